@@ -1,0 +1,27 @@
+# The commands of every day. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help run test check sanitize format clean
+
+help: ## list the commands
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+
+run: ## build and take the tour; URL=https://… downloads that instead
+	@Scripts/setup
+	@swift build --quiet --product Tour
+	@"$$(swift build --show-bin-path)/Tour" $${URL:+"$$URL"}
+
+test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
+	@Scripts/setup
+	@swift test --disable-xctest $(SWIFT_TEST_FLAGS)
+
+check: ## what a reviewer would look at first: format, rooms, documentation, behaviours
+	@Scripts/check
+
+sanitize: ## tests again under the thread and the address sanitizer
+	@Scripts/sanitize
+
+format: ## rewrite the sources in the project's format
+	@swift format --in-place --parallel --recursive Sources Tests Examples Package.swift
+
+clean: ## remove everything that was built
+	@rm -rf .build

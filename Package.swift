@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target of ours is compiled with: Swift 6 mode, no warning survives, every import says who sees it.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+    name: "curlew",
+    products: [
+        .library(name: "Curlew", targets: ["Curlew"]),
+        .library(name: "CurlewTesting", targets: ["CurlewTesting"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(
+            name: "CurlewShims",
+            dependencies: ["CCurl", "COpenSSL"]
+        ),
+        .target(name: "CurlewEngine", dependencies: ["CurlewShims"], swiftSettings: strict),
+        .target(name: "Curlew", dependencies: ["CurlewEngine"], swiftSettings: strict),
+        .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
+
+        .executableTarget(name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
+        .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
+
+        .testTarget(name: "CurlewEngineTests", dependencies: ["CurlewEngine"], swiftSettings: strict),
+        .testTarget(name: "CurlewTests", dependencies: ["Curlew", "CurlewEngine", "CurlewTesting"], swiftSettings: strict),
+        .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
+        .testTarget(name: "SurfaceTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
+        .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
+    ]
+)
+
+// Release tests alone, compiled as users compile us: no other test target asks for testability.
+if Context.environment["CURLEW_RELEASE_TESTS"] != nil {
+    package.targets.removeAll { $0.type == .test && $0.name != "ReleaseTests" }
+}

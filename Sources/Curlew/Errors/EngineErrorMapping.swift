@@ -1,0 +1,144 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// The one place that knows both the engine's failures and the public error.
+extension NetworkError {
+    /// What the failure means to a user.
+    ///
+    /// - Parameters:
+    ///   - failure: The engine's words.
+    ///   - request: What was asked.
+    ///   - response: The head, when it had come.
+    ///   - body: The first bytes of what had come.
+    ///   - duration: Since the start.
+    init(
+        _ failure: EngineFailure, request: Request, response: ResponseHead? = nil, body: [UInt8] = [],
+        duration: Duration? = nil
+    ) {
+        let meaning = Meaning(failure)
+        self.init(
+            meaning.kind, phase: Phase(failure.phase), meaning.message, hint: meaning.hint, cause: meaning.cause,
+            request: request, response: response, body: body, duration: duration, engineCode: meaning.code)
+    }
+
+    private struct Meaning {
+        var kind: Kind
+        var message: String
+        var hint: String?
+        var cause: (any Error)?
+        var code: Int32?
+
+        init(_ kind: Kind, _ message: String, hint: String? = nil, cause: (any Error)? = nil, code: Int32? = nil) {
+            self.kind = kind
+            self.message = message
+            self.hint = hint
+            self.cause = cause
+            self.code = code
+        }
+
+        init(_ failure: EngineFailure) {
+            switch failure.reason {
+            case .curl(let code, let text): self = Meaning(code: code, text: text, phase: failure.phase)
+            case .cancelled: self = Meaning(.cancelled, "The transfer was cancelled.")
+            case .closed:
+                self = Meaning(
+                    .sessionClosed, "The session is closed.",
+                    hint: "It was shut down, or this process was forked; make a new Session.")
+            case .timedOut(let limit): self = .timedOut(limit)
+            case .bodyTooLarge(let limit):
+                self = Meaning(
+                    .bodyTooLarge, "The response body has more than \(ByteCount(Int64(limit))).",
+                    hint: "Raise options.responseLimit or limits.responseBody, or read transfer.bytes.")
+            case .headTooLarge(let limit):
+                self = Meaning(
+                    .invalidResponse, "The response head has more than \(ByteCount(Int64(limit))).",
+                    hint: "Raise limits.responseHead if the server is right to send it.")
+            case .headTruncated:
+                self = Meaning(.connectionLost, "The connection ended inside the response head.")
+            case .untrusted(let cause):
+                self = Meaning(
+                    .untrusted, "The server is not trusted: \(cause).",
+                    hint: "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
+            default: self = Meaning(localOf: failure.reason)
+            }
+        }
+
+        /// What went wrong on this machine.
+        private init(localOf reason: EngineFailure.Reason) {
+            switch reason {
+            case .bodySource(let cause):
+                self = Meaning(.bodyFailed, "The request body could not be read: \(cause).", cause: cause)
+            case .bodyTooShort(let sent, let declared):
+                self = Meaning(
+                    .bodyFailed, "The request body ended after \(sent) of the \(declared) bytes declared.",
+                    hint: "Declare the length the source really has, or none.")
+            case .bodyTooLong(let declared):
+                self = Meaning(
+                    .bodyFailed, "The request body has more than the \(declared) bytes declared.",
+                    hint: "Declare the length the source really has, or none.")
+            case .noRoots(let places):
+                self = Meaning(
+                    .untrusted, "No root certificates were found in \(places.joined(separator: ", ")).",
+                    hint: "Install ca-certificates, set SSL_CERT_FILE, or trust roots of your own with CustomRoots.")
+            case .unreadableRoots(let what):
+                self = Meaning(.untrusted, "A source of root certificates is unusable: \(what).")
+            case .noResources(let errno):
+                self = Meaning(
+                    .resourceExhausted, "The system has no resources left: \(errorText(errno)).",
+                    hint: "Look at the limits of open files (ulimit -n), threads and memory.")
+            default: self = Meaning(.internal, "An unexpected failure: \(reason).")
+            }
+        }
+
+        private static func timedOut(_ limit: EngineFailure.Limit) -> Meaning {
+            switch limit {
+            case .connect: Meaning(.timedOut, "No connection was made within timeouts.connect.")
+            case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
+            case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
+            }
+        }
+
+        /// libcurl's result codes, by number: they never change (libcurl-errors).
+        private init(code: UInt32, text: String, phase: EngineFailure.Phase) {
+            let (kind, hint): (Kind, String?) =
+                switch code {
+                case 1: (.unsupported, "Curlew speaks http and https.")
+                case 3: (.invalidRequest, nil)
+                case 5: (.cannotResolve, "Check the proxy's host name.")
+                case 6: (.cannotResolve, "Check the host name and the name servers.")
+                case 7: (.cannotConnect, "Check that the server listens and no firewall is between.")
+                case 8, 43, 61: (.invalidResponse, nil)
+                case 16, 92: (.connectionLost, "The server broke off the HTTP/2 stream or connection.")
+                case 18: (.connectionLost, "The body is shorter than announced.")
+                case 27: (.resourceExhausted, nil)
+                case 28: (.timedOut, nil)
+                case 35: (phase == .securing ? .tlsFailed : .connectionLost, nil)
+                case 52: (.connectionLost, "The server closed the connection without an answer.")
+                case 55, 56: (.connectionLost, nil)
+                case 58, 59, 66, 77, 80, 83, 90, 91, 98: (.tlsFailed, nil)
+                case 60: (.untrusted, nil)
+                case 65: (.bodyNotReplayable, "The server wants the body again; give one that can be replayed.")
+                default: (.internal, nil)
+                }
+            self.init(kind, text.hasSuffix(".") ? text : text + ".", hint: hint, code: Int32(bitPattern: code))
+        }
+    }
+}
+
+extension NetworkError.Phase {
+    init(_ phase: EngineFailure.Phase) {
+        self =
+            switch phase {
+            case .preparing: .preparing
+            case .queued: .queued
+            case .resolving: .resolving
+            case .connecting: .connecting
+            case .securing: .securing
+            case .sending: .sending
+            case .waiting: .waiting
+            case .receiving: .receiving
+            }
+    }
+}

@@ -1,0 +1,43 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension NetworkError {
+    /// A stable text for logs and dashboards, from kind and phase: "curlew.timed_out.connecting".
+    public var code: String { "curlew.\(kind.rawValue).\(phase)" }
+
+    /// An exit status for command-line programs, with the meaning `sysexits.h` gives it.
+    ///
+    /// | Status | Kinds |
+    /// | --- | --- |
+    /// | 64 usage | `invalidRequest` |
+    /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge` |
+    /// | 66 no input | `bodyFailed`, `bodyNotReplayable`, `cacheMiss` |
+    /// | 68 no host | `cannotResolve` |
+    /// | 69 unavailable | `cannotConnect`, `unacceptableStatus`, `unsupported` |
+    /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
+    /// | 71 system | `resourceExhausted` |
+    /// | 74 input/output | `connectionLost` |
+    /// | 75 try again | `timedOut`, `cancelled`, `unacceptableStatus` with 408, 429 or 503 |
+    /// | 76 protocol | `tlsFailed`, `invalidResponse`, `tooManyRedirects` |
+    /// | 77 not permitted | `untrusted`, `unacceptableStatus` with 401, 403 or 407 |
+    public var exitCode: Int32 {
+        if kind == .unacceptableStatus, let status = response?.status {
+            if [.unauthorized, .forbidden, .proxyAuthenticationRequired].contains(status) { return 77 }
+            if [.requestTimeout, .tooManyRequests, .serviceUnavailable].contains(status) { return 75 }
+        }
+        return Self.exitCodes[kind] ?? 70
+    }
+
+    private static let exitCodes: [Kind: Int32] = [
+        .invalidRequest: 64,
+        .encodingFailed: 65, .decodingFailed: 65, .unacceptableContentType: 65, .bodyTooLarge: 65,
+        .bodyFailed: 66, .bodyNotReplayable: 66, .cacheMiss: 66,
+        .cannotResolve: 68,
+        .cannotConnect: 69, .unacceptableStatus: 69, .unsupported: 69,
+        .resourceExhausted: 71,
+        .connectionLost: 74,
+        .timedOut: 75, .cancelled: 75,
+        .tlsFailed: 76, .invalidResponse: 76, .tooManyRedirects: 76,
+        .untrusted: 77,
+    ]
+}

@@ -1,0 +1,74 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension NetworkError {
+    /// What went wrong: an open set, so a `switch` over it needs a `default`.
+    ///
+    /// ```swift
+    /// switch error.kind {
+    /// case .timedOut, .connectionLost: offerRetry()
+    /// default: show(error)
+    /// }
+    /// ```
+    public struct Kind: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
+        /// The stable name in snake case, such as "timed_out".
+        public let rawValue: String
+
+        /// Takes any name.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The stable name with spaces: "timed out".
+        public var description: String {
+            String(rawValue.map { $0 == "_" ? " " : $0 })
+        }
+    }
+}
+
+extension NetworkError.Kind {
+    /// The request cannot be sent as it is: its URL, method or a field is invalid.
+    public static let invalidRequest = Self(rawValue: "invalid_request")
+    /// The host's name has no address, or no resolver answered.
+    public static let cannotResolve = Self(rawValue: "cannot_resolve")
+    /// No address of the host, or the proxy, accepted a connection.
+    public static let cannotConnect = Self(rawValue: "cannot_connect")
+    /// The TLS handshake failed for another reason than trust.
+    public static let tlsFailed = Self(rawValue: "tls_failed")
+    /// The trust evaluator refused the peer's certificates.
+    public static let untrusted = Self(rawValue: "untrusted")
+    /// A timeout passed; `phase` says which.
+    public static let timedOut = Self(rawValue: "timed_out")
+    /// The connection broke before the response was complete.
+    public static let connectionLost = Self(rawValue: "connection_lost")
+    /// The peer sent something that is not HTTP, or more head than the limit allows.
+    public static let invalidResponse = Self(rawValue: "invalid_response")
+    /// Redirects went on beyond the limit, or in a circle.
+    public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
+    /// A validator refused the status.
+    public static let unacceptableStatus = Self(rawValue: "unacceptable_status")
+    /// A validator refused the media type.
+    public static let unacceptableContentType = Self(rawValue: "unacceptable_content_type")
+    /// The response's body is larger than the limit for collecting it.
+    public static let bodyTooLarge = Self(rawValue: "body_too_large")
+    /// The request had to be sent again, and its body can be read only once.
+    public static let bodyNotReplayable = Self(rawValue: "body_not_replayable")
+    /// The source of the request's body threw, or did not give the length it had declared.
+    public static let bodyFailed = Self(rawValue: "body_failed")
+    /// A value could not be turned into a request's body or query.
+    public static let encodingFailed = Self(rawValue: "encoding_failed")
+    /// A response's body could not be turned into the value asked for.
+    public static let decodingFailed = Self(rawValue: "decoding_failed")
+    /// Only a stored response was allowed, and there is none.
+    public static let cacheMiss = Self(rawValue: "cache_miss")
+    /// This process ran out of memory, file descriptors or disk space.
+    public static let resourceExhausted = Self(rawValue: "resource_exhausted")
+    /// The libraries on this machine cannot do what was asked for.
+    public static let unsupported = Self(rawValue: "unsupported")
+    /// The transfer or the task around it was cancelled.
+    public static let cancelled = Self(rawValue: "cancelled")
+    /// The session was shut down.
+    public static let sessionClosed = Self(rawValue: "session_closed")
+    /// A fault of this library; please report it.
+    public static let `internal` = Self(rawValue: "internal")
+}

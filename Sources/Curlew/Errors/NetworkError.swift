@@ -1,0 +1,122 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+// Errors is the one error of the module and what follows from it: what went wrong, when, whether to try again, and how
+// to show it without secrets. Every room to the right throws it; it knows only HTTP and the two values it carries.
+
+/// What went wrong with a request: the one error that every typed entry point and every typed sequence throws.
+///
+/// A value over one shared immutable object, so that throwing and copying it is cheap.
+///
+/// ```swift
+/// do {
+///     _ = try await api.get("users/1", as: User.self)
+/// } catch NetworkError.Kind.timedOut {
+///     offerRetry()
+/// } catch let error as NetworkError {
+///     print(error.detailedDescription)     // a tree, without secrets
+/// }
+/// ```
+public struct NetworkError: Error, Sendable {
+    private final class Storage: Sendable {
+        let kind: Kind
+        let phase: Phase
+        let message: String
+        let hint: String?
+        let cause: (any Error)?
+        let request: Request?
+        let response: ResponseHead?
+        let body: [UInt8]
+        let attempts: Int
+        let duration: Duration?
+        let engineCode: Int32?
+
+        init(
+            kind: Kind, phase: Phase, message: String, hint: String?, cause: (any Error)?, request: Request?,
+            response: ResponseHead?, body: [UInt8], attempts: Int, duration: Duration?, engineCode: Int32?
+        ) {
+            self.kind = kind
+            self.phase = phase
+            self.message = message
+            self.hint = hint
+            self.cause = cause
+            self.request = request
+            self.response = response
+            self.body = body
+            self.attempts = attempts
+            self.duration = duration
+            self.engineCode = engineCode
+        }
+    }
+
+    private let storage: Storage
+
+    /// Makes an error; public so that interceptors and tests can.
+    ///
+    /// - Parameters:
+    ///   - kind: What went wrong.
+    ///   - phase: When it went wrong; retrying depends on it.
+    ///   - message: One sentence for a developer. It is shown as it is, so it must hold no secret.
+    ///   - hint: What to try.
+    ///   - cause: The error behind this one.
+    ///   - request: The request that failed.
+    ///   - response: The head of the response, if one came.
+    ///   - body: The start of the response's body; cut after 4096 bytes.
+    ///   - attempts: How often the request was tried, from 1.
+    ///   - duration: How long all attempts took.
+    ///   - engineCode: The `CURLcode` behind this error.
+    public init(
+        _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
+        request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
+        duration: Duration? = nil, engineCode: Int32? = nil
+    ) {
+        storage = Storage(
+            kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
+            response: response, body: Array(body.prefix(Self.bodyLimit)), attempts: attempts, duration: duration,
+            engineCode: engineCode)
+    }
+
+    /// How much of a response's body an error keeps, in bytes.
+    static let bodyLimit = 4096
+
+    /// What went wrong.
+    public var kind: Kind { storage.kind }
+    /// When it went wrong.
+    public var phase: Phase { storage.phase }
+    /// One sentence about what happened, for a developer.
+    public var message: String { storage.message }
+    /// What to try, if there is something.
+    public var hint: String? { storage.hint }
+    /// The error behind this one: the decoder's, the body source's, the trust evaluator's.
+    public var cause: (any Error)? { storage.cause }
+    /// The request that failed.
+    public var request: Request? { storage.request }
+    /// The head of the response, if one came.
+    public var response: ResponseHead? { storage.response }
+    /// The start of the response's body, at most 4096 bytes.
+    public var body: [UInt8] { storage.body }
+    /// How often the request was tried, from 1.
+    public var attempts: Int { storage.attempts }
+    /// How long all attempts took together; nil when nothing was started.
+    public var duration: Duration? { storage.duration }
+    /// libcurl's own code (`CURLcode`) when the failure came from there.
+    public var engineCode: Int32? { storage.engineCode }
+
+    /// Whether this is a cancellation, which is usually not worth showing to anybody.
+    public var isCancellation: Bool { kind == .cancelled }
+
+    /// A copy in which the given members are replaced; nil keeps what this error has.
+    public func with(
+        phase: Phase? = nil, hint: String? = nil, cause: (any Error)? = nil, request: Request? = nil,
+        response: ResponseHead? = nil, body: [UInt8]? = nil, attempts: Int? = nil, duration: Duration? = nil
+    ) -> NetworkError {
+        NetworkError(
+            kind, phase: phase ?? self.phase, message, hint: hint ?? self.hint, cause: cause ?? self.cause,
+            request: request ?? self.request, response: response ?? self.response, body: body ?? self.body,
+            attempts: attempts ?? self.attempts, duration: duration ?? self.duration, engineCode: engineCode)
+    }
+}
+
+/// Lets a `catch` name the kind: `catch NetworkError.Kind.timedOut { … }`.
+public func ~= (kind: NetworkError.Kind, error: any Error) -> Bool {
+    (error as? NetworkError)?.kind == kind
+}

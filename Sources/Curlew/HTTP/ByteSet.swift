@@ -1,0 +1,79 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A set of ASCII bytes, tested in a shift and a mask; the character classes of the grammars are written with it.
+struct ByteSet: Sendable {
+    private var low: UInt64 = 0
+    private var high: UInt64 = 0
+
+    /// The ASCII characters of `members`; others are ignored.
+    init(_ members: String) {
+        for byte in members.utf8 { insert(byte) }
+    }
+
+    /// What is in this set or in `other`.
+    func union(_ other: ByteSet) -> ByteSet {
+        var both = self
+        both.low |= other.low
+        both.high |= other.high
+        return both
+    }
+
+    func contains(_ byte: UInt8) -> Bool {
+        byte < 128 && (byte < 64 ? low >> byte : high >> (byte & 63)) & 1 == 1
+    }
+
+    /// Whether `text` has only members; true for the empty text.
+    func containsAll(of text: String) -> Bool {
+        text.utf8.allSatisfy(contains)
+    }
+
+    private mutating func insert(_ byte: UInt8) {
+        if byte < 64 { low |= 1 << byte } else if byte < 128 { high |= 1 << (byte & 63) }
+    }
+
+    static let digits = ByteSet("0123456789")
+    static let lowerCaseLetters = ByteSet("abcdefghijklmnopqrstuvwxyz")
+    static let letters = lowerCaseLetters.union(ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    static let hexDigits = digits.union(ByteSet("abcdefABCDEF"))
+
+    /// `tchar` of RFC 9110 §5.6.2.
+    static let token = letters.union(digits).union(ByteSet("!#$%&'*+-.^_`|~"))
+}
+
+extension String {
+    /// Whether this is a `token` (RFC 9110 §5.6.2): one or more `tchar`.
+    var isToken: Bool { !isEmpty && ByteSet.token.containsAll(of: self) }
+
+    /// This text with control characters, line separators and bidirectional controls written as escapes: one safe line.
+    var escapingControls: String {
+        guard unicodeScalars.contains(where: Self.needsEscape) else { return self }
+        var result = ""
+        for scalar in unicodeScalars {
+            if Self.needsEscape(scalar) {
+                result += scalar.escaped(asASCII: true)
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+}
+
+extension UInt8 {
+    /// `A`…`Z` as `a`…`z`, all else unchanged.
+    var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
+
+    /// SP or HTAB, the only white space of the field grammar (RFC 9110 §5.6.3).
+    var isLinearSpace: Bool { self == 0x20 || self == 0x09 }
+
+    /// A C0 control or DEL.
+    var isControl: Bool { self < 0x20 || self == 0x7F }
+}

@@ -1,0 +1,31 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension Duration {
+    /// The longest duration this module takes from a number, about 31 years: far below where `Duration` would trap.
+    static let longestAccepted: Double = 1_000_000_000
+
+    /// A duration from seconds out of a file or a field; nil unless it is finite, not negative and below 31 years.
+    init?(untrustedSeconds seconds: Double) {
+        guard seconds >= 0, seconds <= Self.longestAccepted else { return nil }
+        self = .seconds(seconds)
+    }
+
+    /// The duration in seconds.
+    var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) * 1e-18
+    }
+
+    /// A short English text in s, ms or µs, to a tenth: "1.5 s", "20 ms", "0 s".
+    var brief: String {
+        let seconds = inSeconds
+        if seconds.magnitude >= 1 || seconds == 0 { return Self.tenths(seconds) + " s" }
+        if seconds.magnitude >= 1e-3 { return Self.tenths(seconds * 1e3) + " ms" }
+        return Self.tenths(seconds * 1e6) + " µs"
+    }
+
+    private static func tenths(_ value: Double) -> String {
+        let text = "\((value * 10).rounded() / 10)"
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+}

@@ -1,0 +1,95 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name of a header field (RFC 9110 §5.1): compared without regard to ASCII case, sent as it was spelled.
+///
+/// Any text makes a value; ``isValid`` says whether it may go on the wire.
+///
+/// ```swift
+/// let trace: HeaderName = "X-Trace"
+/// trace == "x-trace"      // true
+/// trace.rawValue          // "X-Trace"
+/// ```
+///
+/// It has a `rawValue` but is not `RawRepresentable`: the standard `!=` of raw-representable types compares raw values,
+/// and so would call `"Accept"` and `"accept"` both equal and different.
+public struct HeaderName: Sendable {
+    /// The name as it was spelled.
+    public let rawValue: String
+
+    /// Takes any text unchanged.
+    public init(_ name: String) {
+        self.rawValue = name
+    }
+
+    /// The name in lower case (ASCII only), as HTTP/2 sends it (RFC 9113 §8.2.1); equal for equal names.
+    public var canonical: String {
+        rawValue.utf8.contains { $0 != $0.asciiLowercased }
+            ? String(decoding: rawValue.utf8.map(\.asciiLowercased), as: UTF8.self) : rawValue
+    }
+
+    /// Whether this is a token (RFC 9110 §5.6.2), which every field name must be.
+    public var isValid: Bool { rawValue.isToken }
+
+    /// Whether values of this field are credentials and must not be shown or stored: `Authorization`,
+    /// `Proxy-Authorization`, `Cookie`, `Set-Cookie`, `X-API-Key`, `X-Auth-Token`, `X-CSRF-Token`, `X-XSRF-Token` and
+    /// `X-Amz-Security-Token`.
+    public var isSensitive: Bool { Self.sensitive.contains(self) }
+
+    /// Whether values of this field are URLs, whose user-info and query may hold credentials.
+    var carriesURL: Bool { self == .location || self == .contentLocation || self == .referer }
+
+    private static let sensitive: Set<HeaderName> = [
+        .authorization, .proxyAuthorization, .cookie, .setCookie, "X-API-Key", "X-Auth-Token", "X-CSRF-Token",
+        "X-XSRF-Token", "X-Amz-Security-Token",
+    ]
+}
+
+extension HeaderName: Hashable {
+    /// Whether both names have the same letters, regardless of ASCII case (RFC 9110 §5.1).
+    public static func == (lhs: HeaderName, rhs: HeaderName) -> Bool {
+        let left = lhs.rawValue.utf8.span
+        let right = rhs.rawValue.utf8.span
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] {
+            guard left[index].asciiLowercased == right[index].asciiLowercased else { return false }
+        }
+        return true
+    }
+
+    /// Feeds the lower-case name to the hasher, eight bytes at a time.
+    public func hash(into hasher: inout Hasher) {
+        var word: UInt64 = 0
+        let bytes = rawValue.utf8.span
+        for index in bytes.indices {
+            word = word << 8 | UInt64(bytes[index].asciiLowercased)
+            if index & 7 == 7 {
+                hasher.combine(word)
+                word = 0
+            }
+        }
+        hasher.combine(word)
+        hasher.combine(bytes.count)
+    }
+}
+
+extension HeaderName: ExpressibleByStringLiteral, CustomStringConvertible, Codable {
+    /// A name written as a literal, taken unchanged.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+
+    /// Decodes a single string.
+    public init(from decoder: any Decoder) throws {
+        self.init(try decoder.singleValueContainer().decode(String.self))
+    }
+
+    /// Encodes the name as it was spelled, as a single string.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+
+    /// The name as it was spelled.
+    public var description: String { rawValue }
+}

@@ -1,0 +1,84 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// An absolute http or https URL, checked and normalised over its UTF-8 so that libcurl, the pool, the cookie rules and
+/// the cache all read the same host, port and path out of it.
+///
+/// Normal form: scheme and host in lower case, international names as A-labels (RFC 5890), IPv6 as RFC 5952 writes it,
+/// no default port, a path that starts with "/", no fragment, and everything a URL may not hold percent-encoded as
+/// UTF-8. Existing percent escapes and dot segments stay as they are.
+struct RequestTarget: Hashable, Sendable {
+    /// The schemes a request can have.
+    enum Scheme: String, Hashable, Sendable {
+        case http
+        case https
+
+        var defaultPort: UInt16 { self == .http ? 80 : 443 }
+    }
+
+    /// The whole URL in normal form, all ASCII; the very string that was given if that was normal already.
+    let text: String
+    let scheme: Scheme
+    /// The port, written or default.
+    let port: UInt16
+    private let parts: Parts
+
+    /// Checks and normalises `text`. Complexity: O(*n*); a text that is normal already is not copied.
+    ///
+    /// - Parameter names: what encodes international names; nil behaves as if libidn2 were not installed.
+    init(_ text: String, names: InternationalNames? = .system) throws(InvalidURL) {
+        do throws(InvalidURL.Reason) {
+            let layout = try URLLayout(text.utf8.span)
+            let host = try layout.normalHost(in: text, names: names)
+            scheme = layout.scheme
+            port = layout.port
+            if layout.isNormal, host == nil {
+                self.text = text
+                parts = Parts(layout)
+            } else {
+                (self.text, parts) = layout.normalised(text, host: host)
+            }
+        } catch {
+            let hasControl = text.utf8.contains(where: \.isControl)
+            throw InvalidURL(text: text, reason: hasControl ? .controlCharacter : error)
+        }
+    }
+
+    /// The host in lower case; IPv6 addresses without their brackets.
+    var host: String { slice(parts.host) }
+
+    /// The user-info as it stands in ``text``, still percent-encoded, or nil.
+    var userInfo: String? { parts.userInfo.map(slice) }
+
+    /// The path, still percent-encoded; starts with "/".
+    var path: String { slice(parts.path) }
+
+    /// The query without its "?", still percent-encoded; nil when there is no "?".
+    var query: String? { parts.query.map(slice) }
+
+    /// Whether the host is an IPv6 address, and so stands in brackets in ``text``.
+    var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+
+    private func slice(_ range: Range<Int>) -> String {
+        let start = text.utf8.index(text.utf8.startIndex, offsetBy: range.lowerBound)
+        let end = text.utf8.index(start, offsetBy: range.count)
+        return String(text[start..<end])
+    }
+
+    /// Where the components stand in the text, as UTF-8 offsets.
+    struct Parts: Hashable, Sendable {
+        var userInfo: Range<Int>?
+        var host: Range<Int>
+        var path: Range<Int>
+        var query: Range<Int>?
+
+        init(_ layout: URLLayout) {
+            (userInfo, host, path, query) = (layout.userInfo, layout.host, layout.path, layout.query)
+        }
+    }
+}
+
+extension RequestTarget: CustomStringConvertible {
+    /// The URL, redacted.
+    var description: String { redactedURL(text) }
+}

@@ -1,0 +1,55 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension Request {
+    /// Checks all that can be checked without running the request, and gives its normalised target.
+    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the part that is wrong.
+    func validated() throws(NetworkError) -> RequestTarget {
+        guard method.isValid else {
+            throw refused(
+                "The method “\(method.rawValue.escapingControls)” is not a token.",
+                hint: "A method consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 §5.6.2).")
+        }
+        for field in fields { try check(field) }
+        if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
+            throw refused("The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
+        }
+        if let limit = options.responseLimit, limit < 0 {
+            throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
+        }
+        do throws(InvalidURL) {
+            return try RequestTarget(urlText)
+        } catch {
+            throw refused("\(error).", hint: "Requests take absolute http and https URLs.", cause: error)
+        }
+    }
+
+    private func check(_ field: HeaderFields.Field) throws(NetworkError) {
+        let name = field.name.rawValue.escapingControls
+        guard field.name.isValid else {
+            throw refused(
+                "The field name “\(name)” is not a token.",
+                hint: "A field name has no spaces, colons or control characters (RFC 9110 §5.1).")
+        }
+        guard HeaderFields.isValidValue(field.value) else {
+            let shown = field.redacted.value.escapingControls
+            throw refused(
+                "The value “\(shown)” of the field “\(name)” contains a control character.",
+                hint: "Line breaks in values would let data become fields (RFC 9110 §5.5); remove or encode them.")
+        }
+        if let owned = Self.ownedFields[field.name] {
+            throw refused("The field “\(name)” is written by Curlew and cannot be set.", hint: owned)
+        }
+    }
+
+    private func refused(_ message: String, hint: String, cause: (any Error)? = nil) -> NetworkError {
+        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, cause: cause, request: self)
+    }
+
+    /// Fields that frame or route the message, and what to use in their place.
+    private static let ownedFields: [HeaderName: String] = [
+        .contentLength: "The length comes from the body; give the body, or a stream with its length.",
+        .transferEncoding: "A streamed body without a length is sent in chunks by itself.",
+        .host: "The host comes from the URL; put the name there.",
+    ]
+}

@@ -1,0 +1,117 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// What a request sends after its head.
+///
+/// A body knows its length where that can be known, and whether it can be sent again when a connection turns out to
+/// be stale. Nothing is read before the request is on the wire, and never more than 512 KiB ahead of the peer.
+public struct RequestBody: Sendable {
+    enum Content: Sendable {
+        case none
+        case bytes([UInt8])
+        case file(String)
+        case descriptor(Int32, length: Int64?)
+        case stream(Stream)
+    }
+
+    struct Stream: Sendable {
+        var length: Int64?
+        var canReplay: Bool
+        var open: @Sendable (UploadPipe.Feed) -> @Sendable () -> Void
+    }
+
+    let content: Content
+
+    /// No body: nothing is sent, except `Content-Length: 0` with POST, PUT and PATCH (RFC 9110 §8.6).
+    public static let none = RequestBody(content: .none)
+
+    /// Bytes at hand, which can be sent again.
+    ///
+    /// - Parameter bytes: Any bytes, such as `Data`, `[UInt8]` or a `ByteChunk`.
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody { RequestBody(content: .bytes(Array(bytes))) }
+
+    /// Text in UTF-8, which can be sent again.
+    ///
+    /// - Parameter text: The text; its bytes are sent as they are, with no content type added.
+    public static func text(_ text: String) -> RequestBody { .bytes(text.utf8) }
+
+    /// A regular file, opened when it is sent and read ahead on a thread of its own; it can be sent again.
+    ///
+    /// A missing file is `.invalidRequest`; one whose size changes before it was sent is `.bodyFailed`.
+    /// - Parameter path: Where the file is.
+    public static func file(_ path: String) -> RequestBody { RequestBody(content: .file(path)) }
+
+    /// What an open descriptor yields until its end: a file from its current place, a pipe, a socket, standard input.
+    ///
+    /// The descriptor is duplicated when the transfer is made, so its owner may close it; it cannot be sent again.
+    /// - Parameters:
+    ///   - descriptor: An open descriptor.
+    ///   - length: How many bytes will come; nil asks the file, or sends in chunks.
+    public static func descriptor(_ descriptor: Int32, length: Int64? = nil) -> RequestBody {
+        RequestBody(content: .descriptor(descriptor, length: length))
+    }
+
+    /// What an asynchronous sequence yields, pulled in a task of its own as fast as the peer takes it.
+    ///
+    /// More or fewer bytes than declared is `.bodyFailed`, and so is an error the sequence throws.
+    /// - Parameters:
+    ///   - sequence: Chunks of bytes; iterated when the connection is ready, cancelled when the transfer ends early.
+    ///   - length: How many bytes will come; nil sends in chunks (HTTP/1.1) or frames (HTTP/2).
+    ///   - canReplay: Whether iterating the sequence again yields the same bytes; defaults to no.
+    public static func stream<S: AsyncSequence & Sendable>(
+        _ sequence: S, length: Int64? = nil, canReplay: Bool = false
+    ) -> RequestBody where S.Element: Sequence, S.Element.Element == UInt8 {
+        let stream = Stream(length: length, canReplay: canReplay) { feed in
+            let producer = Task {
+                do {
+                    for try await chunk in sequence where await !feed.push(Array(chunk)) { return }
+                    feed.finish()
+                } catch {
+                    feed.finish(error)
+                }
+            }
+            return { producer.cancel() }
+        }
+        return RequestBody(content: .stream(stream))
+    }
+
+    /// Bytes the body has, nil when that is not known before it ends; a file is asked when its transfer is made.
+    public var length: Int64? {
+        switch content {
+        case .none: 0
+        case .bytes(let bytes): Int64(bytes.count)
+        case .file: nil
+        case .descriptor(_, let length): length
+        case .stream(let stream): stream.length
+        }
+    }
+
+    /// Whether the same bytes can be sent a second time.
+    public var canReplay: Bool {
+        switch content {
+        case .none, .bytes, .file: true
+        case .descriptor: false
+        case .stream(let stream): stream.canReplay
+        }
+    }
+
+    /// Whether there is no body at all; one of zero bytes is a body.
+    public var isNone: Bool { if case .none = content { true } else { false } }
+}
+
+extension RequestBody {
+    /// The body in the engine's words.
+    /// - Throws: `SourceFailure` when the file or descriptor cannot be read.
+    func upload() throws(SourceFailure) -> TransferPlan.Upload {
+        switch content {
+        case .none: .none
+        case .bytes(let bytes): .bytes(bytes)
+        case .file(let path): .pipe(try UploadPipe.file(path))
+        case .descriptor(let number, let length): .pipe(try UploadPipe.descriptor(number, length: length))
+        case .stream(let stream):
+            .pipe(UploadPipe(length: stream.length, canReplay: stream.canReplay, open: stream.open))
+        }
+    }
+}

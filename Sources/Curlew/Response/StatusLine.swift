@@ -1,0 +1,41 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The first line of a received head (RFC 9112 §4): "HTTP/1.1 200 OK", or "HTTP/2 200 " as libcurl writes it.
+struct StatusLine: Sendable {
+    let version: HTTPVersion
+    let status: Status
+    /// The bytes of the phrase, without white space around it.
+    let reason: Range<Int>
+    /// Where the line after this one starts.
+    let end: Int
+
+    /// Nil unless the line is "HTTP/", a version of one or two single digits, a space, three digits from 100, and then
+    /// the end of the line or a space and a phrase. The line may end in LF alone.
+    init?(_ block: [UInt8]) {
+        let lineEnd = block.firstIndex(of: 0x0A) ?? block.count
+        end = min(lineEnd + 1, block.count)
+        var limit = lineEnd
+        while limit > 0, block[limit - 1] == 0x0D || block[limit - 1].isLinearSpace { limit -= 1 }
+        let line = block[..<limit]
+        guard line.starts(with: "HTTP/".utf8), let space = line.firstIndex(of: 0x20) else { return nil }
+
+        let number = line[5..<space]
+        let isShort = number.count == 1 && ByteSet.digits.contains(number[5])
+        let isLong =
+            number.count == 3 && ByteSet.digits.contains(number[5]) && number[6] == UInt8(ascii: ".")
+            && ByteSet.digits.contains(number[7])
+        guard isShort || isLong else { return nil }
+        version = HTTPVersion(rawValue: String(decoding: line[..<space], as: UTF8.self))
+
+        let digits = line[(space + 1)...].prefix(3)
+        guard digits.count == 3, digits.allSatisfy(ByteSet.digits.contains) else { return nil }
+        let code = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        guard code >= 100, digits.endIndex == limit || block[digits.endIndex] == 0x20 else { return nil }
+        status = Status(code)
+
+        var start = digits.endIndex
+        while start < limit, block[start].isLinearSpace { start += 1 }
+        reason = start..<limit
+    }
+}

@@ -1,0 +1,109 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension SessionConfiguration: Codable {
+    private enum CodingKeys: CodingKey {
+        case timeouts, limits, tls, fields, http, buffers
+    }
+
+    /// Decodes the groups that are there; missing groups and missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for negative limits, sizes and timeouts, and for unknown versions.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        timeouts = try container.decodeIfPresent(Timeouts.self, forKey: .timeouts) ?? timeouts
+        limits = try container.decodeIfPresent(Limits.self, forKey: .limits) ?? limits
+        tls = try container.decodeIfPresent(TLS.self, forKey: .tls) ?? tls
+        fields = try container.decodeIfPresent(HeaderFields.self, forKey: .fields) ?? fields
+        http = try container.decodeIfPresent(HTTP.self, forKey: .http) ?? http
+        buffers = try container.decodeIfPresent(Buffers.self, forKey: .buffers) ?? buffers
+    }
+
+    /// Encodes every group; fields whose values are credentials (``HeaderName/isSensitive``) are left out, so a
+    /// configuration that is read back does not have them.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(timeouts, forKey: .timeouts)
+        try container.encode(limits, forKey: .limits)
+        try container.encode(tls, forKey: .tls)
+        try container.encode(HeaderFields(fields.filter { !$0.name.isSensitive }), forKey: .fields)
+        try container.encode(http, forKey: .http)
+        try container.encode(buffers, forKey: .buffers)
+    }
+}
+
+extension SessionConfiguration.Limits: Decodable {
+    private enum Keys: CodingKey {
+        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead
+    }
+
+    /// Decodes the members that are there.
+    /// - Throws: `DecodingError.dataCorrupted` for negative numbers.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        connectionsPerHost = try container.count(.connectionsPerHost) ?? connectionsPerHost
+        connections = try container.count(.connections) ?? connections
+        transfersPerHost = try container.count(.transfersPerHost) ?? transfersPerHost
+        responseBody = try container.count(.responseBody) ?? responseBody
+        responseHead = try container.count(.responseHead) ?? responseHead
+    }
+}
+
+extension SessionConfiguration.TLS: Decodable {
+    private enum Keys: CodingKey {
+        case minimumVersion, maximumVersion
+    }
+
+    /// Decodes the members that are there.
+    /// - Throws: `DecodingError.dataCorrupted` for versions other than "1.2" and "1.3".
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        minimumVersion = try container.decodeIfPresent(Version.self, forKey: .minimumVersion) ?? minimumVersion
+        maximumVersion = try container.decodeIfPresent(Version.self, forKey: .maximumVersion)
+    }
+}
+
+extension SessionConfiguration.HTTP: Decodable {
+    private enum Keys: CodingKey {
+        case version
+    }
+
+    /// Decodes the version if it is there.
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown one.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        version = try container.decodeIfPresent(Version.self, forKey: .version) ?? version
+    }
+}
+
+extension SessionConfiguration.Buffers: Decodable {
+    private enum Keys: CodingKey {
+        case highWater, lowWater, receive
+    }
+
+    /// Decodes the members that are there.
+    /// - Throws: `DecodingError.dataCorrupted` for negative numbers.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        highWater = try container.count(.highWater) ?? highWater
+        lowWater = try container.count(.lowWater) ?? lowWater
+        receive = try container.count(.receive) ?? receive
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// A number that is not negative, or nil when the key is missing.
+    fileprivate func count<Number: Decodable & Comparable & ExpressibleByIntegerLiteral>(
+        _ key: Key
+    ) throws -> Number? {
+        guard let number = try decodeIfPresent(Number.self, forKey: key) else { return nil }
+        guard number >= 0 else {
+            throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "It must not be negative.")
+        }
+        return number
+    }
+}

@@ -1,0 +1,98 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension SessionConfiguration {
+    /// How many connections and transfers there may be, and how large responses.
+    public struct Limits: Sendable, Hashable, Encodable {
+        /// Connections open to one host at a time; 64 unless set.
+        public var connectionsPerHost: Int
+        /// Connections open at a time; 512 unless set.
+        public var connections: Int
+        /// Transfers running to one host at a time, many of which may share an HTTP/2 connection; 512 unless set.
+        public var transfersPerHost: Int
+        /// How many decoded bytes of a body calls that return it whole collect; 64 MiB unless set.
+        public var responseBody: ByteCount
+        /// How many bytes the head of a response may have; 256 KiB unless set.
+        public var responseHead: ByteCount
+
+        /// Limits, each with its default.
+        public init(
+            connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
+            responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256)
+        ) {
+            self.connectionsPerHost = connectionsPerHost
+            self.connections = connections
+            self.transfersPerHost = transfersPerHost
+            self.responseBody = responseBody
+            self.responseHead = responseHead
+        }
+    }
+
+    /// What is demanded of TLS.
+    public struct TLS: Sendable, Hashable, Encodable {
+        /// A TLS version, ordered by age.
+        public enum Version: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+            /// TLS 1.2 (RFC 5246).
+            case v1_2 = "1.2"
+            /// TLS 1.3 (RFC 8446).
+            case v1_3 = "1.3"
+
+            /// Orders the older version first.
+            public static func < (lhs: Version, rhs: Version) -> Bool {
+                lhs.rawValue < rhs.rawValue
+            }
+        }
+
+        /// The oldest version accepted; TLS 1.2 unless set (RFC 8996 forbids older ones).
+        public var minimumVersion: Version
+        /// The newest version offered; nil, the default, for the newest there is.
+        public var maximumVersion: Version?
+
+        /// Demands, each with its default.
+        public init(minimumVersion: Version = .v1_2, maximumVersion: Version? = nil) {
+            self.minimumVersion = minimumVersion
+            self.maximumVersion = maximumVersion
+        }
+    }
+
+    /// Which protocol versions are spoken.
+    public struct HTTP: Sendable, Hashable, Encodable {
+        /// A way to choose the protocol version.
+        public enum Version: String, Sendable, Hashable, Codable, CaseIterable {
+            /// HTTP/2 over TLS when the server agrees (ALPN, RFC 7301), else HTTP/1.1.
+            case automatic
+            /// HTTP/1.1 always.
+            case http1Only
+            /// HTTP/2 from the first byte, also without TLS (RFC 9113 §3.3).
+            case http2PriorKnowledge
+        }
+
+        /// How the version is chosen; automatically unless set.
+        public var version: Version
+
+        /// The choice, with its default.
+        public init(version: Version = .automatic) {
+            self.version = version
+        }
+    }
+
+    /// How much data is buffered for a transfer.
+    public struct Buffers: Sendable, Hashable, Encodable {
+        /// When this much waits to be read, the transfer is paused; 1 MiB unless set.
+        public var highWater: ByteCount
+        /// When a paused transfer has no more than this left to be read, it goes on; 512 KiB unless set.
+        public var lowWater: ByteCount
+        /// How much is read from a socket at once; 64 KiB unless set.
+        public var receive: ByteCount
+
+        /// Sizes, each with its default.
+        public init(
+            highWater: ByteCount = .mebibytes(1), lowWater: ByteCount = .kibibytes(512),
+            receive: ByteCount = .kibibytes(64)
+        ) {
+            self.highWater = highWater
+            self.lowWater = lowWater
+            self.receive = receive
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension SessionConfiguration {
+    /// Checks that the members make sense together; a session does this when it is made.
+    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the member that is wrong.
+    public func validate() throws(NetworkError) {
+        if let name = timeouts.firstInvalid { throw refused("timeouts.\(name) must be above zero") }
+        try validateLimits()
+        if let maximum = tls.maximumVersion, maximum < tls.minimumVersion {
+            throw refused("tls.maximumVersion must not be below tls.minimumVersion")
+        }
+        for field in fields {
+            let name = field.name.rawValue.escapingControls
+            guard field.name.isValid else { throw refused("“\(name)” in fields must be a token") }
+            guard HeaderFields.isValidValue(field.value) else {
+                throw refused("the value of “\(name)” in fields must have no control characters")
+            }
+        }
+        if buffers.lowWater > buffers.highWater {
+            throw refused("buffers.lowWater must not be above buffers.highWater")
+        }
+    }
+
+    private func validateLimits() throws(NetworkError) {
+        let counts = [
+            ("limits.connectionsPerHost", limits.connectionsPerHost), ("limits.connections", limits.connections),
+            ("limits.transfersPerHost", limits.transfersPerHost),
+        ]
+        for (name, value) in counts where value < 1 { throw refused("\(name) must be above zero") }
+        let sizes = [
+            ("limits.responseBody", limits.responseBody), ("limits.responseHead", limits.responseHead),
+            ("buffers.highWater", buffers.highWater), ("buffers.receive", buffers.receive),
+        ]
+        for (name, value) in sizes where value < 1 { throw refused("\(name) must be above zero") }
+        if buffers.lowWater < 0 { throw refused("buffers.lowWater must not be negative") }
+    }
+
+    private func refused(_ rule: String) -> NetworkError {
+        NetworkError(.invalidRequest, phase: .preparing, "The session's configuration is not valid: \(rule).")
+    }
+}

@@ -1,0 +1,52 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Everything a session can be told when it is made, in groups, each with its defaults.
+///
+/// `SessionConfiguration()` is right for most programs. It can be read from JSON or a property list: missing keys take
+/// their defaults, nonsense is refused, and sensitive fields (``HeaderName/isSensitive``) are never written.
+///
+/// ```swift
+/// let session = Session(SessionConfiguration { $0.timeouts.connect = .seconds(3) })
+/// ```
+public struct SessionConfiguration: Sendable, Hashable {
+    /// How long transfers may take; a request can bring its own.
+    public var timeouts: Timeouts
+    /// How many connections and transfers there may be, and how large responses.
+    public var limits: Limits
+    /// What is demanded of TLS.
+    public var tls: TLS
+    /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
+    public var fields: HeaderFields
+    /// Which protocol versions are spoken.
+    public var http: HTTP
+    /// How much data is buffered for a transfer.
+    public var buffers: Buffers
+
+    /// The default configuration.
+    public init() {
+        timeouts = Timeouts()
+        limits = Limits()
+        tls = TLS()
+        fields = Self.standardFields
+        http = HTTP()
+        buffers = Buffers()
+    }
+
+    /// The default configuration, changed by a closure.
+    /// - Throws: What `configure` throws.
+    public init(_ configure: (inout SessionConfiguration) throws -> Void) rethrows {
+        self.init()
+        try configure(&self)
+    }
+
+    /// The default configuration.
+    public static let `default` = SessionConfiguration()
+
+    /// The version of this library, as `User-Agent` names it.
+    static let libraryVersion = "0.1.0"
+
+    private static let standardFields: HeaderFields = [
+        .userAgent: "Curlew/\(libraryVersion)", .accept: "*/*",
+    ]
+}

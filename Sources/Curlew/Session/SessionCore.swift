@@ -1,0 +1,126 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// What a session is made of besides its actor: constants that any thread may use.
+final class SessionCore: Sendable {
+    let configuration: SessionConfiguration
+    let share: LoopShare
+    let relay = SessionEventRelay()
+    private let defaultTrust: TrustDomain
+    private let domains = TrustDomains()
+    private let defaultLines: HeaderLines
+    private let refusal: NetworkError?
+
+    init(_ configuration: SessionConfiguration, trust: any TrustEvaluator) {
+        self.configuration = configuration
+        let relay = relay
+        share = LoopShare(
+            EventLoop(configuration: EngineConfiguration(configuration)) { nanoseconds in
+                relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
+            })
+        defaultTrust = domains.domain(for: trust)
+        defaultLines = SessionCore.lines(configuration.fields)
+        do throws(NetworkError) {
+            try configuration.validate()
+            refusal = CurlVersion.current.isSupported ? nil : SessionCore.tooOld
+        } catch {
+            refusal = error
+        }
+    }
+
+    private static var tooOld: NetworkError {
+        NetworkError(
+            .unsupported, phase: .preparing, "libcurl \(CurlVersion.current.text) is too old.",
+            hint: "Curlew needs libcurl 7.88 or later.")
+    }
+
+    /// Everything the engine must know to run a request.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
+    func plan(for request: Request) throws(NetworkError) -> TransferPlan {
+        if let refusal { throw refusal.with(request: request) }
+        let target = try request.validated()
+        let upload: TransferPlan.Upload
+        do throws(SourceFailure) {
+            upload = try request.body.upload()
+        } catch {
+            throw NetworkError(
+                .invalidRequest, phase: .preparing, "The request body is unusable: \(error).", cause: error,
+                request: request)
+        }
+        let timeouts = request.options.timeouts ?? configuration.timeouts
+        var plan = TransferPlan(
+            method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
+            isSecure: target.scheme == .https, lines: lines(for: request), upload: upload,
+            trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
+            collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
+            headLimit: Int(clamping: configuration.limits.responseHead.bytes),
+            priority: request.options.priority.rawValue, label: request.options.label)
+        plan.connectTimeout = timeouts.connect.engineTime
+        plan.idleTimeout = timeouts.idle?.engineTime
+        plan.totalTimeout = timeouts.total?.engineTime
+        return plan
+    }
+
+    private func lines(for request: Request) -> HeaderLines {
+        if request.fields.isEmpty { return defaultLines }
+        return SessionCore.lines(configuration.fields.merging(request.fields))
+    }
+
+    private static func lines(_ fields: HeaderFields) -> HeaderLines {
+        // libcurl adds these to some requests by itself; what the user did not say is not sent.
+        let additions: [HeaderName] = [.contentType, .accept]
+        return HeaderLines(
+            fields.map { ($0.name.rawValue, $0.value) },
+            suppressing: additions.filter { fields[$0] == nil }.map(\.rawValue))
+    }
+
+    func transfer(_ request: Request) -> TransferToken {
+        let run: Result<EngineTransfer, NetworkError>
+        do throws(NetworkError) {
+            run = .success(EngineTransfer(try plan(for: request), on: share.loop))
+        } catch {
+            run = .failure(error)
+        }
+        return TransferToken(request: request, share: share, run: run)
+    }
+}
+
+extension Duration {
+    /// Nanoseconds for the engine; what is longer than centuries never comes.
+    var engineTime: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, seconds < 1 << 33 else { return seconds < 0 ? 0 : UInt64(1) << 62 }
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+}
+
+extension EngineConfiguration {
+    init(_ configuration: SessionConfiguration) {
+        self.init()
+        switch configuration.http.version {
+        case .automatic: version = .automatic
+        case .http1Only: version = .http1Only
+        case .http2PriorKnowledge: version = .http2PriorKnowledge
+        }
+        minimumTLS = TLSVersion(configuration.tls.minimumVersion)
+        maximumTLS = configuration.tls.maximumVersion.map { TLSVersion($0) }
+        connectionsPerHost = configuration.limits.connectionsPerHost
+        connections = configuration.limits.connections
+        transfersPerHost = configuration.limits.transfersPerHost
+        highWater = Int(clamping: configuration.buffers.highWater.bytes)
+        lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
+        receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
+    }
+}
+
+extension EngineConfiguration.TLSVersion {
+    fileprivate init(_ version: SessionConfiguration.TLS.Version) {
+        switch version {
+        case .v1_2: self = .v1_2
+        case .v1_3: self = .v1_3
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Smooths a growing count of bytes into a rate: an average in which what is older weighs exponentially less.
+///
+/// Pure: the caller brings the clock. Short intervals are collected to 100 ms, so that a burst read at once is not
+/// taken for a rate; the missing history at the start is corrected for, so that the first rate is not too low.
+struct RateMeter: Sendable {
+    private let timeConstant: Double
+    private var last: (time: UInt64, bytes: Int64)?
+    private var weighted: Double = 0
+    private var weight: Double = 0
+
+    /// A meter that forgets two thirds of the past in `timeConstant`.
+    init(timeConstant: Duration = .seconds(3)) {
+        self.timeConstant = timeConstant.inSeconds
+    }
+
+    /// The rate at the last record; 0 before there are two of them 100 ms apart.
+    var bytesPerSecond: Double { weight > 0 ? weighted / weight : 0 }
+
+    /// Takes note of the total number of bytes at a time in nanoseconds of any steady clock. A total below the last one
+    /// is a new start.
+    mutating func record(now: UInt64, totalBytes: Int64) {
+        guard let last, totalBytes >= last.bytes, now >= last.time else {
+            self.last = (now, totalBytes)
+            (weighted, weight) = (0, 0)
+            return
+        }
+        guard now - last.time >= 100_000_000 else { return }
+        let interval = Double(now - last.time) * 1e-9
+        let decay = exp(-interval / timeConstant)
+        weighted = weighted * decay + Double(totalBytes - last.bytes) / interval * (1 - decay)
+        weight = weight * decay + (1 - decay)
+        self.last = (now, totalBytes)
+    }
+}

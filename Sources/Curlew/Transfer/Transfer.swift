@@ -1,0 +1,197 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transfer: one run of a request (AFNetworking and URLSession say task), as users hold it. Everything here is a view of
+// one token; the work is the engine's.
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// One run of a request (what AFNetworking and URLSession call a task): a value that can be awaited, watched and read.
+///
+/// A transfer is cold: it starts when it is first awaited, iterated or `start()`ed, and runs once. Its body is read
+/// once, either collected (`value`, `response()`) or streamed (`stream`, `bytes`); whoever asks second gets a clear
+/// error. When the last copy, sequence and iterator of it goes away, an unfinished transfer is cancelled, unless it was
+/// `start()`ed.
+///
+/// ```swift
+/// let transfer = session.transfer("https://example.com/archive.tar")
+/// for try await element in transfer.stream {
+///     switch element {
+///     case .head(let head): print(head.status)
+///     case .progress(let progress): print(progress.fraction ?? 0)
+///     case .bytes(let chunk): try file.write(contentsOf: Data(chunk))
+///     }
+/// }
+/// ```
+public struct Transfer<Output: Sendable>: Sendable, Identifiable {
+    private let token: TransferToken
+    private let output: @Sendable (Response<Data>) async throws(NetworkError) -> Output
+
+    init(_ token: TransferToken, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output) {
+        self.token = token
+        self.output = output
+    }
+
+    /// Where a transfer stands: idle → queued → running ⇄ paused → finished.
+    public enum State: String, Sendable, Hashable, CaseIterable {
+        /// Not started.
+        case idle
+        /// Started and waiting for a place on the wire.
+        case queued
+        /// On the wire.
+        case running
+        /// Held back by `pause()`.
+        case paused
+        /// Over, with or without success.
+        case finished
+    }
+
+    /// Names the transfer within this process; 0 for one that could never start. Unique, and larger for later ones.
+    public var id: UInt64 { engine?.id ?? 0 }
+
+    /// What was asked.
+    public var request: Request { token.request }
+
+    /// The request's label.
+    public var label: String? { token.request.options.label }
+
+    /// Where the transfer stands at this moment.
+    public var state: State { engine.map { State($0.snapshot.state) } ?? .finished }
+
+    private var engine: EngineTransfer? { try? token.run.get() }
+
+    // MARK: Orders
+
+    /// Starts the transfer and hands it to its session, which runs it to its end even when nobody holds it any more.
+    ///
+    /// - Returns: The same transfer.
+    @discardableResult
+    public func start() -> Transfer {
+        token.detach()
+        return self
+    }
+
+    /// Stops moving bytes, both ways, while keeping the connection.
+    ///
+    /// Does nothing to a finished transfer. Bytes on their way may still arrive; the server may lose patience. The
+    /// idle timeout stands still. A transfer paused before it is on the wire stays off it.
+    public func pause() { engine?.pause() }
+
+    /// Goes on after `pause()`.
+    public func resume() { engine?.resume() }
+
+    /// Ends the transfer: whoever waits for it gets `NetworkError(kind: .cancelled)`.
+    ///
+    /// A request, not an outcome: a transfer that ends at the same moment may still succeed.
+    public func cancel() { token.cancel() }
+
+    /// How soon the transfer gets a place on the wire, compared with others that wait; can be changed at any time.
+    public var priority: Request.Priority {
+        get { Request.Priority(rawValue: engine?.priority ?? request.options.priority.rawValue) }
+        nonmutating set { engine?.priority = newValue.rawValue }
+    }
+
+    // MARK: The end
+
+    /// The result, awaited; starts the transfer. Awaiting again gives the same result.
+    ///
+    /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
+    /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
+    ///   `.timedOut`, `.bodyTooLarge`, or whatever else ended the transfer, with its phase.
+    public var value: Output {
+        get async throws(NetworkError) { try await output(token.response()) }
+    }
+
+    /// The result with its head and metrics, awaited; starts the transfer.
+    ///
+    /// - Returns: The response; awaiting again gives the same one.
+    /// - Throws: As `value` does.
+    public func response() async throws(NetworkError) -> Response<Output> {
+        let response = try await token.response()
+        return Response(head: response.head, value: try await output(response), metrics: response.metrics)
+    }
+
+    // MARK: Views while it runs
+
+    /// Head, progress and bytes in order, pulled by one reader with back-pressure; starts at the first pull.
+    ///
+    /// Leaving the loop early cancels the transfer. Errors are `NetworkError`s. One property of the standard type: when
+    /// the *consuming* task is cancelled between two elements, `AsyncThrowingStream` ends without an error. The transfer
+    /// is cancelled then, and `value` throws; `bytes` throws in every case.
+    public var stream: AsyncThrowingStream<TransferElement, any Error> {
+        let reader = TransferReader(token, withProgress: true)
+        return AsyncThrowingStream { try await reader.next() }
+    }
+
+    /// The bytes of the body alone, with a typed error; one reader, back-pressure, starts at the first pull.
+    public var bytes: TransferBytes { TransferBytes(token) }
+
+    /// How far the transfer is: the newest value only, and always the last one. Any number of observers; starts the
+    /// transfer, whose body is collected for `value` unless a stream has taken it.
+    ///
+    /// Never throws: it ends after the last value, whose `isFinished` says whether the transfer succeeded. Leaving it
+    /// does not cancel the transfer.
+    public var progress: AsyncStream<TransferProgress> {
+        let observer = ProgressObserver(token)
+        return AsyncStream { await observer.next() }
+    }
+
+    /// The progress at this moment, without starting anything.
+    public var currentProgress: TransferProgress {
+        engine.map { TransferProgress($0.snapshot.counters, rate: 0) } ?? .refused
+    }
+
+    /// What was measured, nil until the transfer has finished or when it never started.
+    public var metrics: TransferMetrics? { engine?.outcome.map { TransferMetrics($0.metrics) } }
+}
+
+extension Transfer.State {
+    init(_ state: Lifecycle.State) {
+        self =
+            switch state {
+            case .idle: .idle
+            case .queued: .queued
+            case .running: .running
+            case .paused: .paused
+            case .finished: .finished
+            }
+    }
+}
+
+extension TransferProgress {
+    /// What a transfer shows that could never start.
+    static var refused: TransferProgress {
+        TransferProgress()
+    }
+}
+
+/// One observer's view of a transfer's progress.
+private final class ProgressObserver: Sendable {
+    private struct State {
+        var last: Counters?
+        var isDone = false
+        var meter = RateMeter()
+    }
+
+    private let token: TransferToken
+    private let state = Lock(State())
+
+    init(_ token: TransferToken) { self.token = token }
+
+    func next() async -> TransferProgress? {
+        guard case .success(let engine) = token.run else {
+            return state.withLock { state in
+                defer { state.isDone = true }
+                return state.isDone ? nil : .refused
+            }
+        }
+        token.start()
+        guard let counters = await engine.progress(after: state.withLock { $0.last }) else { return nil }
+        return state.withLock { state in
+            state.last = counters
+            state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
+            return TransferProgress(counters, rate: state.meter.bytesPerSecond)
+        }
+    }
+}

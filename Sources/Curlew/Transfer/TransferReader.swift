@@ -1,0 +1,62 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// The one reader of a transfer's body: claims it at the first step and cancels the transfer when it is dropped early.
+final class TransferReader: Sendable {
+    private enum Stage { case fresh, reading(EngineTransfer), ended(NetworkError?) }
+
+    private struct State {
+        var stage = Stage.fresh
+        var meter = RateMeter()
+    }
+
+    private let token: TransferToken
+    private let withProgress: Bool
+    private let state = Lock(State())
+
+    init(_ token: TransferToken, withProgress: Bool) {
+        self.token = token
+        self.withProgress = withProgress
+    }
+
+    deinit { if case .reading(let engine) = state.withLock({ $0.stage }) { engine.cancel() } }
+
+    /// The next element, nil at the end; the same error again after an error.
+    func next() async throws(NetworkError) -> TransferElement? {
+        let engine: EngineTransfer
+        switch state.withLock({ $0.stage }) {
+        case .reading(let running): engine = running
+        case .ended(let error):
+            if let error { throw error }
+            return nil
+        case .fresh:
+            do throws(NetworkError) {
+                engine = try token.claimStream()
+            } catch {
+                state.withLock { $0.stage = .ended(error) }
+                throw error
+            }
+            state.withLock { $0.stage = .reading(engine) }
+        }
+        return try element(await engine.next(withProgress: withProgress))
+    }
+
+    private func element(_ step: EngineTransfer.Step) throws(NetworkError) -> TransferElement? {
+        switch step {
+        case .head(let raw): return .head(token.head(raw))
+        case .bytes(let chunk): return .bytes(ByteChunk(chunk))
+        case .progress(let counters):
+            return state.withLock { state in
+                state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
+                return .progress(TransferProgress(counters, rate: state.meter.bytesPerSecond))
+            }
+        case .end(let outcome):
+            let error = outcome.failure.map { token.error($0, outcome) }
+            state.withLock { $0.stage = .ended(error) }
+            if let error { throw error }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// One run of a request as its holders see it: whoever holds the token keeps the transfer alive.
+///
+/// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
+/// handed to its session with `start()`.
+final class TransferToken: Sendable {
+    /// Who reads the body. Decided once, by the first who asks.
+    private enum Claim { case none, value, stream }
+
+    private struct State {
+        var claim = Claim.none
+        var isDetached = false
+        var body: Data?
+    }
+
+    let request: Request
+    /// The run, or why there can be none.
+    let run: Result<EngineTransfer, NetworkError>
+    private let share: LoopShare
+    private let state = Lock(State())
+
+    init(request: Request, share: LoopShare, run: Result<EngineTransfer, NetworkError>) {
+        self.request = request
+        self.share = share
+        self.run = run
+    }
+
+    deinit {
+        guard case .success(let engine) = run, !state.withLock({ $0.isDetached }) else { return }
+        engine.cancel()
+    }
+
+    // MARK: Orders
+
+    func start() {
+        guard case .success(let engine) = run else { return }
+        engine.startPrepared()
+    }
+
+    func detach() {
+        state.withLock { $0.isDetached = true }
+        start()
+    }
+
+    func cancel() { if case .success(let engine) = run { engine.cancel() } }
+
+    // MARK: Claims
+
+    /// Makes the body collected for `value`; an error when a stream took it.
+    func claimValue() throws(NetworkError) {
+        let isTaken = state.withLock { state in
+            if state.claim == .none { state.claim = .value }
+            return state.claim == .stream
+        }
+        guard isTaken else { return }
+        if case .success(let engine) = run, let failure = engine.outcome?.failure { throw error(failure, engine.outcome) }
+        throw NetworkError(
+            .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
+            hint: "Await the value or iterate the stream, not both.", request: request)
+    }
+
+    /// Gives the body to one reader; an error for the second, or when a value is awaited.
+    func claimStream() throws(NetworkError) -> EngineTransfer {
+        let engine = try run.get()
+        let isFree = state.withLock { state in
+            guard state.claim == .none else { return false }
+            state.claim = .stream
+            return true
+        }
+        guard isFree else {
+            throw NetworkError(
+                .invalidRequest, phase: .receiving, "The body has a reader already.",
+                hint: "A body is read once: by one stream, or by awaiting the value.", request: request)
+        }
+        engine.claimStream()
+        start()
+        return engine
+    }
+
+    // MARK: The end
+
+    /// The collected response, the same one every time.
+    func response() async throws(NetworkError) -> Response<Data> {
+        try claimValue()
+        let engine = try run.get()
+        start()
+        guard let outcome = await engine.finished() else {
+            // The waiting task was cancelled: without another one waiting, and unless detached, nobody is interested.
+            if !engine.hasEndWaiters && !state.withLock({ $0.isDetached }) { engine.cancel() }
+            throw NetworkError(EngineFailure(.cancelled, phase: .waiting), request: request)
+        }
+        if let failure = outcome.failure { throw error(failure, outcome) }
+        let body = state.withLock { state in
+            if let body = state.body { return body }
+            let body = Data(taking: outcome.body)
+            state.body = body
+            return body
+        }
+        return Response(head: head(outcome.head), value: body, metrics: TransferMetrics(outcome.metrics))
+    }
+
+    func head(_ raw: RawHead?) -> ResponseHead {
+        raw.flatMap { ResponseHead(rawBlock: $0.bytes, url: request.urlText) }
+            ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
+    }
+
+    func error(_ failure: EngineFailure, _ outcome: EngineTransfer.Outcome?) -> NetworkError {
+        guard case .success(let engine) = run else { return NetworkError(failure, request: request) }
+        let counters = engine.snapshot.counters
+        return NetworkError(
+            failure, request: request, response: outcome?.head.map { head($0) },
+            body: outcome?.body?.prefix(NetworkError.bodyLimit) ?? [], duration: counters.duration)
+    }
+}
+
+extension EngineTransfer {
+    /// Starts after making sure that a secure transfer has roots to judge by; they are loaded on the caller's thread.
+    func startPrepared() {
+        if plan.isSecure {
+            do throws(EngineFailure) {
+                try plan.trust.prepare()
+            } catch {
+                return refuse(error)
+            }
+        }
+        start()
+    }
+}
+
+extension Counters {
+    var duration: Duration { startedAt == 0 ? .zero : .nanoseconds(Int64(at &- startedAt)) }
+}
+
+extension TransferProgress {
+    init(_ counters: Counters, rate: Double) {
+        self.init(
+            sent: counters.sent, received: counters.received,
+            expectedToSend: counters.expectedToSend < 0 ? nil : counters.expectedToSend,
+            expectedToReceive: counters.expectedToReceive < 0 ? nil : counters.expectedToReceive,
+            bytesPerSecond: rate, isFinished: counters.isFinished && !counters.hasFailed, elapsed: counters.duration)
+    }
+}
+
+extension TransferMetrics {
+    init(_ raw: RawMetrics) {
+        func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
+        let connected = Swift.max(raw.resolved, raw.connected)
+        let secured = Swift.max(connected, raw.secured)
+        let ready = Swift.max(secured, raw.readyToSend)
+        let sent = Swift.min(Swift.max(ready, raw.bodySent), Swift.max(ready, raw.total))
+        let first = raw.firstByte > 0 ? Swift.max(raw.firstByte, sent) : sent
+        self.init()
+        queued = .nanoseconds(Int64(raw.queued))
+        resolve = span(0, raw.resolved)
+        connect = span(raw.resolved, connected)
+        secure = span(connected, secured)
+        send = span(ready, sent)
+        wait = span(sent, first)
+        receive = raw.firstByte > 0 ? span(first, raw.total) : .zero
+        total = .microseconds(raw.total)
+        requestHeadBytes = raw.requestHeadBytes
+        requestBodyBytes = raw.requestBodyBytes
+        responseHeadBytes = raw.responseHeadBytes
+        responseBodyBytes = raw.responseBodyBytes
+        version = HTTPVersion(engineNumber: raw.version)
+        localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
+        remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)
+        isConnectionReused = raw.isReused
+        tlsVersion = raw.tlsVersion
+        tlsCipher = raw.tlsCipher
+        isTLSSessionResumed = raw.isResumed
+    }
+
+    private static func address(_ host: String, _ port: Int) -> String {
+        if host.isEmpty { return "" }
+        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension HTTPVersion {
+    /// libcurl's numbers (CURL_HTTP_VERSION_*).
+    fileprivate init(engineNumber: Int) {
+        self =
+            switch engineNumber {
+            case 1: .http1_0
+            case 3: .http2
+            case 30: .http3
+            default: .http1_1
+            }
+    }
+}

@@ -1,0 +1,107 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+// What libcurl calls, on the loop thread: C functions that find their Swift object and pass the call on. A handle
+// outlives its CURL and a domain its CURLM, so the pointers need no reference.
+
+func setEngineCallbacks(on handle: EasyHandle) {
+    curlew_set_callbacks(
+        handle.curl, Unmanaged.passUnretained(handle).toOpaque(), bodyArrived, headLineArrived, bodyWanted, bodyRewound,
+        socketOpened, socketClosed, tlsContextMade)
+    // Connections outlive handles, so what closes them is told the transport.
+    _ = curlew_set_pointer(
+        handle.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(handle.domain.transport).toOpaque())
+}
+
+func setEngineCallbacks(on domain: CurlDomain) {
+    curlew_multi_set_callbacks(domain.multi, Unmanaged.passUnretained(domain).toOpaque(), socketChanged, timerChanged)
+}
+
+private func handle(_ context: UnsafeMutableRawPointer?) -> EasyHandle? {
+    context.map { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func bodyArrived(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let transfer = handle(context)?.transfer else { return 0 }
+    return transfer.receive(UnsafeRawPointer(bytes), size &* count) ? size &* count : 0
+}
+
+private func headLineArrived(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let transfer = handle(context)?.transfer else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size &* count)
+    return transfer.receiveHeadLine(line) ? size &* count : 0
+}
+
+private func bodyWanted(
+    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let buffer, let transfer = handle(context)?.transfer else { return Int(CURL_READFUNC_ABORT) }
+    return transfer.send(into: UnsafeMutableRawPointer(buffer), size &* count)
+}
+
+private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: CInt) -> CInt {
+    guard offset == 0, origin == SEEK_SET, let transfer = handle(context)?.transfer else { return CURL_SEEKFUNC_CANTSEEK }
+    return transfer.rewindBody() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK
+}
+
+private func socketOpened(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address, let handle = handle(context) else { return -1 }
+    let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
+    if descriptor >= 0 {
+        handle.domain.transport.sockets.opened(descriptor)
+    } else {
+        handle.transfer?.noteSocketFailure(errno)
+    }
+    return descriptor
+}
+
+private func socketClosed(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> CInt {
+    if let context {
+        Unmanaged<CurlTransport>.fromOpaque(context).takeUnretainedValue().sockets.closed(descriptor)
+    }
+    return close(descriptor)
+}
+
+private func tlsContextMade(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ owner: UnsafeMutableRawPointer?
+) -> CURLcode {
+    guard let context, let handle = handle(owner), let transfer = handle.transfer else { return CURLE_SSL_CERTPROBLEM }
+    let gate = TrustGate(domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port)
+    handle.gate = gate
+    return gate.install(in: context) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
+}
+
+private func socketChanged(
+    _ easy: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t, _ what: CInt, _ context: UnsafeMutableRawPointer?,
+    _ socket: UnsafeMutableRawPointer?
+) -> CInt {
+    guard let context else { return 0 }
+    let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
+    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number)
+    return 0
+}
+
+private func timerChanged(
+    _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ context: UnsafeMutableRawPointer?
+) -> CInt {
+    guard let context else { return 0 }
+    let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
+    // Never early: libcurl does not set the same timer twice.
+    domain.deadline =
+        switch milliseconds {
+        case ..<0: Monotonic.never
+        case 0: 0
+        default: Monotonic.now() &+ UInt64(milliseconds) &* 1_000_000
+        }
+    return 0
+}

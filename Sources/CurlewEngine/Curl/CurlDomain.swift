@@ -1,0 +1,66 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// The libcurl side of a trust domain: its connections, its TLS sessions and its pool of handles.
+final class CurlDomain {
+    let multi: UnsafeMutableRawPointer
+    let share: UnsafeMutableRawPointer
+    /// Names this domain in epoll tokens.
+    let number: UInt32
+    unowned let transport: CurlTransport
+    let trust: TrustDomain
+    /// When libcurl wants to be called without an event, on the monotonic clock.
+    var deadline = Monotonic.never
+    var active = 0
+    /// No new transfers: closed when the last one ends.
+    var isRetired = false
+    private var idle: [EasyHandle] = []
+
+    init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
+        guard let multi = curl_multi_init() else { return nil }
+        guard let share = curl_share_init() else {
+            curl_multi_cleanup(multi)
+            return nil
+        }
+        self.multi = multi
+        self.share = share
+        self.number = number
+        self.trust = trust
+        self.transport = transport
+        _ = curlew_share_tls_sessions(share)
+        curlew_close_wakeup_on_exec(multi)
+        let configuration = transport.loop.configuration
+        setEngineCallbacks(on: self)
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
+        // A cache smaller than the number of connections in use closes them after every request.
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
+    }
+
+    deinit {
+        idle = []
+        curl_multi_cleanup(multi)
+        curl_share_cleanup(share)
+    }
+
+    func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }
+
+    func giveBack(_ handle: EasyHandle) {
+        handle.transfer = nil
+        handle.gate = nil
+        if idle.count < transport.loop.configuration.transfersPerHost { idle.append(handle) }
+    }
+
+    /// Calls libcurl if its timer is due; a call may set the timer to now again.
+    func fireIfDue(now: UInt64) {
+        var rounds = 0
+        while deadline <= now && rounds < 4 {
+            deadline = Monotonic.never
+            var running: CInt = 0
+            curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+            rounds += 1
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// The libcurl this process runs with, which may be newer than the one it was compiled with.
+package struct CurlVersion: Sendable {
+    package let number: UInt32
+    package let text: String
+    package let tls: String
+    package let hasHTTP2: Bool
+    package let hasThreadSafeInit: Bool
+
+    /// Read once; libcurl is initialised by then.
+    package static let current = CurlVersion()
+
+    package var isSupported: Bool { number >= 0x075800 }
+
+    private init() {
+        curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+        let facts = curlew_version()?.pointee
+        number = facts?.version_num ?? 0
+        text = facts?.version.map { String(cString: $0) } ?? "unknown"
+        tls = facts?.ssl_version.map { String(cString: $0) } ?? "none"
+        hasHTTP2 = (facts?.features ?? 0) & CURL_VERSION_HTTP2 != 0
+        hasThreadSafeInit = (facts?.features ?? 0) & CURL_VERSION_THREADSAFE != 0
+    }
+}

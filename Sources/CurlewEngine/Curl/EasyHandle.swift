@@ -1,0 +1,168 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// One pooled libcurl handle, which keeps its options from transfer to transfer: only differences are set.
+final class EasyHandle {
+    /// How libcurl must be set up for a method and body; the method's own name goes on top where it differs.
+    fileprivate enum Shape: Equatable {
+        case get, head
+        case fields(count: Int)
+        case upload(length: Int64)
+    }
+
+    /// Bodies up to this size leave together with the head, in one write.
+    private static let smallBody = 64 << 10
+
+    let curl: UnsafeMutableRawPointer
+    unowned let domain: CurlDomain
+    var transfer: EngineTransfer?
+    /// Where the handle stands among those in use.
+    var place = -1
+    var gate: TrustGate?
+
+    private let detail: UnsafeMutablePointer<CChar>
+    private var url: ParsedURL?
+    private var lines: HeaderLines?
+    private var shape = Shape.get
+    private var method: String?
+    private var connectTimeout = 0
+
+    init?(domain: CurlDomain) {
+        guard let curl = curl_easy_init() else { return nil }
+        self.curl = curl
+        self.domain = domain
+        detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        setConstants()
+    }
+
+    deinit {
+        curl_easy_cleanup(curl)
+        detail.deallocate()
+    }
+
+    private func setConstants() {
+        let configuration = domain.transport.loop.configuration
+        setEngineCallbacks(on: self)
+        _ = curlew_set_pointer(curl, CURLOPT_ERRORBUFFER, detail)
+        _ = curlew_set_pointer(curl, CURLOPT_SHARE, domain.share)
+        // No signals, and no join of a resolver thread when a transfer ends during look-up.
+        _ = curlew_set_long(curl, CURLOPT_NOSIGNAL, 1)
+        _ = curlew_set_long(curl, CURLOPT_QUICK_EXIT, 1)
+        _ = curlew_set_long(curl, CURLOPT_BUFFERSIZE, configuration.receiveBuffer)
+        _ = curlew_set_string(curl, CURLOPT_PROTOCOLS_STR, "http,https")
+        _ = curlew_set_string(curl, CURLOPT_PROXY, "")
+        _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
+        _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
+        _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        _ = curlew_set_long(curl, CURLOPT_PIPEWAIT, 1)
+        _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, configuration.version.option)
+        // The gate is the only judge: libcurl's own host check would accept a bare common name, and anything but
+        // VERIFYPEER 1 would make the gate's refusal advisory. Its roots are shared, so libcurl must not load any.
+        _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
+        _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0)
+        _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
+        _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
+        _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
+    }
+
+    /// Sets what differs from the last transfer. False when libcurl is out of memory.
+    func apply(_ plan: TransferPlan, url: ParsedURL) -> Bool {
+        var isFine = true
+        func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
+        if self.url !== url {
+            set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
+            self.url = url
+        }
+        if lines !== plan.lines {
+            set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, plan.lines.list))
+            lines = plan.lines
+        }
+        let timeout = plan.connectTimeout.map { Int(clamping: max(1, $0 / 1_000_000)) } ?? Int(Int32.max)
+        if connectTimeout != timeout {
+            set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
+            connectTimeout = timeout
+        }
+        let (shape, implied) = EasyHandle.shape(of: plan)
+        if self.shape != shape || shape.hasFields {
+            set(take(shape, plan.upload))
+            self.shape = shape
+        }
+        let method = plan.method == implied ? nil : plan.method
+        if self.method != method {
+            set(curlew_set_string(curl, CURLOPT_CUSTOMREQUEST, method))
+            self.method = method
+        }
+        detail.pointee = 0
+        return isFine
+    }
+
+    private static func shape(of plan: TransferPlan) -> (Shape, method: String) {
+        switch plan.upload {
+        case .none:
+            switch plan.method {
+            case "HEAD": (.head, "HEAD")
+            // Content-Length: 0 is owed where the method gives a body a meaning (RFC 9110 §8.6).
+            case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
+            default: (.get, "GET")
+            }
+        case .bytes(let bytes) where bytes.count <= smallBody: (.fields(count: bytes.count), "POST")
+        case .bytes(let bytes): (.upload(length: Int64(bytes.count)), "PUT")
+        case .pipe(let pipe): (.upload(length: pipe.length ?? -1), "PUT")
+        }
+    }
+
+    private func take(_ shape: Shape, _ upload: TransferPlan.Upload) -> CURLcode {
+        // Every change goes through GET, which drops what the other shapes leave behind.
+        if self.shape.hasFields { _ = curlew_set_pointer(curl, CURLOPT_POSTFIELDS, nil) }
+        let reset = curlew_set_long(curl, CURLOPT_HTTPGET, 1)
+        switch shape {
+        case .get: return reset
+        case .head: return curlew_set_long(curl, CURLOPT_NOBODY, 1)
+        case .fields(let count):
+            _ = curlew_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, Int64(count))
+            guard case .bytes(let bytes) = upload else { return curlew_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
+            return bytes.withUnsafeBytes { raw in
+                curlew_set_pointer(curl, CURLOPT_COPYPOSTFIELDS, raw.baseAddress ?? UnsafeRawPointer(detail))
+            }
+        case .upload(let length):
+            _ = curlew_set_long(curl, CURLOPT_UPLOAD, 1)
+            return curlew_set_offset(curl, CURLOPT_INFILESIZE_LARGE, length)
+        }
+    }
+
+    /// What libcurl wrote about the last failure, or its text for the code.
+    func text(for code: CURLcode) -> String {
+        detail.pointee != 0 ? String(cString: detail) : String(cString: curl_easy_strerror(code))
+    }
+
+}
+
+extension EasyHandle.Shape {
+    fileprivate var hasFields: Bool { if case .fields = self { true } else { false } }
+}
+
+extension EngineConfiguration.Version {
+    fileprivate var option: Int {
+        switch self {
+        case .automatic: Int(CURL_HTTP_VERSION_2TLS)
+        case .http1Only: Int(CURL_HTTP_VERSION_1_1)
+        case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        }
+    }
+}
+
+extension EngineConfiguration {
+    fileprivate var tlsOption: Int {
+        let minimum = minimumTLS == .v1_3 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+        let maximum =
+            switch maximumTLS {
+            case .v1_2: CURL_SSLVERSION_MAX_TLSv1_2
+            case .v1_3: CURL_SSLVERSION_MAX_TLSv1_3
+            case nil: CURL_SSLVERSION_MAX_NONE
+            }
+        return Int(minimum) | Int(maximum)
+    }
+}

@@ -1,0 +1,26 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Curl: libcurl's handles as owners, its options with their units, its sockets in epoll. Everything here but
+// HeaderLines and CurlVersion is touched by the loop thread alone.
+
+internal import CurlewShims
+
+/// Request header lines in libcurl's own list, built by the caller and shared, unchanged, by any number of transfers.
+package final class HeaderLines: @unchecked Sendable {
+    // Safe because the list never changes after init and libcurl only reads it.
+    let list: UnsafeMutablePointer<curl_slist>?
+
+    /// - Parameter fields: Names and values, already checked for CR, LF and NUL.
+    package init(_ fields: [(name: String, value: String)], suppressing names: [String] = []) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
+        for (name, value) in fields {
+            list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
+        }
+        for name in names { list = curl_slist_append(list, "\(name):") ?? list }
+        self.list = list
+    }
+
+    deinit { curl_slist_free_all(list) }
+}

@@ -1,0 +1,65 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// One server as libcurl pools connections: scheme, host, port. Holds what waits for a place there.
+final class Origin {
+    var active = 0
+    var queue = WaitingLine<EngineTransfer>()
+}
+
+/// A URL parsed by libcurl, kept for requests that come again.
+final class ParsedURL {
+    let handle: OpaquePointer
+    let origin: Origin
+
+    init?(_ text: String, origin: Origin) {
+        guard let handle = curl_url() else { return nil }
+        self.handle = handle
+        self.origin = origin
+        guard curl_url_set(handle, CURLUPART_URL, text, 0) == CURLUE_OK else { return nil }
+    }
+
+    deinit { curl_url_cleanup(handle) }
+}
+
+/// The parsed URLs last used, found by one hash and one comparison.
+struct URLCache {
+    private struct Entry {
+        var text: String
+        var url: ParsedURL
+    }
+
+    private struct OriginKey: Hashable {
+        var host: String
+        var port: UInt16
+        var isSecure: Bool
+    }
+
+    private final class WeakOrigin {
+        weak var origin: Origin?
+        init(_ origin: Origin) { self.origin = origin }
+    }
+
+    private static let size = 256
+    private var entries = [Entry?](repeating: nil, count: size)
+    private var origins: [OriginKey: WeakOrigin] = [:]
+
+    mutating func url(for plan: TransferPlan) -> ParsedURL? {
+        let slot = Int(truncatingIfNeeded: UInt(bitPattern: plan.url.hashValue) % UInt(URLCache.size))
+        if let entry = entries[slot], entry.text == plan.url { return entry.url }
+        guard let parsed = ParsedURL(plan.url, origin: origin(of: plan)) else { return nil }
+        entries[slot] = Entry(text: plan.url, url: parsed)
+        return parsed
+    }
+
+    private mutating func origin(of plan: TransferPlan) -> Origin {
+        let key = OriginKey(host: plan.host, port: plan.port, isSecure: plan.isSecure)
+        if let known = origins[key]?.origin { return known }
+        if origins.count > 1024 { origins = origins.filter { $0.value.origin != nil } }
+        let made = Origin()
+        origins[key] = WeakOrigin(made)
+        return made
+    }
+}

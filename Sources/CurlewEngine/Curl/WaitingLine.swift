@@ -1,0 +1,56 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who waits for a place, the highest priority first and, within one, first come first served.
+///
+/// A binary heap; leaving early is done by the owner, who skips elements that no longer want their place.
+struct WaitingLine<Element> {
+    private struct Place {
+        var priority: Int
+        var ticket: UInt64
+        var element: Element
+
+        func isBefore(_ other: Place) -> Bool {
+            priority != other.priority ? priority > other.priority : ticket < other.ticket
+        }
+    }
+
+    private var heap: [Place] = []
+
+    var isEmpty: Bool { heap.isEmpty }
+    var count: Int { heap.count }
+
+    mutating func join(_ element: Element, priority: Int, ticket: UInt64) {
+        heap.append(Place(priority: priority, ticket: ticket, element: element))
+        var child = heap.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].isBefore(heap[parent]) else { break }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    mutating func next() -> Element? {
+        guard let first = heap.first else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            sink()
+        }
+        return first.element
+    }
+
+    private mutating func sink() {
+        var parent = 0
+        while true {
+            var best = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].isBefore(heap[best]) {
+                best = child
+            }
+            if best == parent { return }
+            heap.swapAt(parent, best)
+            parent = best
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// The one thread that reads files to be sent, so that a slow disk never holds up a loop or a Swift task's thread.
+///
+/// It starts with the first job and stays; jobs are short, since every reader stops when its pipe is full.
+final class DiskThread: Sendable {
+    static let shared = DiskThread()
+
+    private struct State {
+        var jobs: [@Sendable () -> Void] = []
+        var isStarted = false
+        var generation: UInt64 = 0
+    }
+
+    private let state = Lock(State())
+    private let signal: CInt
+
+    private init() { signal = curlew_eventfd_create() }
+
+    /// Runs `job` after those before it. False when there is no thread to run it.
+    func run(_ job: @escaping @Sendable () -> Void) -> Bool {
+        let isStarted = state.withLock { state in
+            if !state.isStarted {
+                let retained = Unmanaged.passRetained(self)
+                let failure = curlew_thread_start(
+                    { argument in
+                        argument.map { Unmanaged<DiskThread>.fromOpaque($0).takeRetainedValue().work() }
+                        return nil
+                    }, retained.toOpaque(), "curlew-disk")
+                if failure != 0 { retained.release() }
+                state.isStarted = failure == 0
+            }
+            if state.isStarted { state.jobs.append(job) }
+            return state.isStarted
+        }
+        if isStarted { eventfd_write(signal, 1) }
+        return isStarted
+    }
+
+    private func work() {
+        while true {
+            let jobs = state.withLock { state in
+                defer { state.jobs = [] }
+                return state.jobs
+            }
+            for job in jobs { job() }
+            if jobs.isEmpty {
+                var waiting = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
+                poll(&waiting, 1, -1)
+                var value = eventfd_t()
+                eventfd_read(signal, &value)
+            }
+        }
+    }
+}

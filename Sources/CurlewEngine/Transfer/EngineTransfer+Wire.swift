@@ -1,0 +1,226 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// The half of a transfer that the loop thread alone touches.
+struct Wire {
+    var handle: EasyHandle?
+    var origin: Origin?
+    var head: [UInt8] = []
+    var isHeadComplete = false
+    var sawStatusLine = false
+    var expectsBody = true
+    var collected: CollectedBody?
+    var slab: Slab?
+    /// Where the part of `slab` that was not handed over begins.
+    var slabStart = 0
+    var chunks: [Chunk] = []
+    /// Bytes received and not yet handed over, and bytes the reader had not taken when last asked.
+    var unpublished = 0
+    var buffered = 0
+    var counters = Counters()
+    var isDirty = false
+    var lastProgress: UInt64 = 0
+    /// What libcurl was told to pause.
+    var isReceivingPaused = false
+    var isSendingPaused = false
+    var isStarved = false
+    var isUserPaused = false
+    var isFlowPaused = false
+    /// Why we made libcurl give up, known before libcurl says so.
+    var abort: EngineFailure.Reason?
+    var bodyOffset = 0
+    var bodySentAt: UInt64 = 0
+    var admittedAt: UInt64 = 0
+    var lastActivity: UInt64 = 0
+    /// Which entry of the waiting line counts; older ones are stale.
+    var ticket: UInt64 = 0
+    var priority = 0
+    var tls: curlew_tls_facts?
+    var socketErrno: CInt = 0
+}
+
+extension EngineTransfer {
+    // MARK: Receiving (called by libcurl)
+
+    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let transport = wire.handle?.domain.transport else { return false }
+        wire.lastActivity = transport.now
+        if wire.isHeadComplete { return true }
+        guard wire.head.count + line.count <= plan.headLimit else {
+            wire.abort = .headTooLarge(limit: plan.headLimit)
+            return false
+        }
+        if wire.head.isEmpty && plan.isSecure && wire.tls == nil, let handle = wire.handle {
+            var facts = curlew_tls_facts()
+            if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
+        }
+        wire.head.append(contentsOf: line)
+        let isLast = line.count == 2 && line[0] == 0x0D && line[1] == 0x0A || line.count == 1 && line[0] == 0x0A
+        if isLast { headEnded(transport) }
+        return true
+    }
+
+    private func headEnded(_ transport: CurlTransport) {
+        guard let status = RawHead.status(of: wire.head) else { return }
+        if status < 200 && status != 101 {
+            wire.head.removeAll(keepingCapacity: true)
+            return
+        }
+        wire.isHeadComplete = true
+        wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
+        if let handle = wire.handle, wire.expectsBody {
+            let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            wire.counters.expectedToReceive = length
+            if length > 0, let collected = wire.collected { collected.reserve(Int(clamping: length)) }
+        } else {
+            wire.counters.expectedToReceive = 0
+        }
+        let head = RawHead(bytes: wire.head, status: status)
+        shared.withLock { $0.head = head }
+        transport.markDirty(self)
+        applyPauses()
+    }
+
+    func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
+        guard let transport = wire.handle?.domain.transport else { return false }
+        wire.lastActivity = transport.now
+        wire.counters.received += Int64(count)
+        if let collected = wire.collected {
+            guard collected.count + count <= plan.collectLimit else {
+                wire.abort = .bodyTooLarge(limit: plan.collectLimit)
+                return false
+            }
+            guard collected.append(bytes, count) else {
+                wire.abort = .noResources(errno: ENOMEM)
+                return false
+            }
+        } else {
+            keep(bytes, count, transport)
+            if wire.unpublished + wire.buffered >= loop.configuration.highWater { publish(transport.now) }
+        }
+        transport.markDirty(self)
+        if wire.isUserPaused { applyPauses() }
+        return true
+    }
+
+    private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {
+        var done = 0
+        while done < count {
+            let slab = wire.slab ?? transport.slabs.take()
+            if wire.slab == nil {
+                wire.slab = slab
+                wire.slabStart = 0
+            }
+            done += slab.append(bytes + done, count - done)
+            if slab.used == slab.capacity {
+                wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
+                wire.slab = nil
+            }
+        }
+        wire.unpublished += count
+    }
+
+    /// Hands over what arrived and wakes the reader, once a turn or when the high-water mark is reached.
+    func publish(_ now: UInt64) {
+        if let slab = wire.slab, slab.used > wire.slabStart {
+            wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
+            wire.slabStart = slab.used
+        }
+        let isProgressDue = now &- wire.lastProgress >= loop.configuration.progressInterval
+        if isProgressDue { wire.lastProgress = now }
+        var wakes: (UnsafeContinuation<Step, Never>, Step)?
+        var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
+        let counters = shared.withLock { shared -> Counters in
+            shared.chunks.append(contentsOf: wire.chunks)
+            shared.buffered += wire.unpublished
+            shared.counters.sent = wire.counters.sent
+            shared.counters.received = wire.counters.received
+            shared.counters.expectedToReceive = wire.counters.expectedToReceive
+            shared.counters.at = now
+            if isProgressDue {
+                shared.isProgressDue = true
+                swap(&watchers, &shared.progressWaiters)
+            }
+            if let reader = shared.reader, let step = shared.takeStep(withProgress: shared.readerWantsProgress) {
+                shared.reader = nil
+                wakes = (reader, step)
+            }
+            wire.buffered = shared.buffered
+            shared.isFlowPaused = !shared.collects && shared.buffered >= loop.configuration.highWater
+            wire.isFlowPaused = shared.isFlowPaused
+            return shared.counters
+        }
+        wire.chunks.removeAll(keepingCapacity: true)
+        wire.unpublished = 0
+        wakes.map { reader, step in reader.resume(returning: step) }
+        for watcher in watchers { watcher.continuation.resume(returning: counters) }
+        if wire.isFlowPaused { applyPauses() }
+    }
+
+    // MARK: Sending (called by libcurl)
+
+    func send(into buffer: UnsafeMutableRawPointer, _ capacity: Int) -> Int {
+        guard let transport = wire.handle?.domain.transport else { return Int(CURL_READFUNC_ABORT) }
+        if wire.isUserPaused {
+            wire.isSendingPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        let count: Int
+        switch plan.upload {
+        case .none: count = 0
+        case .bytes(let bytes):
+            count = min(capacity, bytes.count - wire.bodyOffset)
+            bytes.withUnsafeBytes { if let base = $0.baseAddress { memcpy(buffer, base + wire.bodyOffset, count) } }
+            wire.bodyOffset += count
+        case .pipe(let pipe):
+            switch pipe.pull(into: buffer, capacity) {
+            case .bytes(let pulled): count = pulled
+            case .end: count = 0
+            case .failed(let reason):
+                wire.abort = reason
+                return Int(CURL_READFUNC_ABORT)
+            case .wait:
+                wire.isStarved = true
+                wire.isSendingPaused = true
+                return Int(CURL_READFUNC_PAUSE)
+            }
+        }
+        wire.lastActivity = transport.now
+        wire.counters.sent += Int64(count)
+        if count == 0 || wire.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
+            wire.bodySentAt = transport.now
+        }
+        transport.markDirty(self)
+        return count
+    }
+
+    func rewindBody() -> Bool {
+        wire.counters.sent = 0
+        wire.bodyOffset = 0
+        if case .pipe(let pipe) = plan.upload { return pipe.rewind() }
+        return true
+    }
+
+    func noteSocketFailure(_ code: CInt) { wire.socketErrno = code }
+
+    // MARK: Pausing (on the loop, also from inside callbacks)
+
+    /// Makes libcurl pause or go on as the reader, the body's producer and the user want it now.
+    func applyPauses() {
+        guard let handle = wire.handle else { return }
+        let receiving = wire.isFlowPaused || wire.isUserPaused
+        let sending = wire.isStarved || wire.isUserPaused
+        let wasPaused = wire.isReceivingPaused || wire.isSendingPaused
+        if !receiving && !sending && !wasPaused { return }
+        wire.isReceivingPaused = receiving
+        wire.isSendingPaused = sending
+        if !receiving { wire.lastActivity = max(wire.lastActivity, handle.domain.transport.now) }
+        curl_easy_pause(handle.curl, (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0))
+    }
+
+    /// Whether silence is our own doing.
+    var isHeldBack: Bool { wire.isFlowPaused || wire.isUserPaused }
+}

@@ -1,0 +1,343 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// One run of a plan: started once, ended once, watched by anyone.
+///
+/// Half of it is behind a lock, for those who wait on other threads; the other half (`wire`) belongs to the loop.
+/// Every continuation is taken out of the locked half before it is resumed, so none is resumed twice, and `complete`
+/// takes all that are left, so none is forgotten.
+package final class EngineTransfer: @unchecked Sendable {
+    // Safe because the constants never change, `shared` is behind its lock, and `wire` is touched by the loop alone.
+
+    package struct Outcome: Sendable {
+        package var head: RawHead?
+        /// Present when the body was collected; what had come, when the transfer failed.
+        package var body: CollectedBody?
+        package var metrics: RawMetrics
+        package var failure: EngineFailure?
+    }
+
+    /// What a reader of the stream gets next.
+    package enum Step: Sendable {
+        case head(RawHead)
+        case progress(Counters)
+        case bytes(Chunk)
+        case end(Outcome)
+    }
+
+    package struct Snapshot: Sendable {
+        package var id: UInt64
+        package var state: Lifecycle.State
+        package var counters: Counters
+        package var label: String?
+        package var hasBody: Bool
+        package var priority: Int
+    }
+
+    struct Shared {
+        var lifecycle = Lifecycle()
+        var collects = true
+        var priority: Int
+        var head: RawHead?
+        var isHeadTaken = false
+        var chunks: [Chunk] = []
+        var firstChunk = 0
+        /// Bytes in `chunks`, not yet taken.
+        var buffered = 0
+        /// The loop paused receiving because the reader is slow.
+        var isFlowPaused = false
+        var counters = Counters()
+        var isProgressDue = false
+        var outcome: Outcome?
+        var reader: UnsafeContinuation<Step, Never>?
+        var readerWantsProgress = false
+        var endWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)] = []
+        var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
+        var lastTicket: UInt64 = 0
+    }
+
+    private static let ids = Lock<UInt64>(0)
+
+    package let id: UInt64
+    package let plan: TransferPlan
+    package let loop: EventLoop
+    let shared: Lock<Shared>
+    var wire = Wire()
+
+    package init(_ plan: TransferPlan, on loop: EventLoop) {
+        id = EngineTransfer.ids.withLock { last in
+            last += 1
+            return last
+        }
+        self.plan = plan
+        self.loop = loop
+        var state = Shared(priority: plan.priority)
+        switch plan.upload {
+        case .none: state.counters.expectedToSend = 0
+        case .bytes(let bytes): state.counters.expectedToSend = Int64(bytes.count)
+        case .pipe(let pipe): state.counters.expectedToSend = pipe.length ?? -1
+        }
+        shared = Lock(state)
+        if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
+    }
+
+    deinit {
+        if case .pipe(let pipe) = plan.upload { pipe.close() }
+    }
+
+    package var snapshot: Snapshot {
+        let hasBody = if case .none = plan.upload { false } else { true }
+        return shared.withLock { shared in
+            Snapshot(
+                id: id, state: shared.lifecycle.wantsPause && shared.lifecycle.state == .queued ? .paused : shared.lifecycle.state,
+                counters: shared.counters, label: plan.label, hasBody: hasBody, priority: shared.priority)
+        }
+    }
+
+    /// How it ended, nil while it runs.
+    package var outcome: Outcome? { shared.withLock { $0.outcome } }
+
+    // MARK: Orders, from any thread
+
+    /// Hands the transfer to the loop; does nothing the second time.
+    package func start() {
+        let mustStart = shared.withLock { shared in
+            guard shared.lifecycle.on(.start) else { return false }
+            shared.counters.startedAt = Monotonic.now()
+            shared.counters.at = shared.counters.startedAt
+            return true
+        }
+        if mustStart && !loop.post(.start(self)) { complete(failure: unreachable) }
+    }
+
+    /// Ends a transfer that cannot start.
+    package func refuse(_ failure: EngineFailure) { complete(failure: failure, onlyIfIdle: true) }
+
+    private var unreachable: EngineFailure {
+        let errno = loop.startFailure
+        return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
+    }
+
+    /// Ends the transfer; the loop takes it off the wire before anyone is told.
+    package func cancel() {
+        // Before the start nothing else knows the transfer; a start that comes later finds it finished.
+        if complete(failure: EngineFailure(.cancelled, phase: .preparing), onlyIfIdle: true) { return }
+        if !loop.post(.cancel(self)) { complete(failure: unreachable) }
+    }
+
+    package func pause() { if shared.withLock({ $0.lifecycle.on(.pause) }) { loop.post(.adjust(self)) } }
+
+    package func resume() { if shared.withLock({ $0.lifecycle.on(.resume) }) { loop.post(.adjust(self)) } }
+
+    package var priority: Int {
+        get { shared.withLock { $0.priority } }
+        set {
+            shared.withLock { $0.priority = newValue }
+            loop.post(.adjust(self))
+        }
+    }
+
+    func uploadHasBytes() { loop.post(.adjust(self)) }
+
+    // MARK: Waiting for the end
+
+    /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
+    package func finished() async -> Outcome? {
+        let ticket = nextTicket()
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let answer = shared.withLock { shared -> Outcome?? in
+                    if let outcome = shared.outcome { return outcome }
+                    if Task.isCancelled { return .some(nil) }
+                    shared.endWaiters.append((ticket, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let withdrawn = shared.withLock { shared in
+                shared.endWaiters.firstIndex { $0.ticket == ticket }.map { shared.endWaiters.remove(at: $0).continuation }
+            }
+            withdrawn?.resume(returning: nil)
+        }
+    }
+
+    package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }
+
+    private func nextTicket() -> UInt64 {
+        shared.withLock { shared in
+            shared.lastTicket += 1
+            return shared.lastTicket
+        }
+    }
+
+    /// Waits for counters other than the last ones seen; nil after the final ones, or when the task was cancelled.
+    package func progress(after last: Counters?) async -> Counters? {
+        let ticket = nextTicket()
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let answer = shared.withLock { shared -> Counters?? in
+                    if let last, last.isFinished || Task.isCancelled { return .some(nil) }
+                    let age = last.map { shared.counters.at &- $0.at } ?? .max
+                    if shared.counters.isFinished || age >= loop.configuration.progressInterval { return shared.counters }
+                    shared.progressWaiters.append((ticket, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let withdrawn = shared.withLock { shared in
+                shared.progressWaiters.firstIndex { $0.ticket == ticket }
+                    .map { shared.progressWaiters.remove(at: $0).continuation }
+            }
+            withdrawn?.resume(returning: nil)
+        }
+    }
+
+    // MARK: Reading the stream
+
+    /// Makes the body go to a reader instead of being collected; what was collected so far comes first.
+    package func claimStream() {
+        let isRunning = shared.withLock { shared in
+            guard shared.collects else { return false }
+            shared.collects = false
+            if let chunk = shared.outcome?.body?.takeChunk() {
+                shared.chunks.append(chunk)
+                shared.buffered += chunk.count
+                shared.outcome?.body = nil
+            }
+            return shared.outcome == nil && shared.lifecycle.state != .idle
+        }
+        if isRunning { loop.post(.adjust(self)) }
+    }
+
+    /// The next step for the one reader; a cancelled task cancels the transfer and gets its end.
+    package func next(withProgress: Bool) async -> Step {
+        if let step = takeStep(withProgress: withProgress) { return step }
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let step = shared.withLock { shared -> Step? in
+                    if let step = shared.takeStep(withProgress: withProgress) { return step }
+                    shared.reader = continuation
+                    shared.readerWantsProgress = withProgress
+                    return nil
+                }
+                if let step {
+                    resumeFlowIfDrained()
+                    continuation.resume(returning: step)
+                }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private func takeStep(withProgress: Bool) -> Step? {
+        if Task.isCancelled { cancel() }
+        let step = shared.withLock { $0.takeStep(withProgress: withProgress) }
+        if step != nil { resumeFlowIfDrained() }
+        return step
+    }
+
+    private func resumeFlowIfDrained() {
+        let isDrained = shared.withLock { shared in
+            guard shared.isFlowPaused, shared.buffered <= loop.configuration.lowWater else { return false }
+            shared.isFlowPaused = false
+            return true
+        }
+        if isDrained { loop.post(.adjust(self)) }
+    }
+
+    // MARK: The end
+
+    /// Ends the transfer once: everyone who waits is told. On the loop thread, or before the loop knows the transfer.
+    @discardableResult
+    func complete(
+        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics = RawMetrics(), onlyIfIdle: Bool = false
+    ) -> Bool {
+        let now = Monotonic.now()
+        let told = shared.withLock { shared -> Told? in
+            if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
+            guard shared.lifecycle.on(.finish) else { return nil }
+            var body = body
+            if failure?.isCancellation == true {
+                shared.chunks = []
+                shared.firstChunk = 0
+                shared.buffered = 0
+            } else if !shared.collects, let chunk = body?.takeChunk() {
+                shared.chunks.append(chunk)
+                shared.buffered += chunk.count
+                body = nil
+            }
+            shared.counters.at = now
+            shared.counters.isFinished = true
+            shared.counters.hasFailed = failure != nil
+            shared.isProgressDue = true
+            let outcome = Outcome(head: shared.head, body: body, metrics: metrics, failure: failure)
+            shared.outcome = outcome
+            return Told(taking: &shared, outcome: outcome)
+        }
+        guard let told else { return false }
+        if case .pipe(let pipe) = plan.upload { pipe.close() }
+        told.resumeAll()
+        return true
+    }
+
+    private struct Told {
+        let outcome: Outcome
+        let counters: Counters
+        let reader: UnsafeContinuation<Step, Never>?
+        let step: Step?
+        let ends: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)]
+        let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
+
+        init(taking shared: inout Shared, outcome: Outcome) {
+            self.outcome = outcome
+            counters = shared.counters
+            reader = shared.reader
+            step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
+            ends = shared.endWaiters
+            watchers = shared.progressWaiters
+            shared.reader = nil
+            shared.endWaiters = []
+            shared.progressWaiters = []
+        }
+
+        func resumeAll() {
+            reader?.resume(returning: step ?? .end(outcome))
+            for waiter in ends { waiter.continuation.resume(returning: outcome) }
+            for waiter in watchers { waiter.continuation.resume(returning: counters) }
+        }
+    }
+}
+
+extension EngineTransfer.Shared {
+    /// What the reader gets now, in order: head, progress, bytes, the end.
+    mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
+        if let head, !isHeadTaken, outcome?.failure?.isCancellation != true {
+            isHeadTaken = true
+            return .head(head)
+        }
+        let isLast = outcome != nil && firstChunk == chunks.count
+        if withProgress, isProgressDue, outcome == nil || isLast {
+            isProgressDue = false
+            return .progress(counters)
+        }
+        if firstChunk < chunks.count {
+            let chunk = chunks[firstChunk]
+            firstChunk += 1
+            buffered -= chunk.count
+            if firstChunk == chunks.count {
+                chunks.removeAll(keepingCapacity: true)
+                firstChunk = 0
+            } else if firstChunk >= 32 {
+                chunks.removeFirst(firstChunk)
+                firstChunk = 0
+            }
+            return .bytes(chunk)
+        }
+        return outcome.map { .end($0) }
+    }
+}

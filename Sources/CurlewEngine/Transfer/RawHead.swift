@@ -1,0 +1,69 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A response head as it came: the whole block of lines, the final empty one included.
+package struct RawHead: Sendable {
+    package var bytes: [UInt8]
+    package var status: Int
+
+    package init(bytes: [UInt8], status: Int) {
+        self.bytes = bytes
+        self.status = status
+    }
+
+    /// The status code of a block that starts with a status line, nil when it is none (RFC 9112 §4).
+    package static func status(of block: [UInt8]) -> Int? {
+        guard block.count >= 9, block.starts(with: [72, 84, 84, 80, 47]),
+            let space = block.firstIndex(of: 0x20), block.count > space + 3
+        else { return nil }
+        var code = 0
+        for byte in block[(space + 1)...(space + 3)] {
+            guard (48...57).contains(byte) else { return nil }
+            code = code * 10 + Int(byte - 48)
+        }
+        return code >= 100 ? code : nil
+    }
+}
+
+/// What was counted and measured by the time a transfer ended.
+package struct RawMetrics: Sendable {
+    package var queued: UInt64 = 0
+    /// Microseconds since libcurl started, as libcurl counts them: each includes those before it.
+    package var resolved: Int64 = 0
+    package var connected: Int64 = 0
+    package var secured: Int64 = 0
+    package var readyToSend: Int64 = 0
+    package var firstByte: Int64 = 0
+    package var total: Int64 = 0
+    /// Microseconds from libcurl's start until the last body byte was handed over; 0 without a body.
+    package var bodySent: Int64 = 0
+    package var requestHeadBytes: Int64 = 0
+    package var requestBodyBytes: Int64 = 0
+    package var responseHeadBytes: Int64 = 0
+    package var responseBodyBytes: Int64 = 0
+    package var version: Int = 0
+    package var localAddress = ""
+    package var localPort: Int = 0
+    package var remoteAddress = ""
+    package var remotePort: Int = 0
+    package var isReused = false
+    package var tlsVersion: String?
+    package var tlsCipher: String?
+    package var isResumed = false
+
+    package init() {}
+}
+
+/// Bytes moved so far, and how many there will be.
+package struct Counters: Sendable, Equatable {
+    package var sent: Int64 = 0
+    package var received: Int64 = 0
+    package var expectedToSend: Int64 = -1
+    package var expectedToReceive: Int64 = -1
+    package var startedAt: UInt64 = 0
+    package var at: UInt64 = 0
+    package var isFinished = false
+    package var hasFailed = false
+
+    package init() {}
+}

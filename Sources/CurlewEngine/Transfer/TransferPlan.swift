@@ -1,0 +1,55 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transfer: one run of one request. A plan is what libcurl must know; EngineTransfer is the run, half of it behind a
+// lock for whoever waits, half of it touched by the loop alone; Slab, CollectedBody and UploadPipe carry the bytes.
+
+/// Everything the engine must know to run one request, in plain values made by the caller's thread.
+package struct TransferPlan: Sendable {
+    /// What is sent after the head.
+    package enum Upload: Sendable {
+        case none
+        /// Bytes at hand; sent again when a stale connection makes libcurl start over.
+        case bytes([UInt8])
+        /// Bytes that a producer pushes while the transfer runs.
+        case pipe(UploadPipe)
+    }
+
+    package var method: String
+    /// ASCII, absolute, http or https.
+    package var url: String
+    package var host: String
+    package var port: UInt16
+    package var isSecure: Bool
+    package var lines: HeaderLines
+    package var upload: Upload
+    package var trust: TrustDomain
+    /// Nanoseconds; nil never fires.
+    package var connectTimeout: UInt64?
+    package var idleTimeout: UInt64?
+    package var totalTimeout: UInt64?
+    /// Most bytes a collected body may have.
+    package var collectLimit: Int
+    package var headLimit: Int
+    package var priority: Int
+    package var label: String?
+
+    package init(
+        method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
+        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        priority: Int = 0, label: String? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.host = host
+        self.port = port
+        self.isSecure = isSecure
+        self.lines = lines
+        self.upload = upload
+        self.trust = trust
+        self.collectLimit = collectLimit
+        self.headLimit = headLimit
+        self.priority = priority
+        self.label = label
+    }
+}

@@ -1,0 +1,228 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// The way from whoever produces a request body to libcurl: a bounded queue, pulled by the loop.
+///
+/// A producer is opened when libcurl first asks for bytes, pushes until it finishes or is told that nobody reads any
+/// more, and waits whenever the queue is full. When libcurl must start over, a body that can be replayed is opened
+/// again and what the old producer still pushes is dropped.
+package final class UploadPipe: Sendable {
+    /// What the loop gets when it asks for bytes.
+    enum Pulled { case bytes(Int), wait, end, failed(EngineFailure.Reason) }
+
+    /// One producer's hold on the pipe.
+    package struct Feed: Sendable {
+        fileprivate let pipe: UploadPipe
+        fileprivate let run: Int
+
+        /// Hands over bytes and waits while the queue is full. False when nobody wants more.
+        package func push(_ bytes: [UInt8]) async -> Bool { await pipe.push(bytes, run: run) }
+
+        /// Hands over bytes without waiting, for a producer that asks `room` first. False when nobody wants more.
+        package func offer(_ bytes: [UInt8]) -> Bool { pipe.append(bytes, run: run) != .closed }
+
+        /// Whether a producer that offers may go on.
+        package var hasRoom: Bool { pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit } }
+
+        /// Ends the body, with the producer's error when it could not finish.
+        package func finish(_ error: (any Error)? = nil) { pipe.finish(error, run: run) }
+    }
+
+    private enum Appended { case taken, full, closed }
+
+    private struct State {
+        var run = 0
+        var isOpen = false
+        var queue: [[UInt8]] = []
+        var offset = 0
+        var queued = 0
+        var pushed: Int64 = 0
+        var handedOver: Int64 = 0
+        var hasOverrun = false
+        var isFinished = false
+        var error: (any Error)?
+        var isClosed = false
+        var loopWaits = false
+        var producer: UnsafeContinuation<Bool, Never>?
+        var onClose: (@Sendable () -> Void)?
+        weak var transfer: EngineTransfer?
+    }
+
+    package let length: Int64?
+    package let canReplay: Bool
+    private let open: @Sendable (Feed) -> (@Sendable () -> Void)?
+    private let wantsMore: (@Sendable () -> Void)?
+    private let state = Lock(State())
+    private let limit = 512 << 10
+
+    /// - Parameters:
+    ///   - length: Bytes the body has, when known; more or fewer is an error, never sent.
+    ///   - open: Starts a producer and gives back what stops it early. Called on the loop thread: it must only start.
+    ///   - wantsMore: Called on the loop thread when a queue that was full has room for a producer that `offer`s.
+    package init(
+        length: Int64?, canReplay: Bool, wantsMore: (@Sendable () -> Void)? = nil,
+        open: @escaping @Sendable (Feed) -> (@Sendable () -> Void)?
+    ) {
+        self.length = length
+        self.canReplay = canReplay
+        self.open = open
+        self.wantsMore = wantsMore
+    }
+
+    /// Whether the producer gave more than the declared length; what it gave too much was never sent.
+    var hasOverrun: Bool { state.withLock { $0.hasOverrun } }
+
+    func attach(to transfer: EngineTransfer) { state.withLock { $0.transfer = transfer } }
+
+    // MARK: The producer's side
+
+    private func append(_ bytes: [UInt8], run: Int) -> Appended {
+        let (result, waiting) = state.withLock { state -> (Appended, EngineTransfer?) in
+            guard state.run == run, !state.isClosed, !state.isFinished else { return (.closed, nil) }
+            guard !bytes.isEmpty else { return (.taken, nil) }
+            state.queue.append(bytes)
+            state.queued += bytes.count
+            state.pushed += Int64(bytes.count)
+            if let length, state.pushed > length { state.hasOverrun = true }
+            defer { state.loopWaits = false }
+            return (state.queued < limit ? .taken : .full, state.loopWaits ? state.transfer : nil)
+        }
+        waiting?.uploadHasBytes()
+        return result
+    }
+
+    private func push(_ bytes: [UInt8], run: Int) async -> Bool {
+        switch append(bytes, run: run) {
+        case .taken: return true
+        case .closed: return false
+        case .full:
+            return await withUnsafeContinuation { continuation in
+                let answer = state.withLock { state -> Bool? in
+                    if state.run != run || state.isClosed { return false }
+                    if state.queued < limit { return true }
+                    state.producer = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        }
+    }
+
+    private func finish(_ error: (any Error)?, run: Int) {
+        let waiting = state.withLock { state -> EngineTransfer? in
+            guard state.run == run, !state.isClosed, !state.isFinished else { return nil }
+            state.isFinished = true
+            state.error = error
+            state.onClose = nil
+            defer { state.loopWaits = false }
+            return state.loopWaits ? state.transfer : nil
+        }
+        waiting?.uploadHasBytes()
+    }
+
+    // MARK: The loop's side
+
+    /// Copies queued bytes into libcurl's buffer, opening the producer at the first call.
+    func pull(into buffer: UnsafeMutableRawPointer, _ capacity: Int) -> Pulled {
+        openIfNeeded()
+        var producer: UnsafeContinuation<Bool, Never>?
+        var wakes = false
+        let pulled = state.withLock { state -> Pulled in
+            let wasFull = state.queued >= limit
+            let allowed = length.map { Swift.max(0, $0 - state.handedOver) } ?? Int64.max
+            if state.hasOverrun, let length { return .failed(.bodyTooLong(declared: length)) }
+            var copied = 0
+            while copied < capacity, Int64(copied) < allowed, let first = state.queue.first {
+                let room = Swift.min(capacity, Int(clamping: allowed)) - copied
+                let part = Swift.min(room, first.count - state.offset)
+                first.withUnsafeBytes { if let base = $0.baseAddress { memcpy(buffer + copied, base + state.offset, part) } }
+                copied += part
+                state.offset += part
+                if state.offset == first.count {
+                    state.queue.removeFirst()
+                    state.offset = 0
+                }
+            }
+            state.queued -= copied
+            state.handedOver += Int64(copied)
+            if wasFull && state.queued < limit {
+                producer = state.producer
+                state.producer = nil
+                wakes = true
+            }
+            if copied > 0 { return .bytes(copied) }
+            if let error = state.error { return .failed(.bodySource(error)) }
+            if state.isFinished {
+                if let length, state.handedOver < length {
+                    return .failed(.bodyTooShort(sent: state.handedOver, declared: length))
+                }
+                return .end
+            }
+            state.loopWaits = true
+            return .wait
+        }
+        producer?.resume(returning: true)
+        if wakes { wantsMore?() }
+        return pulled
+    }
+
+    private func openIfNeeded() {
+        let run = state.withLock { state -> Int? in
+            guard !state.isOpen, !state.isClosed else { return nil }
+            state.isOpen = true
+            return state.run
+        }
+        guard let run else { return }
+        let stop = open(Feed(pipe: self, run: run))
+        let tooLate = state.withLock { state -> Bool in
+            guard state.run == run, !state.isClosed else { return true }
+            if !state.isFinished { state.onClose = stop }
+            return false
+        }
+        if tooLate { stop?() }
+    }
+
+    /// Starts the body over; false when it cannot be.
+    func rewind() -> Bool {
+        let untouched = state.withLock { $0.handedOver == 0 && !$0.isClosed }
+        if untouched { return true }
+        guard canReplay else { return false }
+        let (stop, producer) = state.withLock { state in
+            let ended = (state.onClose, state.producer)
+            state.run += 1
+            state.isOpen = false
+            state.queue = []
+            state.offset = 0
+            state.queued = 0
+            state.pushed = 0
+            state.handedOver = 0
+            state.hasOverrun = false
+            state.isFinished = false
+            state.error = nil
+            state.onClose = nil
+            state.producer = nil
+            return ended
+        }
+        producer?.resume(returning: false)
+        stop?()
+        return true
+    }
+
+    /// Tells the producer that nobody reads any more and drops what is queued.
+    func close() {
+        let (stop, producer) = state.withLock { state in
+            let ended = (state.onClose, state.producer)
+            state.isClosed = true
+            state.queue = []
+            state.queued = 0
+            state.onClose = nil
+            state.producer = nil
+            state.transfer = nil
+            return ended
+        }
+        producer?.resume(returning: false)
+        stop?()
+    }
+}

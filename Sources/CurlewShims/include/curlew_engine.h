@@ -1,0 +1,149 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Swift cannot call by itself: variadic curl functions (one wrapper for each argument type), OpenSSL's
+// macros, a thread born with its signals blocked, and descriptors that must not survive exec.
+#ifndef CURLEW_ENGINE_H
+#define CURLEW_ENGINE_H
+
+#ifndef __linux__
+#error "Curlew runs on Linux only: its loop is epoll, its threads are pthreads and its peers are Linux servers."
+#endif
+
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+
+#if LIBCURL_VERSION_NUM < 0x075800
+#error "Curlew needs libcurl 7.88 or later."
+#endif
+
+// MARK: curl_easy_setopt, by argument type
+
+static inline CURLcode curlew_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode curlew_set_offset(CURL *easy, CURLoption option, int64_t value) {
+    return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+static inline CURLcode curlew_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode curlew_set_pointer(CURL *easy, CURLoption option, const void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*curlew_data_callback)(char *bytes, size_t size, size_t count, void *context);
+typedef curl_socket_t (*curlew_open_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+typedef int (*curlew_close_callback)(void *context, curl_socket_t descriptor);
+typedef int (*curlew_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef CURLcode (*curlew_context_callback)(CURL *easy, void *tls, void *context);
+
+/// Sets the callbacks that never change on a pooled handle; `context` is what each of them receives.
+void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write, curlew_data_callback header,
+                          curlew_data_callback read, curlew_seek_callback seek, curlew_open_callback open,
+                          curlew_close_callback close, curlew_context_callback tls);
+
+// MARK: curl_easy_getinfo, by result type
+
+static inline long curlew_get_long(CURL *easy, CURLINFO info) {
+    long value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+static inline int64_t curlew_get_offset(CURL *easy, CURLINFO info) {
+    curl_off_t value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? (int64_t)value : 0;
+}
+static inline const char *curlew_get_string(CURL *easy, CURLINFO info) {
+    const char *value = NULL;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
+}
+static inline void *curlew_get_private(CURL *easy) {
+    void *value = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, &value) == CURLE_OK ? value : NULL;
+}
+
+// MARK: curl_multi_setopt and curl_share_setopt
+
+typedef int (*curlew_socket_callback)(CURL *easy, curl_socket_t descriptor, int what, void *context, void *socket);
+typedef int (*curlew_timer_callback)(CURLM *multi, long milliseconds, void *context);
+
+static inline CURLMcode curlew_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+void curlew_multi_set_callbacks(CURLM *multi, void *context, curlew_socket_callback socket,
+                                curlew_timer_callback timer);
+static inline const curl_version_info_data *curlew_version(void) { return curl_version_info(CURLVERSION_NOW); }
+static inline CURLSHcode curlew_share_tls_sessions(CURLSH *share) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+}
+
+// MARK: Threads, fork, descriptors
+
+/// Starts a detached thread that has every signal blocked and the given name (at most 15 bytes). Returns errno.
+int curlew_thread_start(void *(*body)(void *), void *argument, const char *name);
+
+/// How often this process is the child of a fork since Curlew was first used; differs in a child from its parent.
+uint64_t curlew_fork_generation(void);
+
+/// Forks; in the child runs `body` and ends the process with what it returns. Gives the child's exit status.
+int curlew_run_in_fork(int (*body)(void *), void *argument);
+
+/// Marks both ends of a socket pair that libcurl made close-on-exec, given one end.
+void curlew_close_pair_on_exec(int descriptor);
+/// Finds the wake-up pair inside a CURLM, which libcurl 7.88 leaves open across exec, and marks it close-on-exec.
+void curlew_close_wakeup_on_exec(CURLM *multi);
+
+static const uint32_t curlew_readable = 0x001;
+static const uint32_t curlew_writable = 0x004;
+static const uint32_t curlew_failed = 0x008;
+static const uint32_t curlew_hung_up = 0x010;
+
+int curlew_epoll_create(void);
+int curlew_eventfd_create(void);
+/// Adds, changes or drops (mask 0) a descriptor; `token` comes back with its events. Returns errno or 0.
+int curlew_epoll_update(int epoll, int descriptor, bool known, uint32_t mask, uint64_t token);
+
+typedef struct {
+    uint64_t token;
+    uint32_t mask;
+} curlew_ready;
+
+/// Waits (-1 for ever) and fills `ready`; gives how many, 0 also when a signal came.
+int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int milliseconds);
+
+// MARK: TLS
+
+typedef int (*curlew_verify_callback)(X509_STORE_CTX *context, void *judge);
+typedef void (*curlew_release_callback)(void *judge);
+
+/// Lets `verify(…, judge)` decide for every connection of `context`, with the roots in `store`. `judge` is released
+/// when OpenSSL frees the SSL_CTX. Returns false when OpenSSL refuses; `judge` is then released at once.
+bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_verify_callback verify,
+                        curlew_release_callback release);
+
+typedef struct {
+    const char *version;
+    const char *cipher;
+    bool resumed;
+} curlew_tls_facts;
+
+/// What the TLS connection under a running transfer agreed on. False outside callbacks and without TLS.
+bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts);
+
+int curlew_chain_count(X509_STORE_CTX *context, bool verified);
+/// DER of certificate `index` of the chain as served or as verified, to be freed with curlew_free; NULL at the end.
+uint8_t *curlew_chain_der(X509_STORE_CTX *context, bool verified, int index, int *length);
+void curlew_free(void *memory);
+/// Whether the leaf names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP address.
+bool curlew_leaf_matches(X509_STORE_CTX *context, const char *host);
+
+/// Adds every certificate of a PEM text or one DER certificate. Returns how many were added, or -1 when unreadable.
+int curlew_store_add(X509_STORE *store, const uint8_t *bytes, size_t count);
+
+#endif

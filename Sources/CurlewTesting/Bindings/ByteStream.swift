@@ -1,0 +1,66 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The two directions of a connection, plain or encrypted.
+///
+/// One thread uses it.
+protocol ByteStream: AnyObject {
+    var waiter: SocketWaiter { get }
+
+    /// Appends what has arrived, waiting for at least one byte; false at the end of the stream.
+    func receive(appendingTo buffer: inout [UInt8]) throws -> Bool
+
+    /// Returns when the kernel has taken all bytes.
+    func send(_ bytes: ArraySlice<UInt8>) throws
+
+    /// Announces the end inside the protocol (TLS close_notify), if it has such a thing.
+    func announceEnd()
+}
+
+/// How much one `receive` asks for.
+let receiveSize = 32 * 1024
+
+/// A connection without TLS.
+final class PlainStream: ByteStream {
+    let waiter: SocketWaiter
+    private var scratch = [UInt8](repeating: 0, count: receiveSize)
+
+    init(waiter: SocketWaiter) {
+        self.waiter = waiter
+    }
+
+    func receive(appendingTo buffer: inout [UInt8]) throws -> Bool {
+        while true {
+            let count = recv(waiter.socket, &scratch, scratch.count, 0)
+            if count > 0 { buffer.append(contentsOf: scratch[..<count]) }
+            if count >= 0 { return count > 0 }
+            try waitAfterFailure { try waiter.untilReadable() }
+        }
+    }
+
+    func send(_ bytes: ArraySlice<UInt8>) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(waiter.socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else {
+                try waitAfterFailure { try waiter.untilWritable() }
+            }
+        }
+    }
+
+    func announceEnd() {}
+
+    private func waitAfterFailure(_ wait: () throws -> Void) throws {
+        switch errno {
+        case EINTR: return
+        case EAGAIN: try wait()
+        default: throw Disconnect.peerClosed
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewShims
+import Glibc
+
+/// A server's identity and options in OpenSSL's form, shared by its connections.
+// Safe because OpenSSL allows SSL_new on one SSL_CTX from many threads, and nothing else is done after `init`.
+final class TLSContext: @unchecked Sendable {
+    private let context: OpaquePointer
+
+    init(_ identity: TestIdentity, _ options: MockServer.TLSOptions) throws {
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestingError.openSSL("Starting TLS") }
+        self.context = context
+        try limitVersions(options)
+        try install(identity)
+        SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER), nil)
+        SSL_CTX_set_session_id_context(context, "mock", 4)
+        if !options.allowsResumption {
+            SSL_CTX_set_options(context, noTickets)
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+            SSL_CTX_set_num_tickets(context, 0)
+        }
+        SSL_CTX_set_alpn_select_cb(
+            context,
+            { _, chosen, count, offered, offeredCount, _ in
+                TLSContext.choose(chosen, count, offered, offeredCount)
+            }, nil)
+        if let authority = options.clientAuthority { try demandCertificate(from: authority) }
+    }
+
+    deinit {
+        SSL_CTX_free(context)
+    }
+
+    /// Shakes hands; throws when the client does not want to, or not like this.
+    func accept(_ waiter: SocketWaiter) throws -> TLSStream {
+        guard let connection = SSL_new(context) else { throw Disconnect.ended }
+        let stream = TLSStream(connection, waiter: waiter)
+        SSL_set_fd(connection, waiter.socket)
+        while true {
+            ERR_clear_error()
+            let code = SSL_accept(connection)
+            if code == 1 { return stream }
+            guard try stream.canRetry(after: code) else { throw Disconnect.ended }
+        }
+    }
+
+    private func limitVersions(_ options: MockServer.TLSOptions) throws {
+        let lowest = Self.number(options.minimumVersion)
+        let highest = Self.number(options.maximumVersion)
+        // Debian's default level refuses the signatures that TLS 1.0 and 1.1 are bound to.
+        if lowest < Self.number(.v1_2) { SSL_CTX_set_security_level(context, 0) }
+        guard SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, lowest, nil) == 1,
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, highest, nil) == 1
+        else { throw TestingError.openSSL("Limiting the TLS versions") }
+    }
+
+    private func install(_ identity: TestIdentity) throws {
+        let key = try readKey(identity.privateKeyPEM)
+        defer { EVP_PKEY_free(key) }
+        let certificates = try readCertificates(identity.chainPEM)
+        defer { certificates.forEach { X509_free($0) } }
+        guard let leaf = certificates.first, SSL_CTX_use_certificate(context, leaf) == 1,
+            SSL_CTX_use_PrivateKey(context, key) == 1
+        else { throw TestingError.openSSL("Installing an identity") }
+        for certificate in certificates.dropFirst() {
+            // The context takes over one reference of its own.
+            SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
+        }
+    }
+
+    private func demandCertificate(from authority: TestAuthority) throws {
+        let certificate = try readCertificate(authority.certificatePEM)
+        defer { X509_free(certificate) }
+        X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate)
+        SSL_CTX_add_client_CA(context, certificate)
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+    }
+
+    private static func number(_ version: MockServer.TLSOptions.Version) -> Int {
+        switch version {
+        case .v1_0: Int(TLS1_VERSION)
+        case .v1_1: Int(TLS1_1_VERSION)
+        case .v1_2: Int(TLS1_2_VERSION)
+        case .v1_3: Int(TLS1_3_VERSION)
+        }
+    }
+
+    private static func choose(
+        _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+        _ count: UnsafeMutablePointer<UInt8>?,
+        _ offered: UnsafePointer<UInt8>?,
+        _ offeredCount: UInt32
+    ) -> CInt {
+        let wanted = Array("http/1.1".utf8)
+        var position = 0
+        while let offered, position < Int(offeredCount) {
+            let length = Int(offered[position])
+            let name = UnsafeBufferPointer(start: offered + position + 1, count: length)
+            if position + 1 + length <= Int(offeredCount), name.elementsEqual(wanted) {
+                chosen?.pointee = offered + position + 1
+                count?.pointee = UInt8(length)
+                return SSL_TLSEXT_ERR_OK
+            }
+            position += 1 + length
+        }
+        return SSL_TLSEXT_ERR_NOACK
+    }
+}
+
+/// SSL_OP_NO_TICKET, a macro that Swift does not import.
+private let noTickets: UInt64 = 1 << 14

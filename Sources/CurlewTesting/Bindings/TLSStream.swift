@@ -1,0 +1,89 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewShims
+import Glibc
+
+/// A connection inside TLS.
+///
+/// One thread uses it.
+final class TLSStream: ByteStream {
+    let waiter: SocketWaiter
+    private let connection: OpaquePointer
+    private var scratch = [UInt8](repeating: 0, count: receiveSize)
+
+    /// Takes over the connection.
+    init(_ connection: OpaquePointer, waiter: SocketWaiter) {
+        self.connection = connection
+        self.waiter = waiter
+    }
+
+    deinit {
+        SSL_free(connection)
+    }
+
+    func receive(appendingTo buffer: inout [UInt8]) throws -> Bool {
+        while true {
+            ERR_clear_error()
+            let count = SSL_read(connection, &scratch, CInt(scratch.count))
+            if count > 0 {
+                buffer.append(contentsOf: scratch[..<Int(count)])
+                return true
+            }
+            guard try canRetry(after: count) else { return false }
+        }
+    }
+
+    func send(_ bytes: ArraySlice<UInt8>) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            ERR_clear_error()
+            // Records of 16 KiB one by one, so that a write is complete when it succeeds.
+            let count = rest.withUnsafeBytes { SSL_write(connection, $0.baseAddress, CInt(min($0.count, 16_384))) }
+            if count > 0 {
+                rest = rest.dropFirst(Int(count))
+            } else if try !canRetry(after: count) {
+                throw Disconnect.peerClosed
+            }
+        }
+    }
+
+    func announceEnd() {
+        ERR_clear_error()
+        SSL_shutdown(connection)
+    }
+
+    /// Waits for what OpenSSL wants to go on; false at the end of the stream.
+    func canRetry(after code: CInt) throws -> Bool {
+        switch SSL_get_error(connection, code) {
+        case SSL_ERROR_WANT_READ: try waiter.untilReadable()
+        case SSL_ERROR_WANT_WRITE: try waiter.untilWritable()
+        case SSL_ERROR_SYSCALL where errno == EINTR: break
+        default: return false
+        }
+        return true
+    }
+
+    /// What the handshake settled.
+    var details: RecordedRequest.TLS {
+        let name = SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name)
+        return RecordedRequest.TLS(
+            version: String(cString: SSL_get_version(connection)),
+            isResumed: SSL_session_reused(connection) == 1,
+            serverName: name.map { String(cString: $0) },
+            applicationProtocol: applicationProtocol,
+            clientCertificate: clientCertificate
+        )
+    }
+
+    private var applicationProtocol: String? {
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(connection, &start, &count)
+        return start.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self) }
+    }
+
+    private var clientCertificate: [UInt8]? {
+        SSL_get0_peer_certificate(connection).map { certificate in bytes { i2d_X509(certificate, $0) } }
+    }
+}

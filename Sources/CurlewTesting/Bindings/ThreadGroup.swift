@@ -1,0 +1,113 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The threads of one server: each is joined exactly once, by whoever claims it.
+final class ThreadGroup: Sendable {
+    private struct State {
+        var running: Set<pthread_t> = []
+        var joinable: Set<pthread_t> = []
+        var finished: [pthread_t] = []
+        var isClosed = false
+    }
+
+    /// What a thread is started with.
+    private final class Start: Sendable {
+        let group: ThreadGroup
+        let body: @Sendable () -> Void
+
+        init(group: ThreadGroup, body: @escaping @Sendable () -> Void) {
+            self.group = group
+            self.body = body
+        }
+    }
+
+    private let state = Locked(State())
+    private let turn = Locked(())
+
+    /// 512 KiB: address space rather than memory, so hundreds of threads are cheap, and enough for a TLS handshake and
+    /// for the frames of a sanitizer's build.
+    private static let stackSize = 512 * 1024
+
+    /// Starts a thread; false when the group is closed or the system has none left.
+    func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        let start = Unmanaged.passRetained(Start(group: self, body: body))
+        let started = state.withLock { state -> Bool in
+            guard !state.isClosed, let thread = Self.create(start.toOpaque()) else { return false }
+            state.running.insert(thread)
+            state.joinable.insert(thread)
+            return true
+        }
+        if !started { start.release() }
+        return started
+    }
+
+    /// Joins the threads that have ended already, which never waits for long.
+    func reap() {
+        let ended = state.withLock { state -> [pthread_t] in
+            let ended = state.finished.filter(state.joinable.contains)
+            state.joinable.subtract(ended)
+            state.finished = []
+            return ended
+        }
+        for thread in ended { pthread_join(thread, nil) }
+    }
+
+    /// Refuses new threads and waits until all have ended.
+    ///
+    /// One of the group's own threads cannot wait for itself, so there it only lets go of all of them.
+    func close() {
+        let own = pthread_self()
+        let isOwn = state.withLock { state -> Bool in
+            state.isClosed = true
+            guard state.running.contains(own) else { return false }
+            for thread in state.joinable { pthread_detach(thread) }
+            state.joinable = []
+            return true
+        }
+        if isOwn { return }
+        turn.withLock { _ in
+            let threads = state.withLock { state -> Set<pthread_t> in
+                defer { state.joinable = [] }
+                return state.joinable
+            }
+            for thread in threads { pthread_join(thread, nil) }
+        }
+    }
+
+    private func ended() {
+        let own = pthread_self()
+        state.withLock { state in
+            state.running.remove(own)
+            if state.joinable.contains(own) { state.finished.append(own) }
+        }
+    }
+
+    private static func create(_ argument: UnsafeMutableRawPointer) -> pthread_t? {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setstacksize(&attributes, stackSize)
+        var thread = pthread_t()
+        let code = pthread_create(&thread, &attributes, { ThreadGroup.main($0) }, argument)
+        return code == 0 ? thread : nil
+    }
+
+    private static func main(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        guard let argument else { return nil }
+        // OpenSSL writes without MSG_NOSIGNAL, and other signals belong to the threads of the test.
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+        ended(after: Unmanaged<Start>.fromOpaque(argument).takeRetainedValue())
+        return nil
+    }
+
+    private static func ended(after start: consuming Start) {
+        let group = start.group
+        start.body()
+        _ = consume start
+        group.ended()
+    }
+}

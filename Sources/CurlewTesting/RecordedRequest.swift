@@ -1,0 +1,76 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A request as the server got it.
+public struct RecordedRequest: Sendable {
+    /// The method, as sent.
+    public internal(set) var method: String
+    /// The request target, as sent (RFC 9112 §3.2): path and query, or a whole URL when the client takes the server
+    /// for a proxy, or `host:port` with CONNECT.
+    public internal(set) var target: String
+    /// The target's path, still percent-encoded; of an absolute URL its path, of CONNECT the whole target.
+    public internal(set) var path: String
+    /// What follows the question mark, without it and still percent-encoded; nil when there is none.
+    public internal(set) var query: String?
+    /// `HTTP/1.1` or `HTTP/1.0`.
+    public internal(set) var version: String
+    /// The header fields in the order they came, names as sent.
+    public internal(set) var fields: [(name: String, value: String)]
+    /// The trailer fields of a chunked body, in order.
+    public internal(set) var trailers: [(name: String, value: String)] = []
+
+    /// The body's first bytes, up to `MockServer.Options.requestBodyLimit`.
+    ///
+    /// Empty until the body is read; see `isBodyComplete`.
+    public internal(set) var body: [UInt8] = []
+    /// How many bytes of body have been read so far, without chunk framing, those beyond the limit included.
+    public internal(set) var bodyLength = 0
+    /// The SHA-256 digest of all body bytes read, 64 lower-case hexadecimal digits; of no bytes until the body is read.
+    public internal(set) var bodySHA256 = RecordedRequest.emptyDigest
+    /// Whether the body has been read to its end.
+    ///
+    /// True at once for a request without one.
+    public internal(set) var isBodyComplete = false
+
+    /// Which accepted connection it came on; the server's first is 1.
+    public internal(set) var connection: Int
+    /// Which request on its connection it is; the first is 1.
+    public internal(set) var ordinal: Int
+    /// Whether it said `Expect: 100-continue`.
+    public internal(set) var expectsContinue = false
+    /// Whether the server sent `100 Continue`, because it was expected and no body had come by then.
+    public internal(set) var sentContinue = false
+    /// What the TLS handshake settled; nil on a plain connection.
+    public internal(set) var tls: TLS?
+
+    /// What the TLS handshake of a request's connection settled.
+    public struct TLS: Sendable, Hashable {
+        /// The version: `TLSv1.3`, `TLSv1.2` and so on.
+        public internal(set) var version: String
+        /// Whether the connection resumed an earlier session.
+        public internal(set) var isResumed: Bool
+        /// The name that the client asked for (SNI, RFC 6066 §3); nil when it sent none, as it must for an IP address.
+        public internal(set) var serverName: String?
+        /// The protocol agreed on by ALPN (RFC 7301); nil when the client offered none that the server speaks.
+        public internal(set) var applicationProtocol: String?
+        /// The DER bytes of the certificate that the client showed; nil when it showed none or was not asked.
+        public internal(set) var clientCertificate: [UInt8]?
+    }
+
+    /// The first value of a field; names are compared without regard to case.
+    public func field(_ name: String) -> String? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
+    /// All values of a field in order; names are compared without regard to case.
+    public func fields(_ name: String) -> [String] {
+        fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+    }
+
+    /// The kept part of the body as text, broken UTF-8 replaced.
+    public var bodyText: String {
+        String(decoding: body, as: UTF8.self)
+    }
+
+    private static let emptyDigest = SHA256Stream().hex
+}

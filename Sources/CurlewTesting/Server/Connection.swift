@@ -1,0 +1,105 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// One accepted connection, from handshake to close; lives on its own thread.
+final class Connection {
+    private let core: ServerCore
+    private let number: Int
+    private let waiter: SocketWaiter
+    private var tls: RecordedRequest.TLS?
+
+    init(_ core: ServerCore, number: Int, socket: CInt) {
+        self.core = core
+        self.number = number
+        waiter = SocketWaiter(socket: socket, stop: core.stop)
+    }
+
+    /// Serves until one side has enough, then closes the socket.
+    func run() {
+        // Nothing is left to tell the client after a Disconnect, and malformed requests were answered.
+        try? serve()
+        core.willClose(number)
+        close(waiter.socket)
+        core.didClose(number)
+    }
+
+    private func serve() throws {
+        let plain = PlainStream(waiter: waiter)
+        for fault in core.options.onAccept(number) { try fault.perform(on: plain) }
+        guard let context = core.tls else { return try serve(RequestInput(plain)) }
+        let stream = try context.accept(waiter)
+        tls = stream.details
+        try serve(RequestInput(stream))
+    }
+
+    private func serve(_ input: RequestInput) throws {
+        var ordinal = 0
+        do {
+            repeat { ordinal += 1 } while try exchange(input, ordinal)
+        } catch let malformed as MalformedRequest {
+            core.record(violation: malformed.reason)
+            let answer = MockResponse.text(malformed.reason + "\n", status: malformed.status).closing()
+            try write(answer, ResponseWriter.Context(isHead: false, isHTTP10: false, mustClose: true), input.stream)
+            try end(input, discardingInput: true)
+        }
+    }
+
+    /// Reads and answers one request; false when the connection is over.
+    private func exchange(_ input: RequestInput, _ ordinal: Int) throws -> Bool {
+        guard let bytes = try input.head() else { return false }
+        let head = try RequestHead(parsing: bytes)
+        let request = RecordedRequest(head, connection: number, ordinal: ordinal, tls: tls)
+        let (route, id) = core.begin(request)
+        var body = BodyReader(head, request, reading: route.reading, core: core, id: id)
+        try body.readBeforeAnswer(input)
+
+        let response = route.respond(body.request)
+        let isHTTP10 = head.version == "HTTP/1.0"
+        let asked = head.tokens("connection")
+        let context = ResponseWriter.Context(
+            isHead: head.method == "HEAD",
+            isHTTP10: isHTTP10,
+            mustClose: !body.leavesConnectionUsable || asked.contains("close")
+                || (isHTTP10 && !asked.contains("keep-alive"))
+        )
+        let closes = try write(response, context, input.stream)
+        try body.readAfterAnswer(input)
+        guard closes else { return true }
+        try end(input, discardingInput: !body.request.isBodyComplete)
+        return false
+    }
+
+    @discardableResult
+    private func write(
+        _ response: MockResponse, _ context: ResponseWriter.Context, _ stream: any ByteStream
+    ) throws -> Bool {
+        var writer = ResponseWriter(response, on: stream, context: context) { [core] in core.didSend($0) }
+        try writer.write()
+        return writer.closes
+    }
+
+    /// Ends our side.
+    ///
+    /// When the client may still be sending, its bytes are thrown away until it closes too, because a `close` with
+    /// unread bytes sends RST, which can take the answer away from the client (RFC 9112 §9.6).
+    private func end(_ input: RequestInput, discardingInput: Bool) throws {
+        input.stream.announceEnd()
+        guard discardingInput else { return }
+        Socket.finishSending(waiter.socket)
+        try input.discardAll()
+    }
+}
+
+extension RecordedRequest {
+    init(_ head: RequestHead, connection: Int, ordinal: Int, tls: TLS?) {
+        let (path, query) = head.pathAndQuery
+        self.init(
+            method: head.method, target: head.target, path: path, query: query, version: head.version,
+            fields: head.fields, connection: connection, ordinal: ordinal, tls: tls
+        )
+        expectsContinue = head.version == "HTTP/1.1" && head.tokens("expect").contains("100-continue")
+        if case .none = head.framing { isBodyComplete = true }
+    }
+}

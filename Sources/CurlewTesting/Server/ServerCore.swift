@@ -1,0 +1,169 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Server is the inside of MockServer: one thread accepts, one thread serves each connection, and every wait of theirs
+// ends when the stop latch is set. Only MockServer calls it.
+
+import Glibc
+
+/// What a route does with a request.
+struct Route: Sendable {
+    let method: String?
+    let path: String
+    let reading: BodyReading
+    let respond: @Sendable (RecordedRequest) -> MockResponse
+
+    func matches(_ request: RecordedRequest) -> Bool {
+        guard method == nil || method == request.method else { return false }
+        return path.hasSuffix("*") ? request.path.hasPrefix(path.dropLast()) : request.path == path
+    }
+}
+
+/// What the server has seen.
+struct ServerState: Sendable {
+    /// The latest requests; those that `requests` no longer shows are dropped from time to time.
+    var requests: [RecordedRequest] = []
+    /// The number of the first element of `requests`.
+    var firstNumber = 0
+    /// The number of the next request for `nextRequest()`.
+    var nextNumber = 0
+    var connectionCount = 0
+    /// The sockets of the open connections, which are closed only after they are taken out.
+    var sockets: [Int: CInt] = [:]
+    var openConnections = 0
+    var bytesSent = 0
+    var violations: [String] = []
+    var isStopped = false
+
+    static let requestLimit = 10_000
+    static let violationLimit = 100
+
+    mutating func append(_ request: RecordedRequest) -> Int {
+        if requests.count == 2 * Self.requestLimit {
+            requests.removeFirst(Self.requestLimit)
+            firstNumber += Self.requestLimit
+        }
+        requests.append(request)
+        return firstNumber + requests.count - 1
+    }
+
+    /// The next request that nobody was given: `.some(nil)` when there is none and will be none.
+    mutating func takeNext() -> RecordedRequest?? {
+        let number = max(nextNumber, firstNumber)
+        guard number - firstNumber < requests.count else { return isStopped ? .some(nil) : nil }
+        nextNumber = number + 1
+        return requests[number - firstNumber]
+    }
+}
+
+/// What the threads share; MockServer owns it and stops it.
+final class ServerCore: Sendable {
+    let options: MockServer.Options
+    let tls: TLSContext?
+    let stop = EventLatch()
+    let state = Monitor(ServerState())
+    /// The fallback first; later routes win.
+    ///
+    /// Emptied at the end, since the closures may own the server.
+    let routes: Locked<[Route]>
+    let port: UInt16
+    private let threads = ThreadGroup()
+    private let listener: CInt
+
+    init(_ options: MockServer.Options, tls: TLSContext?, address: LoopbackAddress, fallback: Route) throws {
+        self.options = options
+        self.tls = tls
+        routes = Locked([fallback])
+        listener = try Socket.listen(on: address, port: options.port, bufferSize: options.socketBufferSize)
+        port = Socket.port(of: listener)
+    }
+
+    /// Begins to accept.
+    ///
+    /// The accepting thread owns the listening socket.
+    func start() throws {
+        guard threads.start({ self.accept() }) else {
+            close(listener)
+            throw TestingError("No thread could be started.")
+        }
+    }
+
+    /// Ends everything and, unless it is called on a thread of the server, waits until it has ended.
+    func end() {
+        stop.set()
+        threads.close()
+        state.update { $0.isStopped = true }
+        let routes = routes.withLock { routes in
+            defer { routes = [] }
+            return routes
+        }
+        // Outside the lock, because a closure's last reference to something may go here.
+        withExtendedLifetime(routes) {}
+    }
+
+    private func accept() {
+        defer { close(listener) }
+        let waiter = SocketWaiter(socket: listener, stop: stop)
+        while (try? waiter.untilReadable()) != nil {
+            threads.reap()
+            switch Socket.accept(listener) {
+            case .connection(let socket): serve(socket)
+            case .nothing: break
+            case .outOfDescriptors: try? SocketWaiter(socket: -1, stop: stop).pause(.milliseconds(10))
+            }
+        }
+    }
+
+    private func serve(_ socket: CInt) {
+        let number = state.update { state in
+            state.connectionCount += 1
+            state.openConnections += 1
+            state.sockets[state.connectionCount] = socket
+            return state.connectionCount
+        }
+        if !threads.start({ Connection(self, number: number, socket: socket).run() }) {
+            willClose(number)
+            close(socket)
+            didClose(number)
+        }
+    }
+
+    // MARK: What connections report
+
+    func begin(_ request: RecordedRequest) -> (route: Route, id: Int) {
+        let id = state.update { $0.append(request) }
+        let route = routes.withLock { routes in routes.last { $0.matches(request) } ?? routes.first }
+        return (route ?? .stopped, id)
+    }
+
+    func update(_ id: Int, _ change: (inout RecordedRequest) -> Void) {
+        state.update { state in
+            guard id >= state.firstNumber else { return }
+            change(&state.requests[id - state.firstNumber])
+        }
+    }
+
+    func record(violation: String) {
+        state.update { state in
+            if state.violations.count < ServerState.violationLimit { state.violations.append(violation) }
+        }
+    }
+
+    func didSend(_ count: Int) {
+        state.update { $0.bytesSent += count }
+    }
+
+    /// From now on the socket's number may be reused.
+    func willClose(_ connection: Int) {
+        state.update { $0.sockets[connection] = nil }
+    }
+
+    func didClose(_ connection: Int) {
+        state.update { $0.openConnections -= 1 }
+    }
+}
+
+extension Route {
+    /// For a request that arrives while the server stops.
+    static let stopped = Route(method: nil, path: "*", reading: .none) { _ in .status(503).closing() }
+}

@@ -1,0 +1,81 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Curlew
+
+@Suite("Retriability")
+struct RetriabilityTests {
+    typealias Kind = NetworkError.Kind
+    typealias Phase = NetworkError.Phase
+    typealias Retriability = NetworkError.Retriability
+
+    private func error(
+        _ kind: Kind, _ phase: Phase, _ method: Method? = nil, _ status: Status? = nil, retryAfter: String? = nil
+    ) -> NetworkError {
+        var fields = HeaderFields()
+        fields[.retryAfter] = retryAfter
+        return NetworkError(
+            kind, phase: phase, "", request: method.map { Request($0, "http://h/") },
+            response: status.map { ResponseHead(status: $0, fields: fields) })
+    }
+
+    @Test(arguments: Phase.allCases)
+    func sentOrNotDecides(phase: Phase) {
+        for kind in [Kind.timedOut, .connectionLost, .resourceExhausted] {
+            let safe = Retriability.safe(after: nil)
+            let isUnsent = phase < .sending
+            #expect(error(kind, phase, .get).retriability == safe)
+            #expect(error(kind, phase, .post).retriability == (isUnsent ? safe : .ifIdempotent))
+            #expect(error(kind, phase).retriability == (isUnsent ? safe : .ifIdempotent))
+        }
+    }
+
+    static let statusRows: [(Status, Retriability, Retriability)] = [
+        (Status.misdirectedRequest, Retriability.safe(after: nil), Retriability.safe(after: nil)),
+        (.tooEarly, .safe(after: nil), .safe(after: nil)), (.tooManyRequests, .safe(after: nil), .safe(after: nil)),
+        (.requestTimeout, .ifIdempotent, .safe(after: nil)), (.serviceUnavailable, .ifIdempotent, .safe(after: nil)),
+        (.internalServerError, .ifIdempotent, .safe(after: nil)), (.badGateway, .ifIdempotent, .safe(after: nil)),
+        (.gatewayTimeout, .ifIdempotent, .safe(after: nil)), (.notFound, .never, .never),
+        (.notImplemented, .never, .never),
+    ]
+
+    @Test(arguments: statusRows)
+    func statuses(status: Status, post: Retriability, put: Retriability) {
+        #expect(error(.unacceptableStatus, .validating, .post, status).retriability == post)
+        #expect(error(.unacceptableStatus, .validating, .put, status).retriability == put)
+    }
+
+    static let retryAfterRows: [(String, Duration?)] = [
+        ("3", Duration.seconds(3)), ("0", .zero), ("-1", nil), ("", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
+        ("99999999999999999999", nil),
+    ]
+
+    @Test(arguments: retryAfterRows)
+    func retryAfterInSeconds(text: String, after: Duration?) {
+        let refused = error(.unacceptableStatus, .validating, .post, .tooManyRequests, retryAfter: text)
+        #expect(refused.retriability == .safe(after: after))
+    }
+
+    @Test(arguments: [
+        Kind.invalidRequest, .encodingFailed, .tlsFailed, .untrusted, .tooManyRedirects, .unacceptableContentType,
+        .bodyTooLarge, .decodingFailed, .bodyNotReplayable, .bodyFailed, .cacheMiss, .unsupported, .cancelled,
+        .sessionClosed, .internal, .unacceptableStatus, Kind(rawValue: "made_up"),
+    ])
+    func neverAgain(kind: Kind) {
+        #expect(error(kind, .preparing, .get).retriability == .never)
+        #expect(!error(kind, .preparing).retriabilityReason.isEmpty)
+    }
+
+    @Test func othersBeforeAndAfterSending() {
+        #expect(error(.cannotResolve, .resolving, .post).retriability == .safe(after: nil))
+        #expect(error(.cannotConnect, .connecting, .post).retriability == .safe(after: nil))
+        #expect(error(.invalidResponse, .receiving, .post).retriability == .ifIdempotent)
+    }
+
+    @Test func everyRowHasItsReason() {
+        #expect(RetryRule.table.allSatisfy { !$0.reason.isEmpty })
+        #expect(Set(RetryRule.table.map(\.reason)).count == RetryRule.table.count)
+    }
+}

@@ -1,0 +1,128 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("Request")
+struct RequestTests {
+    @Test func initialisers() throws {
+        let url = try #require(URL(string: "https://h/p"))
+        let literal: Request = "https://h/p"
+        for request in [
+            literal, Request("https://h/p"), Request(url), Request(.get, url), Request(.get, "https://h/p"),
+        ] {
+            #expect(request.method == .get)
+            #expect(request.urlText == "https://h/p")
+            #expect(request.url == url)
+            #expect(request.fields.isEmpty && request.options == Request.Options() && request.trust == nil)
+        }
+        let text = "https://h/" + "q"
+        #expect(Request(text).urlText == "https://h/q")
+        #expect(Request(.put, text, fields: ["A": "1"]).fields == ["A": "1"])
+    }
+
+    @Test func urlIsAViewOfTheText() throws {
+        var request: Request = "https://h/"
+        request.url = URL(string: "https://other/x")
+        #expect(request.urlText == "https://other/x")
+        request.url = nil
+        #expect(request.urlText.isEmpty)
+    }
+
+    @Test func descriptionIsRedacted() {
+        let request = Request("G\nT", "https://u:p@h/path?a=secret", fields: ["Cookie": "secret"])
+        #expect("\(request)" == "G\\nT https://h/path?a=<redacted>")
+    }
+
+    @Test func priorities() {
+        #expect(Request.Priority.low < .normal && .normal < Request.Priority.high)
+        #expect(Request.Priority(rawValue: 1) > .normal)
+        let options = Request.Options(timeouts: Timeouts(), priority: .high, label: "l", responseLimit: 1)
+        #expect(options.label == "l" && options.priority == .high && options.responseLimit == 1)
+    }
+
+    @Test func validRequestsGiveTheirTarget() throws {
+        let request = Request(.post, "HTTPS://H/ü", fields: ["X-A": " é\t", "Cookie": "a=b"])
+        #expect(try request.validated().text == "https://h/%C3%BC")
+        var limited: Request = "http://h/"
+        limited.options = Request.Options(timeouts: Timeouts(idle: nil), responseLimit: 0)
+        #expect(try limited.validated().host == "h")
+    }
+
+    private static let refused: [(Request, String)] = [
+        (Request("", "http://h/"), "The method “” is not a token."),
+        (Request("GET /\r\n", "http://h/"), "The method “GET /\\r\\n” is not a token."),
+        (Request(.get, "http://h/", fields: ["A B\n": "1"]), "The field name “A B\\n” is not a token."),
+        (
+            Request(.get, "http://h/", fields: ["A": "1\r\nB: 2"]),
+            "The value “1\\r\\nB: 2” of the field “A” contains a control character."
+        ),
+        (
+            Request(.get, "http://h/", fields: ["Authorization": "x\n"]),
+            "The value “<redacted>” of the field “Authorization” contains a control character."
+        ),
+        (
+            Request(.get, "http://h/", fields: ["content-length": "1"]),
+            "The field “content-length” is written by Curlew and cannot be set."
+        ),
+        (
+            Request(.get, "http://h/", fields: ["Transfer-Encoding": "chunked"]),
+            "The field “Transfer-Encoding” is written by Curlew and cannot be set."
+        ),
+        (Request(.get, "http://h/", fields: ["Host": "x"]), "The field “Host” is written by Curlew and cannot be set."),
+        (
+            Request(.get, "http://h/", options: Request.Options(timeouts: Timeouts(connect: .zero))),
+            "The timeout “connect” is not above zero."
+        ),
+        (
+            Request(.get, "http://h/", options: Request.Options(timeouts: Timeouts(idle: .zero))),
+            "The timeout “idle” is not above zero."
+        ),
+        (
+            Request(.get, "http://h/", options: Request.Options(timeouts: Timeouts(total: .seconds(-1)))),
+            "The timeout “total” is not above zero."
+        ),
+        (Request("http://h/", options: Request.Options(responseLimit: -1)), "The response limit is negative."),
+        (Request("ftp://u:p@h/"), "“ftp://h/” is not a valid URL: its scheme is “ftp”, not http or https."),
+        (Request(""), "the URL is empty."),
+    ]
+
+    @Test(arguments: refused.indices)
+    func refusesWithTheOffendingPart(index: Int) {
+        let (request, message) = Self.refused[index]
+        let error = #expect(throws: NetworkError.self) { try request.validated() }
+        #expect(error?.message == message)
+        #expect(error?.kind == .invalidRequest && error?.phase == .preparing)
+        #expect(error?.hint?.isEmpty == false)
+        #expect(error?.request?.urlText == request.urlText)
+    }
+}
+
+@Suite("Timeouts")
+struct TimeoutsTests {
+    private func decode(_ json: String) throws -> Timeouts {
+        try JSONDecoder().decode(Timeouts.self, from: Data(json.utf8))
+    }
+
+    @Test func decodingTakesDefaults() throws {
+        #expect(try decode("{}") == Timeouts())
+        #expect(
+            try decode(#"{"connect":1.5,"idle":null,"total":30}"#)
+                == Timeouts(connect: .milliseconds(1500), idle: nil, total: .seconds(30)))
+    }
+
+    @Test(arguments: [#"{"connect":-1}"#, #"{"idle":1e300}"#, #"{"total":-0.5}"#])
+    func decodingRefusesNonsense(json: String) {
+        #expect(throws: DecodingError.self) { try decode(json) }
+    }
+
+    @Test func roundTrips() throws {
+        for timeouts in [Timeouts(), Timeouts(connect: .milliseconds(250), idle: nil, total: .seconds(3))] {
+            let data = try JSONEncoder().encode(timeouts)
+            #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
+        }
+    }
+}

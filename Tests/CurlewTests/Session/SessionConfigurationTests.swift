@@ -1,0 +1,99 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("SessionConfiguration")
+struct SessionConfigurationTests {
+    private func decode(_ json: String) throws -> SessionConfiguration {
+        try JSONDecoder().decode(SessionConfiguration.self, from: Data(json.utf8))
+    }
+
+    @Test func defaults() throws {
+        let configuration = SessionConfiguration.default
+        #expect(configuration.limits.connectionsPerHost == 64 && configuration.limits.connections == 512)
+        #expect(configuration.limits.responseBody == .mebibytes(64))
+        #expect(configuration.tls.minimumVersion == .v1_2 && configuration.tls.maximumVersion == nil)
+        #expect(configuration.fields[.userAgent]?.hasPrefix("Curlew/") == true)
+        #expect(configuration.fields[.accept] == "*/*")
+        #expect(configuration.http.version == .automatic)
+        #expect(configuration == SessionConfiguration())
+        try configuration.validate()
+    }
+
+    @Test func isChangedByAClosure() {
+        struct Refusal: Error {}
+        let changed = SessionConfiguration { $0.timeouts.connect = .seconds(3) }
+        #expect(changed.timeouts == Timeouts(connect: .seconds(3)))
+        #expect(throws: Refusal.self) { try SessionConfiguration { _ in throw Refusal() } }
+    }
+
+    @Test func decodingTakesDefaults() throws {
+        #expect(try decode("{}") == .default)
+        #expect(try decode(#"{"limits":{},"tls":{},"http":{},"buffers":{},"timeouts":{}}"#) == .default)
+        let read = try decode(
+            #"{"limits":{"connections":7,"responseBody":1},"tls":{"minimumVersion":"1.3"},"#
+                + #""http":{"version":"http1Only"},"buffers":{"receive":9},"fields":[{"name":"A","value":"1"}]}"#)
+        let expected = SessionConfiguration {
+            $0.limits.connections = 7
+            $0.limits.responseBody = 1
+            $0.tls.minimumVersion = .v1_3
+            $0.http.version = .http1Only
+            $0.buffers.receive = 9
+            $0.fields = ["A": "1"]
+        }
+        #expect(read == expected)
+    }
+
+    @Test(arguments: [
+        #"{"limits":{"connections":-1}}"#, #"{"limits":{"responseHead":-1}}"#, #"{"buffers":{"lowWater":-1}}"#,
+        #"{"timeouts":{"connect":-1}}"#, #"{"tls":{"minimumVersion":"1.0"}}"#, #"{"http":{"version":"spdy"}}"#,
+    ])
+    func decodingRefusesNonsense(json: String) {
+        #expect(throws: DecodingError.self) { try decode(json) }
+    }
+
+    @Test func encodingLeavesSecretsOut() throws {
+        var configuration = SessionConfiguration {
+            $0.fields[.authorization] = "s3cret"
+            $0.tls.maximumVersion = .v1_3
+            $0.timeouts.idle = nil
+        }
+        let data = try JSONEncoder().encode(configuration)
+        #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
+        configuration.fields[.authorization] = nil
+        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+    }
+
+    @Test func descriptionHidesSecrets() {
+        let configuration = SessionConfiguration { $0.fields[.authorization] = "s3cret" }
+        #expect(!"\(configuration)".contains("s3cret"))
+    }
+
+    private static let nonsense: [(String, @Sendable (inout SessionConfiguration) -> Void)] = [
+        ("timeouts.connect", { $0.timeouts.connect = .zero }),
+        ("limits.connectionsPerHost", { $0.limits.connectionsPerHost = 0 }),
+        ("limits.connections", { $0.limits.connections = 0 }),
+        ("limits.transfersPerHost", { $0.limits.transfersPerHost = -1 }),
+        ("limits.responseBody", { $0.limits.responseBody = 0 }),
+        ("limits.responseHead", { $0.limits.responseHead = 0 }),
+        ("buffers.highWater", { $0.buffers.highWater = 0 }),
+        ("buffers.receive", { $0.buffers.receive = 0 }),
+        ("buffers.lowWater", { $0.buffers.lowWater = -1 }),
+        ("buffers.lowWater", { $0.buffers.lowWater = .mebibytes(2) }),
+        ("tls.maximumVersion", { $0.tls = .init(minimumVersion: .v1_3, maximumVersion: .v1_2) }),
+        ("“A\\n”", { $0.fields["A\n"] = "" }),
+        ("“A”", { $0.fields["A"] = "\n" }),
+    ]
+
+    @Test(arguments: nonsense.indices)
+    func validationNamesTheMember(index: Int) {
+        let (name, change) = Self.nonsense[index]
+        let error = #expect(throws: NetworkError.self) { try SessionConfiguration(change).validate() }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.message.contains(name) == true)
+    }
+}
