@@ -163,6 +163,7 @@ package final class CurlTransport {
             end(handle, EngineFailure(reason, phase: phase(of: handle, transfer)))
         } else {
             waiting[transfer.id] = nil
+            transfer.wire.origin = nil
             fail(transfer, reason, .queued)
         }
     }
@@ -191,14 +192,16 @@ package final class CurlTransport {
 
     private func admitWaiting(_ origin: Origin) {
         var heldBack: [EngineTransfer] = []
-        while origin.active < loop.configuration.transfersPerHost, let next = origin.queue.next() {
-            guard waiting[next.id] != nil, next.wire.handle == nil, next.wire.priority == next.priorityNow else { continue }
+        while origin.active < loop.configuration.transfersPerHost, let (next, priority) = origin.queue.next() {
+            // Left, or joined again with another priority.
+            guard waiting[next.id] != nil, next.wire.handle == nil, priority == next.wire.priority else { continue }
             guard let url = urls.url(for: next.plan) else { continue }
             if admit(next, url) { waiting[next.id] = nil } else { heldBack.append(next) }
         }
         for transfer in heldBack {
             origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
         }
+        if isClosed && isIdle { finishClosing() }
     }
 
     // MARK: Ends
@@ -227,8 +230,8 @@ package final class CurlTransport {
         inUse.swapAt(handle.place, inUse.count - 1)
         inUse.removeLast()
         domain.active -= 1
-        transfer.publish(now)
         transfer.wire.handle = nil
+        transfer.publish(now)
         domain.giveBack(handle)
         if domain.isRetired && domain.active == 0 { domains[Int(domain.number)] = nil }
         transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics)

@@ -76,6 +76,11 @@ uint64_t curlew_fork_generation(void) {
     return atomic_load_explicit(&fork_generation, memory_order_relaxed);
 }
 
+uint64_t curlew_next_id(void) {
+    static _Atomic uint64_t last = 0;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
 int curlew_run_in_fork(int (*body)(void *), void *argument) {
     pid_t child = fork();
     if (child < 0) return -1;

@@ -79,7 +79,7 @@ public final class MockServer: Sendable {
     }
 
     deinit {
-        stop()
+        core.endForGood()
     }
 
     /// The answer of a server that knows nothing: 404 and a text that names method and path.

@@ -104,6 +104,7 @@ extension NetworkError {
         private init(code: UInt32, text: String, phase: EngineFailure.Phase) {
             let (kind, hint): (Kind, String?) =
                 switch code {
+                case 1 where phase == .waiting || phase == .receiving: (.invalidResponse, "Is it an HTTP server?")
                 case 1: (.unsupported, "Curlew speaks http and https.")
                 case 3: (.invalidRequest, nil)
                 case 5: (.cannotResolve, "Check the proxy's host name.")

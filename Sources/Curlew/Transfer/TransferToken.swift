@@ -89,11 +89,7 @@ final class TransferToken: Sendable {
         try claimValue()
         let engine = try run.get()
         start()
-        guard let outcome = await engine.finished() else {
-            // The waiting task was cancelled: without another one waiting, and unless detached, nobody is interested.
-            if !engine.hasEndWaiters && !state.withLock({ $0.isDetached }) { engine.cancel() }
-            throw NetworkError(EngineFailure(.cancelled, phase: .waiting), request: request)
-        }
+        let outcome = try await outcome(of: engine)
         if let failure = outcome.failure { throw error(failure, outcome) }
         let body = state.withLock { state in
             if let body = state.body { return body }
@@ -102,6 +98,17 @@ final class TransferToken: Sendable {
             return body
         }
         return Response(head: head(outcome.head), value: body, metrics: TransferMetrics(outcome.metrics))
+    }
+
+    /// The end, or the end of the caller's interest when its task is cancelled.
+    private func outcome(of engine: EngineTransfer) async throws(NetworkError) -> EngineTransfer.Outcome {
+        if let outcome = await engine.finished() { return outcome }
+        if engine.hasEndWaiters || state.withLock({ $0.isDetached }) {
+            throw NetworkError(EngineFailure(.cancelled, phase: .waiting), request: request)
+        }
+        // Nobody else waits: the transfer ends too, and is off the wire before the caller hears of it.
+        engine.cancel()
+        return await engine.ended()
     }
 
     func head(_ raw: RawHead?) -> ResponseHead {

@@ -31,14 +31,15 @@ struct WaitingLine<Element> {
         }
     }
 
-    mutating func next() -> Element? {
+    /// Takes out who is first, with the priority it joined at.
+    mutating func next() -> (element: Element, priority: Int)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
             heap[0] = last
             sink()
         }
-        return first.element
+        return (first.element, first.priority)
     }
 
     private mutating func sink() {

@@ -144,7 +144,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    package func isIsolatingCurrentContext() -> Bool? { isCurrentThread || !hasThread }
+    package func isIsolatingCurrentContext() -> Bool? { !hasThread || isCurrentThread }
 
     package func checkIsolated() {
         precondition(isIsolatingCurrentContext() == true, "Session state was touched outside its loop thread")
@@ -155,7 +155,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     /// The transport, for code that runs on the loop thread; nil when the thread is gone.
-    package var transport: CurlTransport? { isCurrentThread ? confined : nil }
+    package var transport: CurlTransport? { hasThread && isCurrentThread ? confined : nil }
 
     // MARK: The thread
 
@@ -168,15 +168,17 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var isStopping = false
         var turnStart = Monotonic.now()
         while true {
-            batch.removeAll(keepingCapacity: true)
             takeInbox(into: &batch, sleepingAllowed: false)
             for record in batch { if carryOut(record, transport) { isStopping = true } }
+            // At once: a record keeps its transfer alive, and the thread may sleep for long.
+            let wasBusy = !batch.isEmpty
+            batch.removeAll(keepingCapacity: true)
             transport.advance(now: turnStart)
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
 
             let now = Monotonic.now()
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
-            let timeout = batch.isEmpty ? transport.timeout(now: now) : 0
+            let timeout = wasBusy ? 0 : transport.timeout(now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
             if sleeps { inbox.withLock { $0.isAsleep = false } }

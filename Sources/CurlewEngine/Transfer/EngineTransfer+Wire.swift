@@ -71,12 +71,10 @@ extension EngineTransfer {
         }
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
-        if let handle = wire.handle, wire.expectsBody {
-            let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
-            wire.counters.expectedToReceive = length
-            if length > 0, let collected = wire.collected { collected.reserve(Int(clamping: length)) }
-        } else {
-            wire.counters.expectedToReceive = 0
+        if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
+        if case .bytes = plan.upload, wire.counters.sent == 0, let handle = wire.handle {
+            // A small body left with the head, without our being asked for it.
+            wire.counters.sent = curlew_get_offset(handle.curl, CURLINFO_SIZE_UPLOAD_T)
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
@@ -87,6 +85,7 @@ extension EngineTransfer {
     func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
         guard let transport = wire.handle?.domain.transport else { return false }
         wire.lastActivity = transport.now
+        if wire.counters.received == 0 { bodyBegan() }
         wire.counters.received += Int64(count)
         if let collected = wire.collected {
             guard collected.count + count <= plan.collectLimit else {
@@ -104,6 +103,14 @@ extension EngineTransfer {
         transport.markDirty(self)
         if wire.isUserPaused { applyPauses() }
         return true
+    }
+
+    /// libcurl knows the length only now, after the head.
+    private func bodyBegan() {
+        guard let handle = wire.handle else { return }
+        let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        wire.counters.expectedToReceive = length
+        if length > 0, let collected = wire.collected { collected.reserve(Int(clamping: length)) }
     }
 
     private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {

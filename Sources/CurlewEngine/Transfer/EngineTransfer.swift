@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import Glibc
 
 /// One run of a plan: started once, ended once, watched by anyone.
@@ -58,8 +59,6 @@ package final class EngineTransfer: @unchecked Sendable {
         var lastTicket: UInt64 = 0
     }
 
-    private static let ids = Lock<UInt64>(0)
-
     package let id: UInt64
     package let plan: TransferPlan
     package let loop: EventLoop
@@ -67,10 +66,7 @@ package final class EngineTransfer: @unchecked Sendable {
     var wire = Wire()
 
     package init(_ plan: TransferPlan, on loop: EventLoop) {
-        id = EngineTransfer.ids.withLock { last in
-            last += 1
-            return last
-        }
+        id = curlew_next_id()
         self.plan = plan
         self.loop = loop
         var state = Shared(priority: plan.priority)
@@ -116,12 +112,14 @@ package final class EngineTransfer: @unchecked Sendable {
     package func refuse(_ failure: EngineFailure) { complete(failure: failure, onlyIfIdle: true) }
 
     private var unreachable: EngineFailure {
-        let errno = loop.startFailure
+        // In a child of fork() another thread's lock may be held for ever, so the loop is not asked.
+        let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
     }
 
     /// Ends the transfer; the loop takes it off the wire before anyone is told.
     package func cancel() {
+        if shared.withLock({ $0.lifecycle.state == .finished }) { return }
         // Before the start nothing else knows the transfer; a start that comes later finds it finished.
         if complete(failure: EngineFailure(.cancelled, phase: .preparing), onlyIfIdle: true) { return }
         if !loop.post(.cancel(self)) { complete(failure: unreachable) }
@@ -162,6 +160,19 @@ package final class EngineTransfer: @unchecked Sendable {
             }
             withdrawn?.resume(returning: nil)
         }
+    }
+
+    /// Waits for the end, whatever happens to the waiting task.
+    package func ended() async -> Outcome {
+        let ticket = nextTicket()
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
+            let outcome = shared.withLock { shared -> Outcome? in
+                if shared.outcome == nil { shared.endWaiters.append((ticket, continuation)) }
+                return shared.outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+        return outcome ?? Outcome(metrics: RawMetrics(), failure: unreachable)
     }
 
     package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }

@@ -91,6 +91,9 @@ int curlew_thread_start(void *(*body)(void *), void *argument, const char *name)
 /// How often this process is the child of a fork since Curlew was first used; differs in a child from its parent.
 uint64_t curlew_fork_generation(void);
 
+/// Numbers that grow within the process, the first one 1.
+uint64_t curlew_next_id(void);
+
 /// Forks; in the child runs `body` and ends the process with what it returns. Gives the child's exit status.
 int curlew_run_in_fork(int (*body)(void *), void *argument);
 

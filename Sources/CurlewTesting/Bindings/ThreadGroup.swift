@@ -54,17 +54,13 @@ final class ThreadGroup: Sendable {
         for thread in ended { pthread_join(thread, nil) }
     }
 
-    /// Refuses new threads and waits until all have ended.
-    ///
-    /// One of the group's own threads cannot wait for itself, so there it only lets go of all of them.
+    /// Refuses new threads and waits until all have ended; on a thread of the group, which cannot wait for itself, it
+    /// only refuses.
     func close() {
         let own = pthread_self()
         let isOwn = state.withLock { state -> Bool in
             state.isClosed = true
-            guard state.running.contains(own) else { return false }
-            for thread in state.joinable { pthread_detach(thread) }
-            state.joinable = []
-            return true
+            return state.running.contains(own)
         }
         if isOwn { return }
         turn.withLock { _ in
@@ -74,6 +70,15 @@ final class ThreadGroup: Sendable {
             }
             for thread in threads { pthread_join(thread, nil) }
         }
+    }
+
+    /// Lets go of the threads that nobody will be there to wait for.
+    func detach() {
+        let threads = state.withLock { state -> Set<pthread_t> in
+            defer { state.joinable = [] }
+            return state.joinable
+        }
+        for thread in threads { pthread_detach(thread) }
     }
 
     private func ended() {

@@ -88,6 +88,12 @@ final class ServerCore: Sendable {
         }
     }
 
+    /// Ends everything after the last `end()`: nobody can call it again.
+    func endForGood() {
+        end()
+        threads.detach()
+    }
+
     /// Ends everything and, unless it is called on a thread of the server, waits until it has ended.
     func end() {
         stop.set()
