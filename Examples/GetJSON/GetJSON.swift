@@ -2,21 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shortest useful program: GET a URL, decode its JSON, print what it says.
-//     swift run GetJSON https://example.com/users/42
+//     swift run GetJSON https://jsonplaceholder.typicode.com/users/1
 
 import Curlew
 import FoundationEssentials
+import Glibc
+
+struct User: Decodable {
+    var id: Int
+    var name: String
+}
 
 @main
 struct GetJSON {
-    static func main() async throws {
-        let url = CommandLine.arguments.dropFirst().first ?? "http://127.0.0.1:8080/hello.json"
+    static func main() async {
+        let url = CommandLine.arguments.dropFirst().first ?? "https://jsonplaceholder.typicode.com/users/1"
         do {
             let (data, head) = try await Session.shared.data(for: Request(url))
-            let values = try JSONDecoder().decode([String: String].self, from: data)
-            print(head.status, values)
-        } catch let error as NetworkError {
-            print(error.detailedDescription)
+            print(head.status)
+            print(try JSONDecoder().decode(User.self, from: data))
+        } catch {
+            let failure = error as? NetworkError
+            print(failure?.detailedDescription ?? "The answer is not the JSON of a user: \(error)")
+            exit(failure?.exitCode ?? 65)
         }
     }
 }

@@ -1,4 +1,5 @@
-// Copyright the Curlew authors. SPDX-License-Identifier: Apache-2.0
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef CURLEW_COPENSSL_SHIM_H
 #define CURLEW_COPENSSL_SHIM_H
 #include <openssl/err.h>

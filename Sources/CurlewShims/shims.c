@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -126,6 +128,24 @@ void curlew_close_wakeup_on_exec(CURLM *multi) {
         int waiting = 0;
         if (ioctl(candidates[i], FIONREAD, &waiting) == 0 && waiting > 0) curlew_close_pair_on_exec(candidates[i]);
     }
+}
+
+int curlew_netlink_open(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK,
+                                  .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
+                                               RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+    if (descriptor >= 0 && bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    int failure = errno;
+    if (descriptor >= 0) close(descriptor);
+    errno = failure;
+    return -1;
+}
+
+void curlew_netlink_drain(int descriptor) {
+    char message[8192];
+    // ENOBUFS says that the kernel dropped messages: there may be more, and the caller looks again anyway.
+    while (recv(descriptor, message, sizeof message, 0) > 0 || errno == ENOBUFS || errno == EINTR) {}
 }
 
 _Static_assert(EPOLLIN == 0x001 && EPOLLOUT == 0x004 && EPOLLERR == 0x008 && EPOLLHUP == 0x010, "epoll's masks");

@@ -167,7 +167,7 @@ struct LifecycleTests {
         #expect(server.bytesSent < 64 << 20)
     }
 
-    @Test func remembersTheLatestTenThousandRequests() throws {
+    @Test func remembersTheLatestTenThousandRequests() async throws {
         let server = try MockServer()
         server.on("GET", "/*", .status(204))
         let client = try WireClient(server)
@@ -178,5 +178,6 @@ struct LifecycleTests {
         }
         #expect(server.requests.count == 10_000)
         #expect(server.requests.first?.path == "/10100" && server.requests.last?.path == "/20099")
+        #expect(await server.nextRequest()?.path == "/10000")
     }
 }

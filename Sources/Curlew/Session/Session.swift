@@ -107,6 +107,9 @@ public actor Session {
     /// What happens to the session as a whole, from now on; up to 64 events wait, then the oldest are dropped.
     public nonisolated var events: AsyncStream<SessionEvent> { core.relay.stream() }
 
+    /// Whether and how the machine is connected; nothing is watched until somebody iterates it.
+    public nonisolated var path: PathMonitor { PathMonitor() }
+
     /// The loop thread as a task executor: a task that prefers it makes requests without a single thread switch.
     ///
     /// Code that runs there must not block or compute for long, since every transfer of the session waits for it.

@@ -169,7 +169,7 @@ extension TransferMetrics {
         send = span(ready, sent)
         wait = span(sent, first)
         receive = raw.firstByte > 0 ? span(first, raw.total) : .zero
-        total = .microseconds(raw.total)
+        total = queued + .microseconds(raw.total)
         requestHeadBytes = raw.requestHeadBytes
         requestBodyBytes = raw.requestBodyBytes
         responseHeadBytes = raw.responseHeadBytes

@@ -107,6 +107,11 @@ static const uint32_t curlew_writable = 0x004;
 static const uint32_t curlew_failed = 0x008;
 static const uint32_t curlew_hung_up = 0x010;
 
+/// A socket that hears of changes to links, addresses and routes; -1 with errno when the kernel refuses.
+int curlew_netlink_open(void);
+/// Throws away what a netlink socket has to say, which is only ever a reason to look again.
+void curlew_netlink_drain(int descriptor);
+
 int curlew_epoll_create(void);
 int curlew_eventfd_create(void);
 /// Adds, changes or drops (mask 0) a descriptor; `token` comes back with its events. Returns errno or 0.

@@ -1,0 +1,38 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+
+/// What `watch` keeps of a response: never the whole body.
+struct Received {
+    var status: Status?
+    var length = 0
+    var sha256 = ""
+    /// The start of the body, as text.
+    var text = ""
+}
+
+/// Runs a transfer to its end, with its progress on the terminal and its bytes in a digest.
+///
+/// - Throws: `NetworkError` when the transfer fails.
+func watch(_ transfer: Transfer<Data>) async throws -> Received {
+    var received = Received()
+    var digest = SHA256Stream()
+    var bar = ProgressBar()
+    defer { bar.end() }
+
+    for try await element in transfer.stream {
+        switch element {
+        case .head(let head): received.status = head.status
+        case .progress(let progress): bar.show(progress)
+        case .bytes(let chunk):
+            if received.length == 0 { received.text = String(decoding: chunk.prefix(100), as: UTF8.self) }
+            received.length += chunk.count
+            digest.update(chunk)
+        }
+    }
+    received.sha256 = digest.hex
+    return received
+}
