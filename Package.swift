@@ -27,11 +27,13 @@ let package = Package(
         .target(name: "Curlew", dependencies: ["CurlewEngine"], swiftSettings: strict),
         .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
 
-        .executableTarget(name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
+        .executableTarget(
+            name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         .testTarget(name: "CurlewEngineTests", dependencies: ["CurlewEngine"], swiftSettings: strict),
-        .testTarget(name: "CurlewTests", dependencies: ["Curlew", "CurlewEngine", "CurlewTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "CurlewTests", dependencies: ["Curlew", "CurlewEngine", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "SurfaceTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),

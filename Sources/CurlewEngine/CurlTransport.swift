@@ -127,7 +127,8 @@ package final class CurlTransport {
         domain.active += 1
         let code = curl_multi_add_handle(domain.multi, handle.curl)
         if code != CURLM_OK {
-            end(handle, EngineFailure(.curl(code: CURLE_FAILED_INIT.rawValue, text: String(cString: curl_multi_strerror(code))), phase: .preparing))
+            let text = String(cString: curl_multi_strerror(code))
+            end(handle, EngineFailure(.curl(code: CURLE_FAILED_INIT.rawValue, text: text), phase: .preparing))
             return true
         }
         scheduleSweep(transfer)

@@ -67,11 +67,13 @@ extension ByteCount: Comparable, ExpressibleByIntegerLiteral, Codable {
     }
 
     /// Decodes a single number of bytes.
+    /// - Throws: `DecodingError` when it is no whole number.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(Int64.self))
     }
 
     /// Encodes a single number of bytes.
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(bytes)

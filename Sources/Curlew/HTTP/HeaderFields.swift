@@ -139,11 +139,13 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 
 extension HeaderFields: Codable {
     /// Decodes an array of objects with `name` and `value`.
+    /// - Throws: `DecodingError` when it is something else.
     public init(from decoder: any Decoder) throws {
         storage = try decoder.singleValueContainer().decode([Field].self)
     }
 
     /// Encodes every field, sensitive ones too, as an array of objects with `name` and `value`.
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(storage)

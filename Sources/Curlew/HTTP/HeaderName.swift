@@ -80,11 +80,13 @@ extension HeaderName: ExpressibleByStringLiteral, CustomStringConvertible, Codab
     }
 
     /// Decodes a single string.
+    /// - Throws: `DecodingError` when it is none.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(String.self))
     }
 
     /// Encodes the name as it was spelled, as a single string.
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)

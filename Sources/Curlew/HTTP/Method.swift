@@ -29,8 +29,10 @@ public struct Method: RawRepresentable, Hashable, Sendable, Codable {
     /// Whether the method is defined as read-only: GET, HEAD, OPTIONS and TRACE (RFC 9110 §9.2.1).
     public var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 
-    /// Whether repeating the request has the effect of making it once: the safe methods, PUT and DELETE
-    /// (RFC 9110 §9.2.2). False for methods this version does not know.
+    /// Whether repeating the request has the effect of making it once: the safe methods, PUT and DELETE (RFC 9110
+    /// §9.2.2).
+    ///
+    /// False for methods this version does not know.
     public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 }
 

@@ -5,7 +5,9 @@
 let redaction = "<redacted>"
 
 /// A URL as it may be shown: without user-info, with "<redacted>" for every query value and for the fragment, and with
-/// control characters escaped. Takes any text, valid or not; the cautious reading wins where it is ambiguous.
+/// control characters escaped.
+///
+/// Takes any text, valid or not; the cautious reading wins where it is ambiguous.
 func redactedURL(_ text: String) -> String {
     let bytes = text.utf8
     let authority = authorityStart(in: bytes)
@@ -31,8 +33,10 @@ private func authorityStart(in bytes: String.UTF8View) -> String.Index {
     return bytes.index(colon, offsetBy: 3)
 }
 
-/// The "@" that ends the user-info. A password with an unescaped "/", "?" or "#" makes the URL invalid and its first
-/// half look like a port; then everything up to the last "@" is taken for user-info.
+/// The "@" that ends the user-info.
+///
+/// A password with an unescaped "/", "?" or "#" makes the URL invalid and its first half look like a port; then
+/// everything up to the last "@" is taken for user-info.
 private func userInfoEnd(in rest: Substring.UTF8View) -> String.Index? {
     let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
     let authority = rest[..<(end ?? rest.endIndex)]

@@ -23,7 +23,9 @@ struct RequestTarget: Hashable, Sendable {
     let port: UInt16
     private let parts: Parts
 
-    /// Checks and normalises `text`. Complexity: O(*n*); a text that is normal already is not copied.
+    /// Checks and normalises `text`.
+    ///
+    /// Complexity: O(*n*); a text that is normal already is not copied.
     ///
     /// - Parameter names: what encodes international names; nil behaves as if libidn2 were not installed.
     init(_ text: String, names: InternationalNames? = .system) throws(InvalidURL) {

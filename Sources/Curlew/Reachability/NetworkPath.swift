@@ -43,7 +43,9 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     public var isSatisfied: Bool { outward != nil }
 
     /// The outward interface in words.
-    public var description: String { outward.map { "connected by \($0.name) (\($0.kind.rawValue))" } ?? "not connected" }
+    public var description: String {
+        outward.map { "connected by \($0.name) (\($0.kind.rawValue))" } ?? "not connected"
+    }
 }
 
 /// The machine's connection, as a sequence: the state at once, then at each change, the newest only.

@@ -13,7 +13,9 @@ extension Request {
         public var timeouts: Timeouts?
         /// Which requests start first when the session's limits make them wait.
         public var priority: Priority
-        /// A name for logs and observers. It is shown as it is, so it must hold no secret.
+        /// A name for logs and observers.
+        ///
+        /// It is shown as it is, so it must hold no secret.
         public var label: String?
         /// How many decoded bytes of the response's body may be collected.
         public var responseLimit: ByteCount?

@@ -59,7 +59,9 @@ public struct Request: Sendable {
         self.init(.get, url.absoluteString, fields: fields, options: options)
     }
 
-    /// ``urlText`` as a `URL`, or nil when Foundation cannot parse it. Setting nil leaves an empty text.
+    /// ``urlText`` as a `URL`, or nil when Foundation cannot parse it.
+    ///
+    /// Setting nil leaves an empty text.
     public var url: URL? {
         get { URL(string: urlText) }
         set { urlText = newValue?.absoluteString ?? "" }

@@ -30,7 +30,9 @@ public struct RequestBody: Sendable {
     /// Bytes at hand, which can be sent again.
     ///
     /// - Parameter bytes: Any bytes, such as `Data`, `[UInt8]` or a `ByteChunk`.
-    public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody { RequestBody(content: .bytes(Array(bytes))) }
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody {
+        RequestBody(content: .bytes(Array(bytes)))
+    }
 
     /// Text in UTF-8, which can be sent again.
     ///

@@ -8,10 +8,14 @@
 /// ```
 public struct Timeouts: Hashable, Sendable {
     /// From the start of the transfer, after its wait in the queue, until a connection is ready for the request:
-    /// resolving, connecting and the TLS handshake together. 10 s unless set.
+    /// resolving, connecting and the TLS handshake together.
+    ///
+    /// 10 s unless set.
     public var connect: Duration
 
-    /// How long a connected transfer may pass without a byte in either direction; nil for ever. 60 s unless set.
+    /// How long a connected transfer may pass without a byte in either direction; nil for ever.
+    ///
+    /// 60 s unless set.
     public var idle: Duration?
 
     /// The whole transfer including its wait in the queue; nil, the default, for ever.
@@ -38,7 +42,9 @@ extension Timeouts: Codable {
         case connect, idle, total
     }
 
-    /// Decodes seconds as numbers. A missing key takes its default; null means no timeout for `idle` and `total`.
+    /// Decodes seconds as numbers.
+    ///
+    /// A missing key takes its default; null means no timeout for `idle` and `total`.
     /// - Throws: `DecodingError.dataCorrupted` for a negative or endless number.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -49,6 +55,7 @@ extension Timeouts: Codable {
     }
 
     /// Encodes seconds as numbers, and null for no timeout.
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(connect.inSeconds, forKey: .connect)

@@ -26,6 +26,7 @@ public struct Response<Value: Sendable>: Sendable {
     public var status: Status { head.status }
 
     /// The same response around another value.
+    /// - Throws: What the closure throws.
     public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Response<Other> {
         Response<Other>(head: head, value: try transform(value), metrics: metrics)
     }

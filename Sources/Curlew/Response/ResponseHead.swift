@@ -31,7 +31,9 @@ public struct ResponseHead: Sendable {
     }
 
     /// A head as it was received (RFC 9112 §4, or as libcurl writes HTTP/2): a status line, field lines and an empty
-    /// line. Nil when the status line is malformed.
+    /// line.
+    ///
+    /// Nil when the status line is malformed.
     init?(rawBlock: [UInt8], url: String = "") {
         guard let line = StatusLine(rawBlock) else { return nil }
         status = line.status
@@ -40,7 +42,9 @@ public struct ResponseHead: Sendable {
         source = Source(rawBlock, line)
     }
 
-    /// All fields in the order received. Parsed once, when first asked for.
+    /// All fields in the order received.
+    ///
+    /// Parsed once, when first asked for.
     public var fields: HeaderFields { source.fields }
 
     /// The phrase of the status line; nil when there is none, as always in HTTP/2 (RFC 9113 §8.3.2).
@@ -50,7 +54,9 @@ public struct ResponseHead: Sendable {
     public subscript(name: HeaderName) -> String? { source.value(of: name) }
 
     /// The length of the body in bytes that `Content-Length` announces (RFC 9110 §8.6); nil when it is missing, not a
-    /// number, or given twice with different values. Of a compressed body, the compressed length.
+    /// number, or given twice with different values.
+    ///
+    /// Of a compressed body, the compressed length.
     public var contentLength: Int64? {
         guard let text = self[.contentLength] else { return nil }
         let members = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
@@ -71,7 +77,9 @@ public struct ResponseHead: Sendable {
 }
 
 extension ResponseHead: Hashable, CustomStringConvertible {
-    /// Whether both have the same status, version, URL and fields. Phrases are ignored, as they mean nothing.
+    /// Whether both have the same status, version, URL and fields.
+    ///
+    /// Phrases are ignored, as they mean nothing.
     public static func == (lhs: ResponseHead, rhs: ResponseHead) -> Bool {
         lhs.status == rhs.status && lhs.version == rhs.version && lhs.url == rhs.url && lhs.fields == rhs.fields
     }

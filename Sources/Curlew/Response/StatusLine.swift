@@ -11,7 +11,9 @@ struct StatusLine: Sendable {
     let end: Int
 
     /// Nil unless the line is "HTTP/", a version of one or two single digits, a space, three digits from 100, and then
-    /// the end of the line or a space and a phrase. The line may end in LF alone.
+    /// the end of the line or a space and a phrase.
+    ///
+    /// The line may end in LF alone.
     init?(_ block: [UInt8]) {
         let lineEnd = block.firstIndex(of: 0x0A) ?? block.count
         end = min(lineEnd + 1, block.count)

@@ -29,7 +29,9 @@ public actor Session {
     /// - Parameters:
     ///   - configuration: Timeouts, limits and so on; all defaults unless given.
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
-    public init(_ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust()) {
+    public init(
+        _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust()
+    ) {
         self.init(core: SessionCore(configuration, trust: trust), isShared: false)
     }
 
@@ -125,7 +127,9 @@ public actor Session {
         case immediate
     }
 
-    /// Refuses new transfers, ends the running ones as told and closes every connection. Calling it again waits too.
+    /// Refuses new transfers, ends the running ones as told and closes every connection.
+    ///
+    /// Calling it again waits too.
     ///
     /// Optional: a session that is let go closes itself. Not interrupted by cancellation; the time given bounds it.
     /// - Parameter mode: Within 30 seconds by default.

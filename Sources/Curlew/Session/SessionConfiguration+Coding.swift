@@ -21,6 +21,7 @@ extension SessionConfiguration: Codable {
 
     /// Encodes every group; fields whose values are credentials (``HeaderName/isSensitive``) are left out, so a
     /// configuration that is read back does not have them.
+    /// - Throws: What the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)

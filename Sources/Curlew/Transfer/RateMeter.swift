@@ -21,8 +21,9 @@ struct RateMeter: Sendable {
     /// The rate at the last record; 0 before there are two of them 100 ms apart.
     var bytesPerSecond: Double { weight > 0 ? weighted / weight : 0 }
 
-    /// Takes note of the total number of bytes at a time in nanoseconds of any steady clock. A total below the last one
-    /// is a new start.
+    /// Takes note of the total number of bytes at a time in nanoseconds of any steady clock.
+    ///
+    /// A total below the last one is a new start.
     mutating func record(now: UInt64, totalBytes: Int64) {
         guard let last, totalBytes >= last.bytes, now >= last.time else {
             self.last = (now, totalBytes)

@@ -47,7 +47,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         case finished
     }
 
-    /// Names the transfer within this process; 0 for one that could never start. Unique, and larger for later ones.
+    /// Names the transfer within this process; 0 for one that could never start.
+    ///
+    /// Unique, and larger for later ones.
     public var id: UInt64 { engine?.id ?? 0 }
 
     /// What was asked.
@@ -94,7 +96,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
 
     // MARK: The end
 
-    /// The result, awaited; starts the transfer. Awaiting again gives the same result.
+    /// The result, awaited; starts the transfer.
+    ///
+    /// Awaiting again gives the same result.
     ///
     /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
     /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
@@ -127,8 +131,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// The bytes of the body alone, with a typed error; one reader, back-pressure, starts at the first pull.
     public var bytes: TransferBytes { TransferBytes(token) }
 
-    /// How far the transfer is: the newest value only, and always the last one. Any number of observers; starts the
-    /// transfer, whose body is collected for `value` unless a stream has taken it.
+    /// How far the transfer is: the newest value only, and always the last one.
+    ///
+    /// Any number of observers; starts the transfer, whose body is collected for `value` unless a stream has taken it.
     ///
     /// Never throws: it ends after the last value, whose `isFinished` says whether the transfer succeeded. Leaving it
     /// does not cancel the transfer.

@@ -9,7 +9,9 @@ internal import FoundationEssentials
 /// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
 /// handed to its session with `start()`.
 final class TransferToken: Sendable {
-    /// Who reads the body. Decided once, by the first who asks.
+    /// Who reads the body.
+    ///
+    /// Decided once, by the first who asks.
     private enum Claim { case none, value, stream }
 
     private struct State {
@@ -58,7 +60,9 @@ final class TransferToken: Sendable {
             return state.claim == .stream
         }
         guard isTaken else { return }
-        if case .success(let engine) = run, let failure = engine.outcome?.failure { throw error(failure, engine.outcome) }
+        if case .success(let engine) = run, let failure = engine.outcome?.failure {
+            throw error(failure, engine.outcome)
+        }
         throw NetworkError(
             .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
             hint: "Await the value or iterate the stream, not both.", request: request)

@@ -81,7 +81,8 @@ public struct PeerIdentity: Sendable {
     /// - Throws: `TrustFailure` with rule `.chain` or `.hostName`.
     public func requireValid() throws(TrustFailure) {
         if let chainError {
-            let place = chainErrorDepth == 0 ? "the server's certificate" : "certificate \(chainErrorDepth) of the chain"
+            let place =
+                chainErrorDepth == 0 ? "the server's certificate" : "certificate \(chainErrorDepth) of the chain"
             throw TrustFailure(.chain, "\(chainError) (\(place))")
         }
         guard isHostNamed else {

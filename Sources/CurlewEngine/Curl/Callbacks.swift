@@ -47,7 +47,9 @@ private func bodyWanted(
 }
 
 private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: CInt) -> CInt {
-    guard offset == 0, origin == SEEK_SET, let transfer = handle(context)?.transfer else { return CURL_SEEKFUNC_CANTSEEK }
+    guard offset == 0, origin == SEEK_SET, let transfer = handle(context)?.transfer else {
+        return CURL_SEEKFUNC_CANTSEEK
+    }
     return transfer.rewindBody() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_CANTSEEK
 }
 

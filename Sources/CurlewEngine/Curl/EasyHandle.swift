@@ -68,7 +68,9 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
     }
 
-    /// Sets what differs from the last transfer. False when libcurl is out of memory.
+    /// Sets what differs from the last transfer.
+    ///
+    /// False when libcurl is out of memory.
     func apply(_ plan: TransferPlan, url: ParsedURL) -> Bool {
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
@@ -137,7 +139,6 @@ final class EasyHandle {
     func text(for code: CURLcode) -> String {
         detail.pointee != 0 ? String(cString: detail) : String(cString: curl_easy_strerror(code))
     }
-
 }
 
 extension EasyHandle.Shape {

@@ -3,7 +3,9 @@
 
 internal import CurlewShims
 
-/// One server as libcurl pools connections: scheme, host, port. Holds what waits for a place there.
+/// One server as libcurl pools connections: scheme, host, port.
+///
+/// Holds what waits for a place there.
 final class Origin {
     var active = 0
     var queue = WaitingLine<EngineTransfer>()

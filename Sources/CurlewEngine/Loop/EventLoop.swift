@@ -59,7 +59,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         if wake >= 0 { close(wake) }
     }
 
-    /// Makes the descriptors and the thread, under the inbox's lock. Gives errno, 0 for success.
+    /// Makes the descriptors and the thread, under the inbox's lock.
+    ///
+    /// Gives errno, 0 for success.
     private func begin() -> CInt {
         epoll = curlew_epoll_create()
         wake = epoll < 0 ? -1 : curlew_eventfd_create()
@@ -84,7 +86,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Why no thread could be made, when that failed; 0 otherwise.
     package var startFailure: CInt { inbox.withLock { if case .failed(let errno) = $0.life { errno } else { 0 } } }
 
-    /// Appends a record and wakes the thread when it sleeps. False when no thread is there to read it.
+    /// Appends a record and wakes the thread when it sleeps.
+    ///
+    /// False when no thread is there to read it.
     @discardableResult
     func post(_ record: Record) -> Bool {
         guard hasThread else { return false }
@@ -210,7 +214,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Ends the loop unless something was posted meanwhile. Everything is freed before anyone hears of it.
+    /// Ends the loop unless something was posted meanwhile.
+    ///
+    /// Everything is freed before anyone hears of it.
     private func exitIfEmpty(_ transport: CurlTransport) -> Bool {
         transport.close()
         let waiters: [UnsafeContinuation<Void, Never>]? = inbox.withLock { inbox in

@@ -51,8 +51,9 @@ package final class LinkMonitor: Sendable {
     /// Makes the watching thread look again, as a change in the kernel does.
     func lookAgain() { state.withLock { $0.signal }?.send() }
 
-    /// Calls `observer` with the state now and after each change, on a thread of the monitor's own. Gives the number to
-    /// end with.
+    /// Calls `observer` with the state now and after each change, on a thread of the monitor's own.
+    ///
+    /// Gives the number to end with.
     package func observe(_ observer: @escaping @Sendable (LinkState) -> Void) -> UInt64 {
         let (number, signal) = state.withLock { state in
             state.last += 1

@@ -36,7 +36,9 @@ package struct PeerFacts: Sendable {
 package final class TrustDomain: @unchecked Sendable {
     // Safe because `roots` is behind its lock, the closures never change, and `live` is touched by the loop alone.
 
-    /// Says why a server is refused, nil to accept it. Runs on the loop thread inside the handshake: CPU only.
+    /// Says why a server is refused, nil to accept it.
+    ///
+    /// Runs on the loop thread inside the handshake: CPU only.
     package typealias Judge = @Sendable (PeerFacts) -> (any Error)?
 
     let judge: Judge

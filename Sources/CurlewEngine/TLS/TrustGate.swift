@@ -17,7 +17,9 @@ final class TrustGate {
         self.port = port
     }
 
-    /// Makes this gate the only judge of the connections of an SSL_CTX. False when there are no roots to judge by.
+    /// Makes this gate the only judge of the connections of an SSL_CTX.
+    ///
+    /// False when there are no roots to judge by.
     func install(in context: UnsafeMutableRawPointer) -> Bool {
         guard let roots = domain.preparedRoots else { return false }
         return curlew_tls_install(

@@ -21,7 +21,9 @@ final class DiskThread: Sendable {
 
     private init() { signal = curlew_eventfd_create() }
 
-    /// Runs `job` after those before it. False when there is no thread to run it.
+    /// Runs `job` after those before it.
+    ///
+    /// False when there is no thread to run it.
     func run(_ job: @escaping @Sendable () -> Void) -> Bool {
         let isStarted = state.withLock { state in
             if !state.isStarted {

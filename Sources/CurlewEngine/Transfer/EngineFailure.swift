@@ -25,7 +25,9 @@ package struct EngineFailure: Error {
     package enum Limit: Sendable { case connect, idle, total }
 
     /// How far the transfer had come.
-    package enum Phase: Sendable { case preparing, queued, resolving, connecting, securing, sending, waiting, receiving }
+    package enum Phase: Sendable {
+        case preparing, queued, resolving, connecting, securing, sending, waiting, receiving
+    }
 
     package var reason: Reason
     package var phase: Phase

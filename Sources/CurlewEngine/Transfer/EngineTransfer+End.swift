@@ -62,7 +62,9 @@ extension CurlTransport {
         metrics.responseBodyBytes = wire.counters.received
         metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
         metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
-        if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) { metrics.remoteAddress = String(cString: address) }
+        if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
+            metrics.remoteAddress = String(cString: address)
+        }
         if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
         metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
         metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)

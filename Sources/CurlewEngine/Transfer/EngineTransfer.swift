@@ -87,7 +87,7 @@ package final class EngineTransfer: @unchecked Sendable {
         let hasBody = if case .none = plan.upload { false } else { true }
         return shared.withLock { shared in
             Snapshot(
-                id: id, state: shared.lifecycle.wantsPause && shared.lifecycle.state == .queued ? .paused : shared.lifecycle.state,
+                id: id, state: shared.lifecycle.visibleState,
                 counters: shared.counters, label: plan.label, hasBody: hasBody, priority: shared.priority)
         }
     }
@@ -156,7 +156,9 @@ package final class EngineTransfer: @unchecked Sendable {
             }
         } onCancel: {
             let withdrawn = shared.withLock { shared in
-                shared.endWaiters.firstIndex { $0.ticket == ticket }.map { shared.endWaiters.remove(at: $0).continuation }
+                shared.endWaiters.firstIndex { $0.ticket == ticket }.map {
+                    shared.endWaiters.remove(at: $0).continuation
+                }
             }
             withdrawn?.resume(returning: nil)
         }
@@ -192,7 +194,9 @@ package final class EngineTransfer: @unchecked Sendable {
                 let answer = shared.withLock { shared -> Counters?? in
                     if let last, last.isFinished || Task.isCancelled { return .some(nil) }
                     let age = last.map { shared.counters.at &- $0.at } ?? .max
-                    if shared.counters.isFinished || age >= loop.configuration.progressInterval { return shared.counters }
+                    if shared.counters.isFinished || age >= loop.configuration.progressInterval {
+                        return shared.counters
+                    }
                     shared.progressWaiters.append((ticket, continuation))
                     return nil
                 }
@@ -263,10 +267,13 @@ package final class EngineTransfer: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Ends the transfer once: everyone who waits is told. On the loop thread, or before the loop knows the transfer.
+    /// Ends the transfer once: everyone who waits is told.
+    ///
+    /// On the loop thread, or before the loop knows the transfer.
     @discardableResult
     func complete(
-        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics = RawMetrics(), onlyIfIdle: Bool = false
+        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics = RawMetrics(),
+        onlyIfIdle: Bool = false
     ) -> Bool {
         let now = Monotonic.now()
         let told = shared.withLock { shared -> Told? in

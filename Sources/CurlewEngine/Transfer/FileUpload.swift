@@ -36,8 +36,9 @@ extension UploadPipe {
             })
     }
 
-    /// A pipe that sends what a descriptor yields until its end, or as many bytes as declared. The descriptor is
-    /// duplicated now, so that its owner may close it.
+    /// A pipe that sends what a descriptor yields until its end, or as many bytes as declared.
+    ///
+    /// The descriptor is duplicated now, so that its owner may close it.
     ///
     /// - Throws: `SourceFailure` when the descriptor is not open for reading.
     package static func descriptor(_ descriptor: Int32, length: Int64?) throws(SourceFailure) -> UploadPipe {

@@ -15,6 +15,9 @@ package struct Lifecycle: Sendable, Hashable {
 
     package init() {}
 
+    /// The state to show: a transfer held back in the queue is paused.
+    package var visibleState: State { state == .queued && wantsPause ? .paused : state }
+
     /// Makes the move and says whether it changed anything.
     @discardableResult
     package mutating func on(_ event: Event) -> Bool {

@@ -132,7 +132,8 @@ package final class CollectedBody: @unchecked Sendable {
 
     /// False when there is no memory left.
     func append(_ bytes: UnsafeRawPointer, _ added: Int) -> Bool {
-        if count + added > capacity, !grow(to: Swift.max(count + added, Swift.min(capacity * 2, capacity + (32 << 20)))) {
+        if count + added > capacity, !grow(to: Swift.max(count + added, Swift.min(capacity * 2, capacity + (32 << 20))))
+        {
             return false
         }
         guard let memory else { return added == 0 }
@@ -141,7 +142,9 @@ package final class CollectedBody: @unchecked Sendable {
         return true
     }
 
-    /// Gives the memory away, to be freed with `free`; nil when the body is empty. The body is empty afterwards.
+    /// Gives the memory away, to be freed with `free`; nil when the body is empty.
+    ///
+    /// The body is empty afterwards.
     package func takeMemory() -> (UnsafeMutableRawPointer, count: Int)? {
         guard let memory, count > 0 else { return nil }
         defer {

@@ -17,10 +17,14 @@ package final class UploadPipe: Sendable {
         fileprivate let pipe: UploadPipe
         fileprivate let run: Int
 
-        /// Hands over bytes and waits while the queue is full. False when nobody wants more.
+        /// Hands over bytes and waits while the queue is full.
+        ///
+        /// False when nobody wants more.
         package func push(_ bytes: [UInt8]) async -> Bool { await pipe.push(bytes, run: run) }
 
-        /// Hands over bytes without waiting, for a producer that asks `room` first. False when nobody wants more.
+        /// Hands over bytes without waiting, for a producer that asks `room` first.
+        ///
+        /// False when nobody wants more.
         package func offer(_ bytes: [UInt8]) -> Bool { pipe.append(bytes, run: run) != .closed }
 
         /// Whether a producer that offers may go on.
@@ -137,7 +141,9 @@ package final class UploadPipe: Sendable {
             while copied < capacity, Int64(copied) < allowed, let first = state.queue.first {
                 let room = Swift.min(capacity, Int(clamping: allowed)) - copied
                 let part = Swift.min(room, first.count - state.offset)
-                first.withUnsafeBytes { if let base = $0.baseAddress { memcpy(buffer + copied, base + state.offset, part) } }
+                first.withUnsafeBytes {
+                    if let base = $0.baseAddress { memcpy(buffer + copied, base + state.offset, part) }
+                }
                 copied += part
                 state.offset += part
                 if state.offset == first.count {
