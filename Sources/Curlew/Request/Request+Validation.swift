@@ -10,6 +10,7 @@ extension Request {
                 "The method “\(method.rawValue.escapingControls)” is not a token.",
                 hint: "A method consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 §5.6.2).")
         }
+        try checkMethodAndBody()
         for field in fields { try check(field) }
         if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
             throw refused("The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
@@ -21,6 +22,18 @@ extension Request {
             return try RequestTarget(urlText)
         } catch {
             throw refused("\(error).", hint: "Requests take absolute http and https URLs.", cause: error)
+        }
+    }
+
+    private func checkMethodAndBody() throws(NetworkError) {
+        if method == .connect {
+            throw refused(
+                "The method “CONNECT” makes tunnels, which a request cannot be.",
+                hint: "Connections through proxies are made by the session.")
+        }
+        if method == .head || method == .trace, !body.isNone {
+            throw refused(
+                "A \(method.rawValue) request has no body (RFC 9110 §9.3).", hint: "Leave the body out, or use POST.")
         }
     }
 

@@ -92,6 +92,9 @@ final class TransferToken: Sendable {
     func response() async throws(NetworkError) -> Response<Data> {
         try claimValue()
         let engine = try run.get()
+        if Task.isCancelled && engine.snapshot.state == .idle {
+            throw NetworkError(EngineFailure(.cancelled, phase: .preparing), request: request)
+        }
         start()
         let outcome = try await outcome(of: engine)
         if let failure = outcome.failure { throw error(failure, outcome) }

@@ -156,7 +156,9 @@ extension EngineTransfer {
                 wakes = (reader, step)
             }
             wire.buffered = shared.buffered
-            shared.isFlowPaused = !shared.collects && shared.buffered >= loop.configuration.highWater
+            // Once paused, only the reader ends it: it has to post for libcurl to hear of it.
+            let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
+            shared.isFlowPaused = !shared.collects && isFull
             wire.isFlowPaused = shared.isFlowPaused
             return shared.counters
         }
