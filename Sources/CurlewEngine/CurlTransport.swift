@@ -245,7 +245,9 @@ package final class CurlTransport {
     }
 
     private func fail(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason, _ phase: EngineFailure.Phase) {
-        transfer.complete(failure: EngineFailure(reason, phase: phase))
+        var metrics = RawMetrics()
+        metrics.queued = Monotonic.now() &- transfer.startedAt
+        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics)
         if isClosed && isIdle { finishClosing() }
     }
 
@@ -265,10 +267,16 @@ package final class CurlTransport {
         for transfer in inUse.compactMap(\.transfer) + Array(waiting.values) {
             if let total = transfer.plan.totalTimeout, now >= transfer.startedAt &+ total {
                 late.append((transfer, .total))
-            } else if let idle = transfer.plan.idleTimeout, transfer.wire.handle != nil, !transfer.isHeldBack,
+            } else if let idle = transfer.plan.idleTimeout, let handle = transfer.wire.handle, !transfer.isHeldBack,
                 now >= transfer.wire.lastActivity &+ idle
             {
-                late.append((transfer, .idle))
+                if curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0 {
+                    late.append((transfer, .idle))
+                } else {
+                    // Not connected yet: that is the connect timeout's business.
+                    transfer.wire.lastActivity = now
+                    scheduleSweep(transfer)
+                }
             } else {
                 scheduleSweep(transfer)
             }

@@ -11,7 +11,8 @@ final class SessionCore: Sendable {
     let relay = SessionEventRelay()
     private let defaultTrust: TrustDomain
     private let domains = TrustDomains()
-    private let defaultLines: HeaderLines
+    /// The session's own fields, for requests without any: as they are, and for large bodies.
+    private let defaultLines: (plain: HeaderLines, large: HeaderLines)
     private let refusal: NetworkError?
 
     init(_ configuration: SessionConfiguration, trust: any TrustEvaluator) {
@@ -22,7 +23,10 @@ final class SessionCore: Sendable {
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
         defaultTrust = domains.domain(for: trust)
-        defaultLines = SessionCore.lines(configuration.fields)
+        defaultLines = (
+            SessionCore.lines(configuration.fields, expects: false),
+            SessionCore.lines(configuration.fields, expects: true)
+        )
         do throws(NetworkError) {
             try configuration.validate()
             refusal = CurlVersion.current.isSupported ? nil : SessionCore.tooOld
@@ -53,7 +57,7 @@ final class SessionCore: Sendable {
         let timeouts = request.options.timeouts ?? configuration.timeouts
         var plan = TransferPlan(
             method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
-            isSecure: target.scheme == .https, lines: lines(for: request), upload: upload,
+            isSecure: target.scheme == .https, lines: lines(for: request, upload), upload: upload,
             trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
@@ -64,14 +68,15 @@ final class SessionCore: Sendable {
         return plan
     }
 
-    private func lines(for request: Request) -> HeaderLines {
-        if request.fields.isEmpty { return defaultLines }
-        return SessionCore.lines(configuration.fields.merging(request.fields))
+    private func lines(for request: Request, _ upload: TransferPlan.Upload) -> HeaderLines {
+        let expects = upload.isWorthAsking
+        if request.fields.isEmpty { return expects ? defaultLines.large : defaultLines.plain }
+        return SessionCore.lines(configuration.fields.merging(request.fields), expects: expects)
     }
 
-    private static func lines(_ fields: HeaderFields) -> HeaderLines {
+    private static func lines(_ fields: HeaderFields, expects: Bool) -> HeaderLines {
         // libcurl adds these to some requests by itself; what the user did not say is not sent.
-        let additions: [HeaderName] = [.contentType, .accept]
+        let additions: [HeaderName] = expects ? [.contentType, .accept] : [.contentType, .accept, .expect]
         return HeaderLines(
             fields.map { ($0.name.rawValue, $0.value) },
             suppressing: additions.filter { fields[$0] == nil }.map(\.rawValue))
@@ -85,6 +90,17 @@ final class SessionCore: Sendable {
             run = .failure(error)
         }
         return TransferToken(request: request, share: share, run: run)
+    }
+}
+
+extension TransferPlan.Upload {
+    /// Whether the server is asked before the body is sent (RFC 9110 §10.1.1): from 1 MiB, or when nobody knows.
+    fileprivate var isWorthAsking: Bool {
+        switch self {
+        case .none: false
+        case .bytes(let bytes): bytes.count >= 1 << 20
+        case .pipe(let pipe): (pipe.length ?? .max) >= 1 << 20
+        }
     }
 }
 

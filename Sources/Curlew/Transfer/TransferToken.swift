@@ -163,15 +163,17 @@ extension TransferProgress {
 extension TransferMetrics {
     init(_ raw: RawMetrics) {
         func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
-        let connected = Swift.max(raw.resolved, raw.connected)
-        let secured = Swift.max(connected, raw.secured)
-        let ready = Swift.max(secured, raw.readyToSend)
+        // On a connection that was there, nothing was resolved, connected or secured.
+        let resolved = raw.isReused ? 0 : raw.resolved
+        let connected = raw.isReused ? 0 : Swift.max(raw.resolved, raw.connected)
+        let secured = raw.isReused ? 0 : Swift.max(connected, raw.secured)
+        let ready = raw.isReused ? 0 : Swift.max(secured, raw.readyToSend)
         let sent = Swift.min(Swift.max(ready, raw.bodySent), Swift.max(ready, raw.total))
         let first = raw.firstByte > 0 ? Swift.max(raw.firstByte, sent) : sent
         self.init()
         queued = .nanoseconds(Int64(raw.queued))
-        resolve = span(0, raw.resolved)
-        connect = span(raw.resolved, connected)
+        resolve = span(0, resolved)
+        connect = span(resolved, connected)
         secure = span(connected, secured)
         send = span(ready, sent)
         wait = span(sent, first)

@@ -57,6 +57,8 @@ private func socketOpened(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let address, let handle = handle(context) else { return -1 }
+    // The request was sent before: it goes again because its reused connection had died.
+    if curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) > 0 { handle.hasRetried = true }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {

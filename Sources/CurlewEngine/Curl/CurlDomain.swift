@@ -50,6 +50,8 @@ final class CurlDomain {
     func giveBack(_ handle: EasyHandle) {
         handle.transfer = nil
         handle.gate = nil
+        // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
+        if handle.hasRetried { return }
         if idle.count < transport.loop.configuration.transfersPerHost { idle.append(handle) }
     }
 

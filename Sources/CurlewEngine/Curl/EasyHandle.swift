@@ -12,8 +12,8 @@ final class EasyHandle {
         case upload(length: Int64)
     }
 
-    /// Bodies up to this size leave together with the head, in one write.
-    private static let smallBody = 64 << 10
+    /// Bodies below this size leave together with the head, in one write; libcurl would not do that with larger ones.
+    static let smallBody = 64 << 10
 
     let curl: UnsafeMutableRawPointer
     unowned let domain: CurlDomain
@@ -21,6 +21,8 @@ final class EasyHandle {
     /// Where the handle stands among those in use.
     var place = -1
     var gate: TrustGate?
+    /// Whether libcurl sent a request again because the connection it was sent on had died.
+    var hasRetried = false
 
     private let detail: UnsafeMutablePointer<CChar>
     private var url: ParsedURL?
@@ -110,7 +112,7 @@ final class EasyHandle {
             case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
             default: (.get, "GET")
             }
-        case .bytes(let bytes) where bytes.count <= smallBody: (.fields(count: bytes.count), "POST")
+        case .bytes(let bytes) where bytes.count < smallBody: (.fields(count: bytes.count), "POST")
         case .bytes(let bytes): (.upload(length: Int64(bytes.count)), "PUT")
         case .pipe(let pipe): (.upload(length: pipe.length ?? -1), "PUT")
         }

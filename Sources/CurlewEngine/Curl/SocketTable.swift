@@ -40,8 +40,10 @@ final class SocketTable {
         entries[Int(descriptor)] = Entry(isOurs: true)
     }
 
+    /// Called before the descriptor is closed: where a forked child still holds the connection, closing alone would
+    /// leave epoll reporting it, under a number that is no longer ours.
     func closed(_ descriptor: CInt) {
-        if Int(descriptor) < entries.count { entries[Int(descriptor)] = Entry() }
+        if Int(descriptor) < entries.count { forget(descriptor) }
     }
 
     /// libcurl's wish: CURL_POLL_IN, OUT, INOUT or REMOVE.

@@ -123,6 +123,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Returns once the thread has freed everything and gone.
     package func waitUntilExited() async {
+        guard hasThread else { return }
         await withUnsafeContinuation { continuation in
             let isGone = inbox.withLock { inbox in
                 if case .running = inbox.life {

@@ -34,13 +34,14 @@ extension CurlTransport {
         if transfer.wire.isHeadComplete { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
+            // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.
+            if handle.gate != nil { return .securing }
             if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
-            if curlew_get_offset(curl, CURLINFO_CONNECT_TIME_T) == 0 { return .connecting }
-            return transfer.plan.isSecure ? .securing : .connecting
+            return .connecting
         }
         let expected = transfer.wire.bodySentAt == 0
         if case .pipe = transfer.plan.upload, expected { return .sending }
-        if case .bytes(let bytes) = transfer.plan.upload, bytes.count > 64 << 10, expected { return .sending }
+        if case .bytes(let bytes) = transfer.plan.upload, bytes.count >= EasyHandle.smallBody, expected { return .sending }
         return .waiting
     }
 
@@ -57,7 +58,11 @@ extension CurlTransport {
         metrics.total = curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
         if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
         metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
-        metrics.requestBodyBytes = curlew_get_offset(curl, CURLINFO_SIZE_UPLOAD_T)
+        metrics.requestBodyBytes = wire.counters.sent
+        if case .bytes(let bytes) = transfer.plan.upload, bytes.count < EasyHandle.smallBody {
+            // libcurl counts a body that left with the head as part of it.
+            metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
+        }
         metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = wire.counters.received
         metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)

@@ -72,9 +72,9 @@ extension EngineTransfer {
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
-        if case .bytes = plan.upload, wire.counters.sent == 0, let handle = wire.handle {
+        if case .bytes(let bytes) = plan.upload, bytes.count < EasyHandle.smallBody {
             // A small body left with the head, without our being asked for it.
-            wire.counters.sent = curlew_get_offset(handle.curl, CURLINFO_SIZE_UPLOAD_T)
+            wire.counters.sent = Int64(bytes.count)
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }

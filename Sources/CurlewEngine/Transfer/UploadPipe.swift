@@ -63,7 +63,8 @@ package final class UploadPipe: Sendable {
 
     /// - Parameters:
     ///   - length: Bytes the body has, when known; more or fewer is an error, never sent.
-    ///   - open: Starts a producer and gives back what stops it early. Called on the loop thread: it must only start.
+    ///   - open: Starts a producer and gives back what ends it, called once when the transfer ends or starts over, also
+    ///     after the producer finished. Called on the loop thread: it must only start.
     ///   - wantsMore: Called on the loop thread when a queue that was full has room for a producer that `offer`s.
     package init(
         length: Int64?, canReplay: Bool, wantsMore: (@Sendable () -> Void)? = nil,
@@ -119,7 +120,6 @@ package final class UploadPipe: Sendable {
             guard state.run == run, !state.isClosed, !state.isFinished else { return nil }
             state.isFinished = true
             state.error = error
-            state.onClose = nil
             defer { state.loopWaits = false }
             return state.loopWaits ? state.transfer : nil
         }
@@ -184,7 +184,7 @@ package final class UploadPipe: Sendable {
         let stop = open(Feed(pipe: self, run: run))
         let tooLate = state.withLock { state -> Bool in
             guard state.run == run, !state.isClosed else { return true }
-            if !state.isFinished { state.onClose = stop }
+            state.onClose = stop
             return false
         }
         if tooLate { stop?() }
