@@ -31,9 +31,18 @@ let package = Package(
             name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
-        .testTarget(name: "CurlewEngineTests", dependencies: ["CurlewEngine"], swiftSettings: strict),
+        // The child process of the tests that measure one: its descriptors, threads and memory.
+        .executableTarget(
+            name: "curlew-soak", dependencies: ["Curlew", "CurlewTesting"], path: "Tests/Fixtures/Soak",
+            swiftSettings: strict),
+
         .testTarget(
-            name: "CurlewTests", dependencies: ["Curlew", "CurlewEngine", "CurlewTesting"], swiftSettings: strict),
+            name: "CurlewEngineTests", dependencies: ["CurlewEngine", "CurlewShims", "CurlewTesting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CurlewTests",
+            dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewTesting", "curlew-soak"],
+            swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "SurfaceTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),

@@ -104,7 +104,9 @@ extension NetworkError {
         private init(code: UInt32, text: String, phase: EngineFailure.Phase) {
             let (kind, hint): (Kind, String?) =
                 switch code {
-                case 1 where phase == .waiting || phase == .receiving: (.invalidResponse, "Is it an HTTP server?")
+                // libcurl's name for an answer without a status line (HTTP/0.9), once something was sent.
+                case 1 where [.sending, .waiting, .receiving].contains(phase):
+                    (.invalidResponse, "Check that an HTTP server listens there.")
                 case 1: (.unsupported, "Curlew speaks http and https.")
                 case 3: (.invalidRequest, nil)
                 case 5: (.cannotResolve, "Check the proxy's host name.")

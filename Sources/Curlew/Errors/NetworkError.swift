@@ -9,7 +9,7 @@
 ///
 /// ```swift
 /// do {
-///     _ = try await api.get("users/1", as: User.self)
+///     for try await element in transfer.stream { print(element) }
 /// } catch NetworkError.Kind.timedOut {
 ///     offerRetry()
 /// } catch let error as NetworkError {

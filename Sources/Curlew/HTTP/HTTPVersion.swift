@@ -4,7 +4,7 @@
 /// The protocol version of a message (RFC 9110 §2.5): an open set.
 ///
 /// ```swift
-/// if response.head.version == .http2 { … }
+/// if response.head.version == .http2 { print("one connection for all") }
 /// ```
 public struct HTTPVersion: RawRepresentable, Hashable, Sendable, Codable {
     /// The version as a status line names it, such as "HTTP/1.1" or "HTTP/2".

@@ -12,7 +12,7 @@
 /// var fields: HeaderFields = ["Accept": "text/html", "X-Trace": "7"]
 /// fields[.accept] = "application/json"     // replaces every value
 /// fields.append(.accept, "text/plain")     // adds one
-/// fields[.accept]                          // "application/json, text/plain"
+/// print(fields[.accept] ?? "")             // application/json, text/plain
 /// ```
 public struct HeaderFields: Sendable, Hashable {
     /// One line: a name and its value.

@@ -7,8 +7,8 @@
 ///
 /// ```swift
 /// let trace: HeaderName = "X-Trace"
-/// trace == "x-trace"      // true
-/// trace.rawValue          // "X-Trace"
+/// print(trace == "x-trace")     // true
+/// print(trace.rawValue)         // X-Trace
 /// ```
 ///
 /// It has a `rawValue` but is not `RawRepresentable`: the standard `!=` of raw-representable types compares raw values,

@@ -4,7 +4,7 @@
 /// A status code (RFC 9110 §15): an open set of integers, ordered by number.
 ///
 /// ```swift
-/// if response.status == .notFound || response.status == 410 { … }
+/// if response.status == .notFound || response.status == 410 { print("gone") }
 /// ```
 public struct Status: RawRepresentable, Hashable, Sendable, Codable {
     /// The status code, unchecked.

@@ -4,8 +4,8 @@
 /// A complete response: its head, the value made of its body, and how the transfer went.
 ///
 /// ```swift
-/// let response: Response<User> = try await transfer.response
-/// print(response.value.name, response.head.status, response.metrics)
+/// let response: Response<Data> = try await transfer.response()
+/// print(response.value.count, response.head.status, response.metrics)
 /// ```
 public struct Response<Value: Sendable>: Sendable {
     /// Status, version and fields.

@@ -30,6 +30,7 @@ final class EasyHandle {
     private var shape = Shape.get
     private var method: String?
     private var connectTimeout = 0
+    private var waitsForShare = false
 
     init?(domain: CurlDomain) {
         guard let curl = curl_easy_init() else { return nil }
@@ -59,7 +60,6 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        _ = curlew_set_long(curl, CURLOPT_PIPEWAIT, 1)
         _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, configuration.version.option)
         // The gate is the only judge: libcurl's own host check would accept a bare common name, and anything but
         // VERIFYPEER 1 would make the gate's refusal advisory. Its roots are shared, so libcurl must not load any.
@@ -83,6 +83,13 @@ final class EasyHandle {
         if lines !== plan.lines {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, plan.lines.list))
             lines = plan.lines
+        }
+        // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
+        // hold everybody back until the first response of a host has ended, which may be never.
+        let waits = plan.isSecure || domain.transport.loop.configuration.version == .http2PriorKnowledge
+        if waitsForShare != waits {
+            set(curlew_set_long(curl, CURLOPT_PIPEWAIT, waits ? 1 : 0))
+            waitsForShare = waits
         }
         let timeout = plan.connectTimeout.map { Int(clamping: max(1, $0 / 1_000_000)) } ?? Int(Int32.max)
         if connectTimeout != timeout {

@@ -339,7 +339,8 @@ extension EngineTransfer.Shared {
             return .head(head)
         }
         let isLast = outcome != nil && firstChunk == chunks.count
-        if withProgress, isProgressDue, outcome == nil || isLast {
+        // A cancelled task gets one answer only: after it, AsyncThrowingStream ends without asking again.
+        if withProgress, isProgressDue, outcome == nil || isLast, outcome?.failure?.isCancellation != true {
             isProgressDue = false
             return .progress(counters)
         }

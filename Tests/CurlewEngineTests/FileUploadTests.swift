@@ -1,0 +1,247 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("File and descriptor uploads", .timeLimit(.minutes(1)))
+struct FileUploadTests {
+    /// A file with known bytes, gone with the test.
+    private final class Scratch {
+        let path: String
+        let bytes: [UInt8]
+
+        init(_ count: Int) throws {
+            var random = SeededGenerator(UInt64(count))
+            bytes = random.bytes(count)
+            var template = Array("/tmp/curlew-upload-XXXXXX".utf8CString)
+            let number = mkstemp(&template)
+            guard number >= 0 else { throw Unreadable(path: "/tmp") }
+            path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            #expect(bytes.withUnsafeBytes { write(number, $0.baseAddress, count) } == count)
+            close(number)
+        }
+
+        deinit { unlink(path) }
+    }
+
+    /// A pipe of the kernel, as [reading end, writing end].
+    private func kernelPipe() -> [CInt] {
+        var ends: [CInt] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        return ends
+    }
+
+    private func send(_ bytes: [UInt8], to descriptor: CInt) {
+        #expect(bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, bytes.count) } == bytes.count)
+    }
+
+    /// Pulls to the end as the loop would, letting the producer's thread run whenever there is nothing.
+    private func readAll(_ pipe: UploadPipe, _ capacity: Int = 65_536) async -> (bytes: [UInt8], result: String) {
+        let reader = PipeReader(pipe: pipe)
+        var all: [UInt8] = []
+        while true {
+            let (bytes, result) = reader.pullAll(capacity)
+            all += bytes
+            guard case .wait = result, !Task.isCancelled else { return (all, "\(result)") }
+            await Task.yield()
+        }
+    }
+
+    /// The first byte, as soon as there is one.
+    private func firstByte(_ pipe: UploadPipe) async -> [UInt8] {
+        var bytes: [UInt8] = []
+        _ = await eventually {
+            bytes = PipeReader(pipe: pipe).pull(1).bytes
+            return !bytes.isEmpty
+        }
+        return bytes
+    }
+
+    /// Whether the other end of a descriptor is closed, as an event of poll tells.
+    private func hasEvent(_ event: CInt, _ descriptor: CInt) -> Bool {
+        var waiting = pollfd(fd: descriptor, events: 0, revents: 0)
+        poll(&waiting, 1, 0)
+        return waiting.revents & Int16(event) != 0
+    }
+
+    // MARK: Files
+
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 524_288, 2_000_003])
+    func aFileIsSentWhole(count: Int) async throws {
+        let file = try Scratch(count)
+        let pipe = try UploadPipe.file(file.path)
+        #expect(pipe.length == Int64(count))
+        #expect(pipe.canReplay)
+        let (bytes, result) = await readAll(pipe)
+        #expect(bytes == file.bytes)
+        #expect(result == "end")
+    }
+
+    @Test func aFileIsReadAgainFromItsStart() async throws {
+        let file = try Scratch(300_000)
+        let pipe = try UploadPipe.file(file.path)
+        #expect(await firstByte(pipe) == Array(file.bytes.prefix(1)))
+        #expect(pipe.rewind())
+        let (bytes, result) = await readAll(pipe, 10_000)
+        #expect(bytes == file.bytes)
+        #expect(result == "end")
+        #expect(pipe.rewind(), "also after its end")
+        #expect(await readAll(pipe).bytes == file.bytes)
+    }
+
+    @Test func whatIsNoRegularFileIsRefused() throws {
+        #expect(throws: SourceFailure.self) { try UploadPipe.file("/tmp") }
+        let failure = #expect(throws: SourceFailure.self) { try UploadPipe.file("/no/such/file") }
+        #expect(failure?.errno == ENOENT)
+        #expect(failure?.description == "cannot read /no/such/file: No such file or directory")
+        let device = #expect(throws: SourceFailure.self) { try UploadPipe.file("/dev/null") }
+        #expect(device?.description == "/dev/null is not a regular file")
+    }
+
+    @Test func aFileThatGrewMeanwhileIsNotSent() async throws {
+        let file = try Scratch(100)
+        let pipe = try UploadPipe.file(file.path)
+        #expect(truncate(file.path, 200) == 0)
+        let (bytes, result) = await readAll(pipe)
+        #expect(bytes == [])
+        #expect(result == "failed: \(file.path) changed its size before it was sent")
+    }
+
+    @Test func aFileThatWentAwayMeanwhileIsAnError() async throws {
+        let file = try Scratch(100)
+        let pipe = try UploadPipe.file(file.path)
+        unlink(file.path)
+        #expect(await readAll(pipe).result == "failed: cannot open \(file.path): No such file or directory")
+    }
+
+    @Test func aFileCutWhileItIsSentIsTooShort() async throws {
+        let file = try Scratch(3_000_000)
+        let pipe = try UploadPipe.file(file.path)
+        let first = await firstByte(pipe)
+        // No more than the pipe's room has been read by now.
+        #expect(truncate(file.path, 0) == 0)
+        let (bytes, result) = await readAll(pipe)
+        #expect(first + bytes == Array(file.bytes.prefix(bytes.count + 1)))
+        #expect(bytes.count < 1_000_000)
+        #expect(result == "too short: \(bytes.count + 1) of 3000000")
+    }
+
+    @Test func nothingIsHeldAfterAFileWasSent() async throws {
+        let file = try Scratch(100_000)
+        weak var gone: UploadPipe?
+        do {
+            let pipe = try UploadPipe.file(file.path)
+            gone = pipe
+            #expect(await readAll(pipe).result == "end")
+            pipe.close()
+        }
+        #expect(await eventually { gone == nil })
+    }
+
+    @Test func nothingIsHeldAfterAFileWasGivenUp() async throws {
+        let file = try Scratch(3_000_000)
+        weak var gone: UploadPipe?
+        do {
+            let pipe = try UploadPipe.file(file.path)
+            gone = pipe
+            #expect(await firstByte(pipe).count == 1)
+            pipe.close()
+        }
+        #expect(await eventually { gone == nil })
+    }
+
+    // MARK: Descriptors
+
+    @Test func aPipeIsSentUntilItsEnd() async throws {
+        let ends = kernelPipe()
+        let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+        close(ends[0])
+        #expect(pipe.length == nil)
+        #expect(!pipe.canReplay)
+        send([1, 2, 3], to: ends[1])
+        #expect(await firstByte(pipe) == [1])
+        send([4, 5], to: ends[1])
+        close(ends[1])
+        let (rest, result) = await readAll(pipe)
+        #expect(rest == [2, 3, 4, 5])
+        #expect(result == "end")
+    }
+
+    @Test func aFilesDescriptorIsSentFromWhereItStands() async throws {
+        let file = try Scratch(700_000)
+        let descriptor = open(file.path, O_RDONLY)
+        lseek(descriptor, 1000, SEEK_SET)
+        let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        close(descriptor)
+        #expect(pipe.length == 699_000)
+        let (bytes, result) = await readAll(pipe, 5000)
+        #expect(bytes == Array(file.bytes.dropFirst(1000)))
+        #expect(result == "end")
+    }
+
+    @Test func aDeclaredLengthIsKept() async throws {
+        let ends = kernelPipe()
+        let pipe = try UploadPipe.descriptor(ends[0], length: 5)
+        close(ends[0])
+        send([1, 2, 3], to: ends[1])
+        close(ends[1])
+        let (bytes, result) = await readAll(pipe)
+        #expect(bytes == [1, 2, 3])
+        #expect(result == "too short: 3 of 5")
+    }
+
+    @Test func descriptorsThatCannotBeReadAreRefused() throws {
+        let ends = kernelPipe()
+        let failure = #expect(throws: SourceFailure.self) { try UploadPipe.descriptor(ends[1], length: nil) }
+        #expect(failure?.description == "descriptor \(ends[1]) cannot be read")
+        close(ends[0])
+        close(ends[1])
+        let missing = #expect(throws: SourceFailure.self) { try UploadPipe.descriptor(-1, length: nil) }
+        #expect(missing?.errno == EBADF)
+    }
+
+    @Test func anErrorWhileReadingIsTheBodysError() async throws {
+        let folder = open("/tmp", O_RDONLY | O_DIRECTORY)
+        let pipe = try UploadPipe.descriptor(folder, length: nil)
+        close(folder)
+        #expect(await readAll(pipe).result == "failed: cannot read the descriptor: Is a directory")
+    }
+
+    @Test func aSilentDescriptorIsLetGoWhenTheTransferEnds() async throws {
+        let ends = kernelPipe()
+        do {
+            let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            close(ends[0])
+            #expect("\(PipeReader(pipe: pipe).pull(10).result)" == "wait")
+            pipe.close()
+        }
+        #expect(await eventually { hasEvent(POLLERR, ends[1]) })
+        close(ends[1])
+    }
+
+    @Test func aDescriptorIsLetGoAfterItsEnd() async throws {
+        var ends: [CInt] = [-1, -1]
+        #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        do {
+            let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            close(ends[0])
+            send([7], to: ends[1])
+            shutdown(ends[1], CInt(SHUT_WR))
+            #expect(await readAll(pipe).bytes == [7])
+            pipe.close()
+        }
+        #expect(await eventually { hasEvent(POLLHUP, ends[1]) }, "the copy of the descriptor is closed")
+        close(ends[1])
+    }
+
+    @Test func aFullPipeStopsReadingUntilThereIsRoom() async throws {
+        let file = try Scratch(700_000)
+        let descriptor = open(file.path, O_RDONLY)
+        let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        close(descriptor)
+        #expect(await readAll(pipe, 100).bytes.count == 700_000)
+    }
+}

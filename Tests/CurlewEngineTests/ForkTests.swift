@@ -1,0 +1,152 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewShims
+import CurlewTesting
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+/// Engine transfers to a server on the loopback interface.
+struct EngineBench {
+    let server: MockServer
+    let share: LoopShare
+    let trust: TrustDomain
+
+    init(_ configuration: EngineConfiguration = EngineConfiguration()) throws {
+        server = try MockServer()
+        share = LoopShare(EventLoop(configuration: configuration))
+        trust = TrustDomain(roots: { () throws(EngineFailure) in try TrustStore() }, judge: { _ in nil })
+        _ = CurlVersion.current
+    }
+
+    func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
+        let plan = TransferPlan(
+            method: method, url: server.url(path), host: "127.0.0.1", port: server.port, isSecure: false,
+            lines: HeaderLines([]), upload: upload, trust: trust)
+        return EngineTransfer(plan, on: share.loop)
+    }
+}
+
+@Suite("After fork()", .serialized, .timeLimit(.minutes(1)))
+struct ForkTests {
+    /// What a child process does; what it returns is its exit status.
+    private final class Child {
+        let run: () -> CInt
+        init(_ run: @escaping () -> CInt) { self.run = run }
+    }
+
+    /// Runs `body` in a forked child, which is killed when it hangs, and gives its exit status or the negative signal.
+    private func fork(_ body: @escaping () -> CInt) -> CInt {
+        let child = Child(body)
+        return withExtendedLifetime(child) {
+            curlew_run_in_fork(
+                { argument in
+                    alarm(20)
+                    guard let argument else { return 99 }
+                    return Unmanaged<Child>.fromOpaque(argument).takeUnretainedValue().run()
+                }, Unmanaged.passUnretained(child).toOpaque())
+        }
+    }
+
+    @Test func theChildsStatusAndSignalComeBack() {
+        #expect(fork { 7 } == 7)
+        #expect(fork { raise(SIGKILL) } == -SIGKILL)
+    }
+
+    @Test func aLoopThatNeverRanHasNoThreadInAChild() {
+        let loop = EventLoop(configuration: EngineConfiguration())
+        #expect(loop.hasThread)
+        let status = fork {
+            if loop.hasThread { return 1 }
+            if loop.call({ _ in }) { return 2 }
+            if loop.transport != nil { return 3 }
+            return loop.isIsolatingCurrentContext() == true ? 0 : 4
+        }
+        #expect(status == 0)
+        #expect(loop.hasThread, "the parent keeps it")
+    }
+
+    @Test func aTransferStartedInAChildIsClosed() async throws {
+        let bench = try EngineBench()
+        bench.server.on("GET", "/", .text("hello"))
+        let first = bench.transfer("/")
+        first.start()
+        #expect(await first.ended().failure == nil)
+        let cold = bench.transfer("/")
+        let status = fork {
+            cold.start()
+            guard let failure = cold.outcome?.failure else { return 1 }
+            guard case .closed = failure.reason else { return 2 }
+            guard case .finished = cold.snapshot.state else { return 3 }
+            // Orders to a transfer that the parent has finished or that is over do nothing and return.
+            cold.cancel()
+            cold.pause()
+            cold.priority = 3
+            first.cancel()
+            return first.outcome?.failure == nil ? 0 : 4
+        }
+        #expect(status == 0)
+        cold.start()
+        #expect(await cold.ended().failure == nil, "the parent's is another one")
+    }
+
+    @Test func aTransferOnTheWireIsCancelledInAChildWithoutHarmToTheParent() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfer = bench.transfer("/")
+        transfer.start()
+        await gate.waitUntilReached()
+        let status = fork {
+            transfer.cancel()
+            guard let failure = transfer.outcome?.failure else { return 1 }
+            if case .closed = failure.reason { return 0 }
+            return 2
+        }
+        #expect(status == 0)
+        gate.open()
+        let outcome = await transfer.ended()
+        #expect(outcome.failure == nil)
+        #expect(outcome.body?.prefix(10) == Array("hello".utf8))
+    }
+
+    @Test func aChildNeverWaitsForALockOfItsParentsThreads() async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        let isOver = Lock(false)
+        // Two threads that hold the loop's locks as often as they can.
+        let threads = try (0..<2).map { _ in
+            try TestThread {
+                while !isOver.withLock({ $0 }) {
+                    loop.call { _ in }
+                    _ = loop.startFailure
+                }
+            }
+        }
+        for _ in 0..<50 {
+            let transfer = bench.transfer("/")
+            let status = fork {
+                transfer.start()
+                return transfer.outcome?.failure == nil ? 1 : 0
+            }
+            #expect(status == 0)
+        }
+        isOver.withLock { $0 = true }
+        for thread in threads { thread.join() }
+    }
+
+    @Test func aLoopLetGoInAChildIsHarmless() async throws {
+        let share = Lock<LoopShare?>(LoopShare(EventLoop(configuration: EngineConfiguration())))
+        let isRunning = Latch<Bool>()
+        share.withLock { $0 }?.loop.call { _ in isRunning.set(true) }
+        _ = await isRunning.value
+        let status = fork {
+            share.withLock { $0 = nil }
+            return 0
+        }
+        #expect(status == 0)
+        #expect(share.withLock { $0 }?.loop.call { _ in } == true)
+    }
+}

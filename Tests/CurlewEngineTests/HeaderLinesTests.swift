@@ -1,0 +1,124 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewShims
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("HeaderLines")
+struct HeaderLinesTests {
+    private func lines(_ lines: HeaderLines) -> [String] {
+        var texts: [String] = []
+        var item = lines.list
+        while let line = item {
+            texts.append(String(cString: line.pointee.data))
+            item = line.pointee.next
+        }
+        return texts
+    }
+
+    @Test func speaksLibcurlsGrammarInOrder() {
+        let fields = [("Accept", "text/html"), ("X-Empty", ""), ("accept", "b"), ("X-Utf8", "ä")]
+        let made = HeaderLines(fields, suppressing: ["Content-Type", "Expect"])
+        #expect(lines(made) == ["Accept: text/html", "X-Empty;", "accept: b", "X-Utf8: ä", "Content-Type:", "Expect:"])
+    }
+
+    @Test func noFieldsAreNoList() {
+        #expect(HeaderLines([]).list == nil)
+        #expect(lines(HeaderLines([], suppressing: ["Accept"])) == ["Accept:"])
+    }
+}
+
+@Suite("CurlVersion")
+struct CurlVersionTests {
+    @Test func isWhatLibcurlSays() {
+        let version = CurlVersion.current
+        #expect(version.isSupported)
+        #expect(version.number >= 0x075800)
+        let parts = [version.number >> 16, version.number >> 8 & 0xFF, version.number & 0xFF]
+        #expect(version.text.hasPrefix(parts.map(String.init).joined(separator: ".")))
+        #expect(version.tls.hasPrefix("OpenSSL/"))
+        #expect(version.hasHTTP2)
+        #expect(version.hasThreadSafeInit)
+    }
+
+    @Test func theClockGoesForward() {
+        let start = Monotonic.now()
+        let after = Monotonic.now()
+        #expect(start > 0)
+        #expect(after >= start)
+        #expect(after < Monotonic.never)
+    }
+}
+
+@Suite("URLCache")
+struct URLCacheTests {
+    private static let trust = TrustDomain(roots: { () throws(EngineFailure) in try TrustStore() }, judge: { _ in nil })
+
+    private func plan(
+        _ url: String, host: String = "a.test", port: UInt16 = 80, isSecure: Bool = false
+    ) -> TransferPlan {
+        TransferPlan(
+            method: "GET", url: url, host: host, port: port, isSecure: isSecure, lines: HeaderLines([]), upload: .none,
+            trust: Self.trust)
+    }
+
+    /// A cache that macros can call.
+    private final class Cache {
+        private var cache = URLCache()
+        func url(for plan: TransferPlan) -> ParsedURL? { cache.url(for: plan) }
+    }
+
+    @Test func theSameTextIsParsedOnce() throws {
+        let cache = Cache()
+        let first = try #require(cache.url(for: plan("http://a.test/1")))
+        let again = try #require(cache.url(for: plan("http://a.test/1")))
+        #expect(first === again)
+        let other = try #require(cache.url(for: plan("http://a.test/2")))
+        #expect(other !== first)
+        #expect(other.origin === first.origin)
+    }
+
+    @Test func anOriginIsSchemeHostAndPort() throws {
+        let cache = Cache()
+        let plain = try #require(cache.url(for: plan("http://a.test/")))
+        let port = try #require(cache.url(for: plan("http://a.test:81/", port: 81)))
+        let host = try #require(cache.url(for: plan("http://b.test/", host: "b.test")))
+        let secure = try #require(cache.url(for: plan("https://a.test:80/", isSecure: true)))
+        let origins = [plain, port, host, secure].map { ObjectIdentifier($0.origin) }
+        #expect(Set(origins).count == 4)
+    }
+
+    @Test func whatLibcurlRefusesIsNil() {
+        let cache = Cache()
+        #expect(cache.url(for: plan("http://a b/")) == nil)
+        #expect(cache.url(for: plan("")) == nil)
+    }
+
+    @Test func anOriginSurvivesWhatPushesItsURLOut() throws {
+        let cache = Cache()
+        let origin = try #require(cache.url(for: plan("http://a.test/"))).origin
+        for number in 0..<2000 { _ = cache.url(for: plan("http://a.test/\(number)")) }
+        #expect(try #require(cache.url(for: plan("http://a.test/"))).origin === origin)
+    }
+
+    @Test func forgottenOriginsAreSweptOut() throws {
+        let cache = Cache()
+        weak var first = cache.url(for: plan("http://h0.test/", host: "h0.test"))?.origin
+        for number in 1..<5000 { _ = cache.url(for: plan("http://h\(number).test/", host: "h\(number).test")) }
+        #expect(first == nil, "nothing uses it, and other URLs took its place")
+        first = cache.url(for: plan("http://h0.test/", host: "h0.test"))?.origin
+        #expect(first != nil)
+    }
+
+    @Test func libcurlKeepsWhatTheTextSays() throws {
+        let cache = Cache()
+        let url = try #require(cache.url(for: plan("http://a.test:8080/p?q#f", port: 8080)))
+        var port: UnsafeMutablePointer<CChar>?
+        #expect(curl_url_get(url.handle, CURLUPART_PORT, &port, 0) == CURLUE_OK)
+        #expect(port.map { String(cString: $0) } == "8080")
+        curl_free(port)
+    }
+}

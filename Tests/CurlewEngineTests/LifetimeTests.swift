@@ -1,0 +1,139 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+/// Nothing of a transfer is left when it is over and nobody holds it.
+@Suite("Lifetimes", .timeLimit(.minutes(1)))
+struct LifetimeTests {
+    /// Weak references to what one transfer is made of.
+    private struct Traces {
+        weak var transfer: EngineTransfer?
+        weak var handle: EasyHandle?
+        weak var domain: CurlDomain?
+        weak var pipe: UploadPipe?
+
+        var isGone: Bool { transfer == nil && handle == nil && domain == nil && pipe == nil }
+    }
+
+    private enum Way: CaseIterable {
+        case collected, streamed, uploaded, uploadedFile, refused, cancelled, abandoned, failed
+    }
+
+    private func traces(of transfer: EngineTransfer) -> Traces {
+        var traces = Traces(transfer: transfer)
+        if case .pipe(let pipe) = transfer.plan.upload { traces.pipe = pipe }
+        return traces
+    }
+
+    /// The libcurl half, carried from the loop to a test.
+    private struct WireTraces: @unchecked Sendable {
+        // Safe because both are weak references that a test only compares with nil.
+        weak var handle: EasyHandle?
+        weak var domain: CurlDomain?
+    }
+
+    private func wireTraces(of transfer: EngineTransfer, _ traces: Traces) async -> Traces {
+        let found = Latch<WireTraces>()
+        transfer.loop.call { _ in
+            found.set(WireTraces(handle: transfer.wire.handle, domain: transfer.plan.trust.live))
+        }
+        let wire = await found.value
+        var traces = traces
+        traces.handle = wire.handle
+        traces.domain = wire.domain
+        return traces
+    }
+
+    private func run(_ way: Way, on bench: EngineBench) async throws -> Traces {
+        let upload: TransferPlan.Upload
+        switch way {
+        case .uploaded:
+            upload = .pipe(
+                UploadPipe(length: nil, canReplay: false) { feed in
+                    let producer = Task {
+                        for _ in 0..<50 where await !feed.push([UInt8](repeating: 1, count: 10_000)) { return }
+                        feed.finish()
+                    }
+                    return { producer.cancel() }
+                })
+        case .uploadedFile: upload = .pipe(try UploadPipe.file("/proc/self/exe".resolved))
+        default: upload = .none
+        }
+        let method = if case .none = upload { "GET" } else { "PUT" }
+        let gate = Gate()
+        let path = "/\(way)"
+        bench.server.on(method, path, answer(to: way, gate))
+        let transfer = bench.transfer(path, method: method, upload: upload)
+        var traces = traces(of: transfer)
+        if way == .streamed || way == .abandoned { transfer.claimStream() }
+        transfer.start()
+        switch way {
+        case .streamed:
+            while case .bytes = await afterHead(transfer) {}
+        case .abandoned:
+            _ = await transfer.next(withProgress: false)
+            traces = await wireTraces(of: transfer, traces)
+            transfer.cancel()
+            _ = await transfer.ended()
+        case .cancelled:
+            await gate.waitUntilReached()
+            traces = await wireTraces(of: transfer, traces)
+            #expect(traces.handle != nil)
+            transfer.cancel()
+            let outcome = await transfer.ended()
+            #expect(outcome.failure?.isCancellation == true)
+        default:
+            _ = await transfer.ended()
+        }
+        return traces
+    }
+
+    private func afterHead(_ transfer: EngineTransfer) async -> EngineTransfer.Step {
+        while true {
+            let step = await transfer.next(withProgress: false)
+            if case .head = step { continue }
+            return step
+        }
+    }
+
+    private func answer(to way: Way, _ gate: Gate) -> MockResponse {
+        switch way {
+        case .collected, .streamed, .uploaded, .uploadedFile: .pattern(PatternBody(seed: 1, length: 300_000))
+        case .refused: .text("no", status: 500)
+        case .cancelled, .abandoned: .text("hello").fault(.stall(gate), at: .body(2))
+        case .failed: .text("hello").fault(.reset, at: .body(2))
+        }
+    }
+
+    @Test func nothingIsLeftOfAnyTransfer() async throws {
+        var traces: [(Way, Traces)] = []
+        weak var loop: EventLoop?
+        do {
+            let bench = try EngineBench()
+            loop = bench.share.loop
+            for way in Way.allCases { traces.append((way, try await run(way, on: bench))) }
+            for way in [Way.cancelled, .abandoned] {
+                #expect(traces.contains { $0.0 == way && $0.1.domain != nil }, "the domain serves the next one")
+            }
+            for (way, trace) in traces {
+                #expect(await eventually { trace.transfer == nil && trace.pipe == nil }, "\(way)")
+            }
+        }
+        #expect(await eventually { loop == nil })
+        for (way, trace) in traces { #expect(trace.isGone, "\(way)") }
+    }
+}
+
+extension String {
+    /// What a symbolic link leads to.
+    fileprivate var resolved: String {
+        guard let path = realpath(self, nil) else { return self }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}

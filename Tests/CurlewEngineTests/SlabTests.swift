@@ -1,0 +1,180 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("Slab, SlabPool, Chunk")
+struct SlabTests {
+    private func append(_ bytes: [UInt8], to slab: Slab) -> Int {
+        bytes.withUnsafeBytes { slab.append($0.baseAddress!, $0.count) }
+    }
+
+    @Test func aSlabTakesWhatFits() {
+        let slab = SlabPool(size: 8).take()
+        #expect(slab.capacity == 8)
+        #expect(append([1, 2, 3, 4, 5], to: slab) == 5)
+        #expect(slab.used == 5)
+        #expect(append([6, 7, 8, 9, 10], to: slab) == 3)
+        #expect(append([11], to: slab) == 0)
+        #expect(slab.used == 8)
+        #expect(Array(Chunk(slab: slab, offset: 0, count: 8)) == [1, 2, 3, 4, 5, 6, 7, 8])
+    }
+
+    @Test func chunksOfOneSlabDoNotTouch() {
+        let slab = SlabPool(size: 16).take()
+        _ = append([1, 2, 3], to: slab)
+        let first = Chunk(slab: slab, offset: 0, count: slab.used)
+        _ = append([4, 5], to: slab)
+        let second = Chunk(slab: slab, offset: 3, count: 2)
+        #expect(Array(first) == [1, 2, 3])
+        #expect(Array(second) == [4, 5])
+    }
+
+    @Test func aPoolGivesTheSameMemoryAgainWhenTheLastChunkIsGone() {
+        let pool = SlabPool(size: 32, most: 1)
+        var chunk: Chunk?
+        let address: UnsafeMutableRawPointer
+        do {
+            let slab = pool.take()
+            address = slab.memory
+            _ = append([7], to: slab)
+            chunk = Chunk(slab: slab, offset: 0, count: 1)
+        }
+        let other = pool.take()
+        #expect(other.memory != address, "the chunk still holds it")
+        #expect(chunk?.first == 7)
+        chunk = nil
+        let again = pool.take()
+        #expect(again.memory == address)
+        #expect(again.used == 0)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func aPoolKeepsNoMoreThanItsLimit() {
+        let pool = SlabPool(size: 64, most: 2)
+        var addresses: Set<UnsafeMutableRawPointer> = []
+        do {
+            let slabs = (0..<5).map { _ in pool.take() }
+            addresses = Set(slabs.map(\.memory))
+            #expect(addresses.count == 5)
+        }
+        // The next two are spare ones; what comes after is new memory, at whatever address.
+        let kept = [pool.take(), pool.take()]
+        #expect(kept.allSatisfy { addresses.contains($0.memory) })
+        #expect(kept[0].memory != kept[1].memory)
+    }
+
+    @Test func aSlabOutlivesItsOwnersPool() {
+        var pool: SlabPool? = SlabPool(size: 4)
+        let slab = pool!.take()
+        pool = nil
+        #expect(append([1, 2, 3, 4], to: slab) == 4)
+    }
+
+    @Test func slabsAreGivenBackFromManyThreads() throws {
+        let pool = SlabPool(size: 128, most: 8)
+        let threads = try (0..<4).map { number in
+            try TestThread {
+                for _ in 0..<2000 {
+                    let slab = pool.take()
+                    memset(slab.memory, CInt(number), slab.capacity)
+                    let last = slab.memory.load(fromByteOffset: 127, as: UInt8.self)
+                    if last != UInt8(number) { Issue.record("two threads had the same slab") }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+    }
+
+    @Test func aChunkOfAnArrayIsItsBytes() {
+        let chunk = Chunk([9, 8, 7])
+        #expect(chunk.count == 3)
+        #expect(chunk.startIndex == 0)
+        #expect(chunk.endIndex == 3)
+        #expect(chunk[2] == 7)
+        #expect(chunk.withUnsafeBytes { Array($0) } == [9, 8, 7])
+        #expect(chunk.withContiguousStorageIfAvailable { Array($0) } == [9, 8, 7])
+        #expect(Array(chunk.reversed()) == [7, 8, 9])
+        #expect(Array(chunk[1...]) == [8, 7])
+        #expect(Chunk([]).isEmpty)
+    }
+
+    @Test func aChunkOfASlabIsItsRange() {
+        let slab = SlabPool(size: 16).take()
+        _ = append(Array(0..<16), to: slab)
+        let chunk = Chunk(slab: slab, offset: 5, count: 4)
+        #expect(chunk[0] == 5)
+        #expect(chunk[3] == 8)
+        #expect(chunk.withUnsafeBytes { Array($0) } == [5, 6, 7, 8])
+        #expect(chunk.withContiguousStorageIfAvailable { $0.count } == 4)
+        #expect(Array(chunk) == [5, 6, 7, 8])
+    }
+
+    @Test func anIndexOutsideAChunkTraps() async {
+        await #expect(processExitsWith: .failure) { _ = Chunk([1])[1] }
+        await #expect(processExitsWith: .failure) { _ = Chunk([1])[-1] }
+    }
+}
+
+@Suite("CollectedBody")
+struct CollectedBodyTests {
+    private func append(_ bytes: [UInt8], to body: CollectedBody) -> Bool {
+        bytes.withUnsafeBytes { raw in
+            guard let base = raw.baseAddress else { return body.append(UnsafeRawPointer(bitPattern: 8)!, 0) }
+            return body.append(base, raw.count)
+        }
+    }
+
+    @Test func anEmptyBodyHasNothingToTake() {
+        let body = CollectedBody()
+        #expect(append([], to: body))
+        #expect(body.count == 0)
+        #expect(body.takeMemory() == nil)
+        #expect(body.takeChunk() == nil)
+        #expect(body.prefix(10) == [])
+        body.reserve(100)
+        #expect(body.takeMemory() == nil)
+        #expect(body.prefix(10) == [])
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3])
+    func growsAndKeepsEveryByte(seed: UInt64) throws {
+        var random = SeededGenerator(seed)
+        let body = CollectedBody()
+        body.reserve(Int(random.below(5000)))
+        var reference: [UInt8] = []
+        for _ in 0..<200 {
+            let part = random.bytes(Int(random.below(900)))
+            #expect(append(part, to: body))
+            reference += part
+        }
+        #expect(body.count == reference.count)
+        #expect(body.prefix(17) == Array(reference.prefix(17)))
+        #expect(body.prefix(.max) == reference)
+        let (memory, count) = try #require(body.takeMemory())
+        #expect(Array(UnsafeRawBufferPointer(start: memory, count: count)) == reference)
+        free(memory)
+        #expect(body.count == 0)
+        #expect(body.takeMemory() == nil)
+    }
+
+    @Test func anOwnerMayGoOnAfterTaking() throws {
+        let body = CollectedBody()
+        #expect(append([1, 2, 3], to: body))
+        let chunk = try #require(body.takeChunk())
+        #expect(append([4], to: body))
+        #expect(Array(chunk) == [1, 2, 3])
+        #expect(body.prefix(9) == [4])
+    }
+
+    @Test func aPromisedLengthReservesAMebibyteAtMost() {
+        let body = CollectedBody()
+        body.reserve(.max)
+        #expect(append([UInt8](repeating: 5, count: 3 << 20), to: body))
+        #expect(body.count == 3 << 20)
+        #expect(body.prefix(2) == [5, 5])
+    }
+}

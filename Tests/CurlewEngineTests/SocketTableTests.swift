@@ -1,0 +1,208 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewShims
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("SocketTable", .timeLimit(.minutes(1)))
+struct SocketTableTests {
+    /// An epoll, a table on it and the descriptors of a test.
+    private final class Fixture {
+        let epoll = curlew_epoll_create()
+        let table: SocketTable
+        private var open: Set<CInt> = []
+
+        init() { table = SocketTable(epoll: epoll) }
+
+        deinit {
+            for descriptor in open { close(descriptor) }
+            close(epoll)
+        }
+
+        /// A connected pair of sockets, the first of which the table is told of as libcurl's socket of ours.
+        func pair(isOurs: Bool = true) -> (near: CInt, far: CInt) {
+            var ends: [CInt] = [0, 0]
+            #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+            open.formUnion(ends)
+            if isOurs { table.opened(ends[0]) }
+            return (ends[0], ends[1])
+        }
+
+        func drop(_ descriptor: CInt) {
+            open.remove(descriptor)
+            table.closed(descriptor)
+            close(descriptor)
+        }
+
+        func adopt(_ descriptor: CInt) { open.insert(descriptor) }
+
+        /// What epoll reports now, as descriptor, domain and mask.
+        func events() -> [(descriptor: CInt, domain: UInt32, mask: UInt32)] {
+            var ready = [curlew_ready](repeating: curlew_ready(), count: 16)
+            let count = curlew_epoll_wait(epoll, &ready, 16, 0)
+            return ready.prefix(Int(count)).map { event in
+                let (descriptor, domain) = SocketTable.parts(of: event.token)
+                return (descriptor, domain, event.mask)
+            }
+        }
+
+        /// What the kernel has registered: descriptor → mask without the ones it adds.
+        func registered() throws -> [CInt: UInt32] {
+            var registered: [CInt: UInt32] = [:]
+            for line in try lines(of: "/proc/self/fdinfo/\(epoll)") {
+                let words = line.split(separator: " ", omittingEmptySubsequences: true)
+                guard words.count > 3, words[0] == "tfd:" else { continue }
+                let mask = UInt32(words[3], radix: 16) ?? 0
+                registered[CInt(words[1]) ?? -1] = mask & (curlew_readable | curlew_writable)
+            }
+            return registered
+        }
+    }
+
+    private static let (readable, writable) = (curlew_readable, curlew_writable)
+
+    @Test(arguments: [(CInt(0), UInt32(0)), (7, 3), (1_048_575, 70_000)])
+    func aTokenNamesDescriptorAndDomain(descriptor: CInt, domain: UInt32) {
+        let token = UInt64(domain) << 32 | UInt64(descriptor)
+        let parts = SocketTable.parts(of: token)
+        #expect(parts.descriptor == descriptor)
+        #expect(parts.domain == domain)
+        #expect(token != SocketTable.wakeToken)
+    }
+
+    @Test func whatLibcurlWantsIsRegisteredAndReported() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair()
+        #expect(try fixture.registered() == [:])
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 5)
+        #expect(try fixture.registered() == [near: Self.readable])
+        #expect(fixture.events().isEmpty)
+        #expect(write(far, "x", 1) == 1)
+        let event = try #require(fixture.events().first)
+        #expect(event.descriptor == near)
+        #expect(event.domain == 5)
+        #expect(event.mask & Self.readable != 0)
+        #expect(fixture.table.wants(near))
+    }
+
+    @Test(arguments: [(CURL_POLL_IN, readable), (CURL_POLL_OUT, writable), (CURL_POLL_INOUT, readable | writable)])
+    func eachWishHasItsMask(what: CInt, mask: UInt32) throws {
+        let fixture = Fixture()
+        let (near, _) = fixture.pair()
+        fixture.table.watch(near, what: what, domain: 0)
+        #expect(try fixture.registered() == [near: mask])
+        fixture.table.watch(near, what: CURL_POLL_OUT, domain: 0)
+        #expect(try fixture.registered() == [near: Self.writable])
+    }
+
+    @Test func registrationIsLazyBetweenRequests() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair()
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 1)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 1)
+        #expect(try fixture.registered() == [near: Self.readable], "kept for the next request")
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 1)
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().count == 1)
+    }
+
+    @Test func aStrayEventDropsTheRegistration() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair()
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().count == 1)
+        #expect(!fixture.table.wants(near))
+        #expect(try fixture.registered() == [:])
+        #expect(fixture.events().isEmpty, "reported once, not for ever")
+        #expect(!fixture.table.wants(near))
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        #expect(try fixture.registered() == [near: Self.readable])
+        #expect(fixture.events().count == 1)
+    }
+
+    @Test func anotherDomainTakesADescriptorOver() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair()
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 1)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 2)
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().first?.domain == 2)
+    }
+
+    @Test func aNumberUsedAgainIsRegisteredAgain() throws {
+        let fixture = Fixture()
+        let (near, _) = fixture.pair()
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        let (other, far) = fixture.pair(isOurs: false)
+        fixture.drop(near)
+        #expect(!fixture.table.wants(near))
+        #expect(dup2(other, near) == near)
+        fixture.adopt(near)
+        fixture.table.opened(near)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 3)
+        #expect(try fixture.registered() == [near: Self.readable])
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().first?.domain == 3)
+    }
+
+    @Test func aClosedDescriptorIsSilentEvenWhenAnotherProcessHoldsIt() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair()
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        // What a forked child that never calls exec does: the connection outlives our descriptor.
+        let copy = dup(near)
+        fixture.adopt(copy)
+        fixture.drop(near)
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().isEmpty)
+    }
+
+    @Test func strangersAreForgottenAtOnceAndClosedOnExec() throws {
+        let fixture = Fixture()
+        let (near, far) = fixture.pair(isOurs: false)
+        #expect(fcntl(near, F_GETFD) & FD_CLOEXEC == 0)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        #expect(fcntl(near, F_GETFD) & FD_CLOEXEC != 0)
+        #expect(fcntl(far, F_GETFD) & FD_CLOEXEC != 0, "the partner libcurl never shows")
+        #expect(try fixture.registered() == [near: Self.readable])
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        #expect(try fixture.registered() == [:])
+    }
+
+    @Test func unknownDescriptorsAreNobodys() {
+        let fixture = Fixture()
+        #expect(!fixture.table.wants(1000))
+        fixture.table.closed(1000)
+        fixture.table.watch(3, what: CURL_POLL_REMOVE, domain: 0)
+        #expect(!fixture.table.wants(3))
+    }
+
+    @Test func whatEpollRefusesIsNotBelieved() throws {
+        let fixture = Fixture()
+        let (near, _) = fixture.pair()
+        close(near)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        #expect(try fixture.registered() == [:])
+    }
+}
+
+struct Unreadable: Error { let path: String }
+
+/// The lines of a file, below /proc as a rule.
+func lines(of path: String) throws -> [String] {
+    guard let file = fopen(path, "re") else { throw Unreadable(path: path) }
+    defer { fclose(file) }
+    var text: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        let count = fread(&buffer, 1, buffer.count, file)
+        if count == 0 { break }
+        text += buffer[..<count]
+    }
+    return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+}

@@ -1,0 +1,77 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewShims
+import CurlewTesting
+import Glibc
+import Testing
+
+@Suite("A session after fork()", .serialized, .timeLimit(.minutes(1)))
+struct SessionForkTests {
+    /// What a child process does with a session; what it returns is its exit status.
+    private final class Child {
+        var session: Session?
+        let run: (Child) -> CInt
+
+        init(_ session: Session, _ run: @escaping (Child) -> CInt) {
+            self.session = session
+            self.run = run
+        }
+
+        /// Runs in a forked child, which is killed when it hangs; gives the exit status or the negative signal.
+        func forked() -> CInt {
+            curlew_run_in_fork(
+                { argument in
+                    alarm(20)
+                    guard let argument else { return 99 }
+                    let child = Unmanaged<Child>.fromOpaque(argument).takeUnretainedValue()
+                    return child.run(child)
+                }, Unmanaged.passUnretained(self).toOpaque())
+        }
+    }
+
+    @Test func transfersEndAtOnceAndTheParentsGoOn() async throws {
+        let server = try MockServer()
+        let gate = Gate()
+        server.on("GET", "/", .text("hello"))
+        server.on("GET", "/held", .text("hello").fault(.stall(gate), at: .body(2)))
+        let session = Session()
+        _ = try await session.data(for: Request(.get, server.url("/")))
+        let held = session.transfer(Request(.get, server.url("/held"))).start()
+        await gate.waitUntilReached()
+        let url = server.url("/")
+        let status = Child(session) { child in
+            guard let session = child.session else { return 1 }
+            let transfer = session.transfer(Request(.get, url)).start()
+            if transfer.state != .finished { return 2 }
+            if transfer.currentProgress.isFinished { return 3 }
+            if transfer.metrics == nil { return 4 }
+            transfer.pause()
+            transfer.cancel()
+            return 0
+        }.forked()
+        #expect(status == 0)
+        gate.open()
+        #expect(try await held.value.count == 5)
+        #expect(try await session.data(for: Request(.get, server.url("/"))).0.count == 5)
+    }
+
+    @Test func lettingASessionGoIsHarmless() async throws {
+        let server = try MockServer()
+        server.on("GET", "/", .text("hello"))
+        let child: Child
+        do {
+            let session = Session()
+            _ = try await session.data(for: Request(.get, server.url("/")))
+            child = Child(session) { child in
+                let transfer = child.session?.transfer("http://127.0.0.1:1/")
+                child.session = nil
+                transfer?.start()
+                return transfer?.state == .finished ? 0 : 1
+            }
+        }
+        #expect(child.forked() == 0)
+        #expect(try await child.session?.data(for: Request(.get, server.url("/"))).0.count == 5)
+    }
+}

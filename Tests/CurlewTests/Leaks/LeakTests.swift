@@ -1,0 +1,101 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import Testing
+
+/// What a process has open, what it runs and how much it holds, counted in a child process of its own.
+@Suite("Leaks", .serialized, .timeLimit(.minutes(2)))
+struct LeakTests {
+    private struct Figures: Decodable, Equatable {
+        var descriptors: Int
+        var loopThreads: Int
+        var sourceThreads: Int
+    }
+
+    private struct Mixed: Decodable {
+        var base: Figures
+        var final: Figures
+        var outcomes: [String: Int]
+        var baseMemory: Int
+        var finalMemory: Int
+    }
+
+    private struct Slow: Decodable {
+        var base: Int
+        var peak: Int
+        var received: Int
+        var isIntact: Bool
+        var fillings: Int
+    }
+
+    private struct Exec: Decodable {
+        var inherited: [String]
+        var control: [String]
+        var open: Int
+    }
+
+    /// A plain and a secure server with the routes that curlew-soak asks for.
+    private struct Servers {
+        let plain: MockServer
+        let secure: MockServer
+        let authority: TestAuthority
+
+        init() throws {
+            authority = try TestAuthority()
+            plain = try MockServer()
+            secure = try MockServer(tls: authority.issue())
+            for server in [plain, secure] {
+                server.on("GET", "/data", .text("hello"))
+                server.on("GET", "/stream", .pattern(PatternBody(seed: 1, length: 300_000)).chunked(size: 7001))
+                server.on("PUT", "/upload") { request in .text("\(request.bodyLength)", status: 201) }
+                // A gate that nobody opens: the server gives up when the client goes.
+                server.on("GET", "/held", .text("hello").fault(.stall(Gate()), at: .body(2)))
+                server.on("GET", "/reset", .text("hello").fault(.reset, at: .body(2)))
+                server.on("GET", "/slow", .pattern(PatternBody(seed: 512, length: 512 << 20)))
+            }
+        }
+
+        func arguments(_ scene: String) -> [String] { [scene, plain.origin, secure.origin, authority.certificatePEM] }
+    }
+
+    @Test func aThousandMixedTransfersLeaveNothing() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("mixed"), as: Mixed.self)
+        #expect(
+            report.outcomes == [
+                "data: 200 5": 100, "secure: 200 5": 100, "stream: 300000": 100, "upload: 201 6": 100,
+                "uploadStream: 201 6": 100, "uploadFile: 201 \(try lengthOfLength("/etc/passwd"))": 100,
+                "cancelled: cancelled": 100, "abandoned: 2": 100, "failed: connection_lost": 100,
+                "refused: cannot_connect": 100,
+            ])
+        #expect(report.base.loopThreads == 0)
+        #expect(report.final == report.base)
+        #expect(report.final.descriptors < 20)
+        // An engine transfer with its head and counters is over 2 KiB: a thousand lost ones would show.
+        #expect(report.finalMemory - report.baseMemory < 2048, "KiB")
+        #expect(await servers.plain.waitUntil(openConnections: 0))
+        #expect(await servers.secure.waitUntil(openConnections: 0))
+        #expect(servers.plain.violations == [])
+        #expect(servers.secure.violations == [])
+    }
+
+    @Test func aSlowReaderOfALongBodyNeedsNoMoreThanItsBuffer() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("slow"), as: Slow.self)
+        #expect(report.received == 512 << 20)
+        #expect(report.isIntact)
+        #expect(report.fillings > 100, "the reader was not slow")
+        #expect(report.base > 1024)
+        #expect(report.peak - report.base <= 8 << 10, "KiB")
+    }
+
+    @Test func aProgramStartedInMidTransferGetsNoneOfOurDescriptors() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("exec"), as: Exec.self)
+        #expect(report.inherited == [])
+        #expect(report.control.count == 1)
+        #expect(report.control.first?.hasSuffix("/dev/zero") == true)
+        #expect(report.open > 10, "epoll, eventfd, wake-up pairs, four sockets")
+    }
+}

@@ -1,0 +1,113 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A program in the foreground with what it prints, ended with this object or with this process, however that ends.
+///
+/// A shell stands between: it reads a socket whose other end only this process has, and takes the end of it, which no
+/// crash can prevent, as the order to end the program and to remove its folder.
+final class PeerProcess: Sendable {
+    private let shell: pid_t
+    private let lifeline: Int32
+    private let output: Int32
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - arguments: Its path, then its arguments.
+    ///   - folder: Removed, with all that is in it, after its end.
+    init(_ arguments: [String], folder: String) throws {
+        let script = """
+            folder=$1; shift
+            "$@" < /dev/null 2>&1 & server=$!
+            exec > /dev/null
+            cat
+            kill "$server"; wait "$server"
+            rm -rf "$folder"
+            """
+        let (lifeline, lifelineEnd) = try makePair()
+        let (output, outputEnd) = try makePair()
+        defer {
+            close(lifelineEnd)
+            close(outputEnd)
+        }
+        (self.lifeline, self.output) = (lifeline, output)
+        shell = try spawn(["/bin/sh", "-c", script, "peer", folder] + arguments, input: lifelineEnd, output: outputEnd)
+    }
+
+    deinit {
+        close(lifeline)
+        close(output)
+        waitpid(shell, nil, 0)
+    }
+
+    /// Reads what the program prints until that contains a text; nil when it has, what was printed when it ended first.
+    func failure(before text: String) -> String? {
+        var seen: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(output, &buffer, buffer.count)
+            if count <= 0 { return String(decoding: seen, as: UTF8.self) }
+            seen.append(contentsOf: buffer[..<count])
+            if String(decoding: seen, as: UTF8.self).contains(text) { return nil }
+        }
+    }
+}
+
+/// Two connected sockets: close-on-exec from the start, which a pipe is not.
+private func makePair() throws -> (Int32, Int32) {
+    var ends: [Int32] = [-1, -1]
+    let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw PeerFailure("socketpair failed with errno \(errno)") }
+    return (ends[0], ends[1])
+}
+
+/// Starts a program with no signal blocked or ignored, whatever the calling thread does.
+private func spawn(_ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    // Other tests have pipes whose end must come when they close them.
+    for descriptor in 3..<4096 { posix_spawn_file_actions_addclose(&actions, Int32(descriptor)) }
+
+    var attributes = posix_spawnattr_t()
+    var none = sigset_t()
+    var all = sigset_t()
+    sigemptyset(&none)
+    sigfillset(&all)
+    posix_spawnattr_init(&attributes)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+
+    var words = arguments.map { strdup($0) } + [nil]
+    defer {
+        posix_spawn_file_actions_destroy(&actions)
+        posix_spawnattr_destroy(&attributes)
+        for word in words { free(word) }
+    }
+    var process: pid_t = 0
+    let failure = posix_spawn(&process, arguments[0], &actions, &attributes, &words, environ)
+    guard failure == 0 else { throw PeerFailure("\(arguments[0]) could not be started: errno \(failure)") }
+    return process
+}
+
+/// A port of the loopback interface that nobody listened at a moment ago.
+func findFreePort() throws -> UInt16 {
+    let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw PeerFailure("socket failed with errno \(errno)") }
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let status = withUnsafeMutablePointer(to: &address) { address in
+        address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+            bind(descriptor, address, length) == 0 && getsockname(descriptor, address, &length) == 0
+        }
+    }
+    guard status else { throw PeerFailure("no free port: errno \(errno)") }
+    return UInt16(bigEndian: address.sin_port)
+}

@@ -1,0 +1,224 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// The ways to talk to nginx.
+enum NginxRoute: CaseIterable, Sendable {
+    case plain, http1OverTLS, http2
+
+    var version: HTTPVersion { self == .http2 ? .http2 : .http1_1 }
+
+    func url(_ server: NginxServer, _ path: String) -> String {
+        self == .plain ? server.url(path) : server.secureURL(path)
+    }
+
+    func session(
+        _ server: NginxServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
+            configuration.http.version = self == .http1OverTLS ? .http1Only : .automatic
+            configure(&configuration)
+        }
+    }
+}
+
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(1)))
+struct NginxTests {
+    private let server: NginxServer
+
+    init() throws { server = try NginxServer.shared() }
+
+    private func digest(_ transfer: Transfer<Data>) async throws -> (length: Int, sha256: String) {
+        var (length, stream) = (0, SHA256Stream())
+        for try await chunk in transfer.bytes {
+            length += chunk.count
+            stream.update(chunk)
+        }
+        return (length, stream.hex)
+    }
+
+    @Test(arguments: NginxRoute.allCases) func smallFile(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let response = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
+        #expect(response.status == .ok)
+        #expect(String(decoding: response.value, as: UTF8.self) == NginxServer.small)
+        #expect(response.head.contentType == "text/plain")
+        #expect(response.head.version == route.version)
+        #expect(response.metrics.version == route.version)
+        #expect(response.metrics.tlsVersion == (route == .plain ? nil : "TLSv1.3"))
+        #expect(response.metrics.responseBodyBytes == Int64(NginxServer.small.utf8.count))
+    }
+
+    @Test(arguments: NginxRoute.allCases) func largeFile(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let transfer = session.transfer(Request(route.url(server, "/large.bin")))
+        let (length, sha256) = try await digest(transfer)
+        #expect(length == NginxServer.large.length)
+        #expect(sha256 == NginxServer.large.sha256)
+        #expect(transfer.metrics?.version == route.version)
+        #expect(transfer.currentProgress.expectedToReceive == Int64(length))
+        #expect(transfer.currentProgress.isFinished)
+    }
+
+    @Test(arguments: NginxRoute.allCases) func keepsConnectionAlive(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let request = Request(route.url(server, "/small.txt"))
+        let first = try await session.transfer(request).response().metrics
+        let second = try await session.transfer(request).response().metrics
+        #expect(!first.isConnectionReused)
+        #expect(second.isConnectionReused)
+        #expect(first.localAddress == second.localAddress)
+        #expect(second.connect == .zero)
+        #expect(second.secure == .zero)
+    }
+
+    @Test(arguments: SessionConfiguration.TLS.Version.allCases)
+    func resumesTLSSession(_ version: SessionConfiguration.TLS.Version) async throws {
+        let session = NginxRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
+        let request = Request(server.secureURL("/once.txt"))
+        let first = try await session.transfer(request).response()
+        let second = try await session.transfer(request).response()
+        #expect(first.head[.connection] == "close")
+        #expect(!first.metrics.isTLSSessionResumed)
+        #expect(!second.metrics.isConnectionReused)
+        #expect(second.metrics.isTLSSessionResumed)
+        #expect(second.metrics.tlsVersion == "TLSv\(version.rawValue)")
+    }
+
+    @Test(arguments: NginxRoute.allCases) func sixtyFourAtOnce(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let bodies = try await withThrowingTaskGroup(of: (Int, Data, Status).self) { group in
+            for number in 0..<64 {
+                let range = "bytes=\(number * 65_536)-\(number * 65_536 + 65_535)"
+                group.addTask {
+                    let request = Request(route.url(server, "/large.bin"), fields: [.range: .init(range)])
+                    let (body, head) = try await session.data(for: request)
+                    return (number, body, head.status)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(bodies.count == 64)
+        for (number, body, status) in bodies {
+            #expect(status == .partialContent)
+            #expect(Array(body) == NginxServer.large.bytes(in: number * 65_536..<(number + 1) * 65_536))
+        }
+    }
+
+    @Test func range() async throws {
+        let session = NginxRoute.plain.session(server)
+        let request = Request(server.url("/large.bin"), fields: [.range: "bytes=1000000-1000999"])
+        let (body, head) = try await session.data(for: request)
+        #expect(head.status == .partialContent)
+        #expect(head[.contentRange] == "bytes 1000000-1000999/\(NginxServer.large.length)")
+        #expect(Array(body) == NginxServer.large.bytes(in: 1_000_000..<1_001_000))
+    }
+
+    @Test(arguments: NginxRoute.allCases) func uploadsFile(_ route: NginxRoute) async throws {
+        let body = PatternBody(seed: 16, length: 16 << 20)
+        let name = UUID().uuidString
+        let source = FileManager.default.temporaryDirectory.appending(path: "curlew-\(name)")
+        try Data(body.bytes).write(to: source)
+        defer { try? FileManager.default.removeItem(at: source) }
+
+        let session = route.session(server)
+        let request = Request(.put, route.url(server, "/upload/\(name)"), body: .file(source.path))
+        let response = try await session.transfer(request).response()
+        #expect(response.status == .created)
+        #expect(response.metrics.version == route.version)
+        #expect(response.metrics.requestBodyBytes == Int64(body.length))
+        let stored = try Data(contentsOf: URL(filePath: "\(server.uploads)/\(name)"))
+        #expect(SHA256Stream.hex(of: stored) == body.sha256)
+    }
+
+    @Test(arguments: NginxRoute.allCases) func head(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let (body, head) = try await session.data(for: Request(.head, route.url(server, "/large.bin")))
+        #expect(head.status == .ok)
+        #expect(head.contentLength == Int64(NginxServer.large.length))
+        #expect(body.isEmpty)
+    }
+
+    @Test(arguments: NginxRoute.allCases) func missingFile(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let (body, head) = try await session.data(for: Request(route.url(server, "/missing.txt")))
+        #expect(head.status == .notFound)
+        #expect(String(decoding: body, as: UTF8.self).contains("404 Not Found"))
+    }
+
+    /// Others share the connection of a transfer whose reader stands still, and what is held for that one is bounded.
+    @Test func slowReaderHoldsBackItsStreamOnly() async throws {
+        let session = NginxRoute.http2.session(server)
+        let transfer = session.transfer(Request(server.secureURL("/large.bin")))
+        var stream = SHA256Stream()
+        var length = 0
+        for try await chunk in transfer.bytes {
+            if length == 0 {
+                for _ in 0..<200 {
+                    let small = try await session.transfer(Request(server.secureURL("/small.txt"))).response()
+                    #expect(String(decoding: small.value, as: UTF8.self) == NginxServer.small)
+                    #expect(small.metrics.isConnectionReused)
+                }
+                #expect(transfer.state == .running)
+                #expect(transfer.currentProgress.received <= 2 << 20)
+            }
+            length += chunk.count
+            stream.update(chunk)
+        }
+        #expect(length == NginxServer.large.length)
+        #expect(stream.hex == NginxServer.large.sha256)
+    }
+
+    @Test(arguments: NginxRoute.allCases) func cancelsMidway(_ route: NginxRoute) async throws {
+        let session = route.session(server)
+        let transfer = session.transfer(Request(route.url(server, "/large.bin")))
+        var received = 0
+        let error = await #expect(throws: NetworkError.self) {
+            for try await chunk in transfer.bytes {
+                received += chunk.count
+                if received >= 4 << 20 { transfer.cancel() }
+            }
+        }
+        #expect(error?.kind == .cancelled)
+        #expect(error?.phase == .receiving)
+        #expect(received >= 4 << 20 && received < NginxServer.large.length)
+
+        let next = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
+        #expect(String(decoding: next.value, as: UTF8.self) == NginxServer.small)
+        #expect(next.metrics.isConnectionReused == (route == .http2))
+    }
+
+    @Test(arguments: NginxRoute.allCases) func idleConnectionClosedByServer(_ route: NginxRoute) async throws {
+        let impatient = try NginxServer(keepAlive: "50ms")
+        let session = route.session(impatient)
+        let request = Request(route.url(impatient, "/small.txt"))
+        let first = try await session.transfer(request).response()
+
+        let observer = Session()
+        var status = ""
+        repeat {
+            let (body, _) = try await observer.data(for: Request(impatient.url("/connections")))
+            status = String(decoding: body, as: UTF8.self)
+        } while !status.hasPrefix("Active connections: 1 \n")
+
+        let second = try await session.transfer(request).response()
+        #expect(second.status == .ok)
+        #expect(!second.metrics.isConnectionReused)
+        #expect(first.metrics.localAddress != second.metrics.localAddress)
+    }
+
+    /// Requests that meet the end of an idle connection halfway are answered all the same.
+    @Test(arguments: [NginxRoute.plain, .http1OverTLS]) func requestsRaceKeepAlive(_ route: NginxRoute) async throws {
+        let impatient = try NginxServer(keepAlive: "1ms")
+        let session = route.session(impatient)
+        for _ in 0..<500 {
+            let (body, head) = try await session.data(for: Request(route.url(impatient, "/small.txt")))
+            #expect(head.status == .ok)
+            #expect(String(decoding: body, as: UTF8.self) == NginxServer.small)
+        }
+    }
+}

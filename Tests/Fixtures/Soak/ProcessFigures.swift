@@ -1,0 +1,71 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// What the kernel counts for this process at one moment.
+struct ProcessFigures: Codable, Equatable {
+    /// Open descriptors, without the one that lists them.
+    var descriptors = 0
+    var loopThreads = 0
+    var sourceThreads = 0
+
+    static func now() -> ProcessFigures {
+        var figures = ProcessFigures()
+        figures.descriptors = targets().count
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        for task in tasks {
+            switch text("/proc/self/task/\(task)/comm") {
+            case "curlew-loop\n": figures.loopThreads += 1
+            case "curlew-source\n": figures.sourceThreads += 1
+            default: break
+            }
+        }
+        return figures
+    }
+
+    /// Open descriptors and what they lead to.
+    static func targets() -> [Int32: String] {
+        var targets: [Int32: String] = [:]
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
+            guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)"),
+                let number = Int32(name)
+            else { continue }
+            targets[number] = target
+        }
+        return targets
+    }
+
+    /// Kibibytes by a name of /proc/self/status, such as VmHWM.
+    static func memory(_ name: String) -> Int {
+        for line in text("/proc/self/status").split(separator: "\n") where line.hasPrefix(name + ":") {
+            return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) } ?? 0
+        }
+        return 0
+    }
+
+    /// What the parent left open is not passed on, so that only our own descriptors are judged.
+    static func closeInheritedOnExec() {
+        for number in targets().keys where number > 2 { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+    }
+
+    static func text(_ path: String) -> String {
+        guard let file = fopen(path, "re") else { return "" }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        while case let byte = getc(file), byte != EOF { bytes.append(UInt8(byte)) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The figures once the threads of sessions that were let go are gone, which close what they had before they go.
+    static func withoutThreads(within limit: Duration = .seconds(15)) async -> ProcessFigures {
+        let end = ContinuousClock.now + limit
+        var figures = now()
+        while figures.loopThreads + figures.sourceThreads > 0 && ContinuousClock.now < end {
+            await Task.yield()
+            figures = now()
+        }
+        return figures
+    }
+}

@@ -1,0 +1,148 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import FoundationEssentials
+
+// Every snippet of the doc comments in Sources/Curlew, word for word; parameters stand for what a snippet takes for
+// granted.
+
+private func offerRetry() {}
+private func show(_ error: NetworkError) { print(error) }
+
+// Errors/NetworkError+Kind.swift
+func snippetOfErrorKind(_ error: NetworkError) {
+    switch error.kind {
+    case .timedOut, .connectionLost: offerRetry()
+    default: show(error)
+    }
+}
+
+// Errors/NetworkError.swift
+func snippetOfNetworkError(_ transfer: Transfer<Data>) async throws {
+    do {
+        for try await element in transfer.stream { print(element) }
+    } catch NetworkError.Kind.timedOut {
+        offerRetry()
+    } catch let error as NetworkError {
+        print(error.detailedDescription)  // a tree, without secrets
+    }
+}
+
+// HTTP/ByteCount.swift
+func snippetOfByteCount(_ configuration: inout SessionConfiguration) {
+    configuration.limits.responseBody = .mebibytes(8)
+    print(ByteCount.bytes(1_572_864))  // 1.5 MiB
+}
+
+// HTTP/HTTPVersion.swift
+func snippetOfVersion(_ response: Response<Data>) {
+    if response.head.version == .http2 { print("one connection for all") }
+}
+
+// HTTP/HeaderFields.swift
+func snippetOfFields() {
+    var fields: HeaderFields = ["Accept": "text/html", "X-Trace": "7"]
+    fields[.accept] = "application/json"  // replaces every value
+    fields.append(.accept, "text/plain")  // adds one
+    print(fields[.accept] ?? "")  // application/json, text/plain
+}
+
+// HTTP/HeaderName.swift
+func snippetOfHeaderName() {
+    let trace: HeaderName = "X-Trace"
+    print(trace == "x-trace")  // true
+    print(trace.rawValue)  // X-Trace
+}
+
+// HTTP/Method.swift
+func snippetOfMethod() -> Curlew.Method {
+    let purge: Method = "PURGE"
+    return purge
+}
+
+// HTTP/Status.swift
+func snippetOfStatus(_ response: Response<Data>) {
+    if response.status == .notFound || response.status == 410 { print("gone") }
+}
+
+// Reachability/NetworkPath.swift
+func snippetOfPath() async {
+    for await path in Session.shared.path where path.isSatisfied { break }
+}
+
+// Request/Request+Options.swift
+func snippetOfOptions(_ request: inout Request) {
+    request.options.timeouts = Timeouts(total: .seconds(5))
+    request.options.label = "search"
+}
+
+// Request/Request.swift
+func snippetOfRequest() -> [Request] {
+    var request = Request(.post, "https://api.example.com/photos", fields: [.accept: "application/json"])
+    request.options.priority = .high
+    let simple: Request = "https://example.com"
+    return [request, simple]
+}
+
+// Request/Timeouts.swift
+func snippetOfTimeouts(_ request: inout Request) {
+    request.options.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))
+}
+
+// Response/Response.swift
+func snippetOfResponse(_ transfer: Transfer<Data>) async throws {
+    let response: Response<Data> = try await transfer.response()
+    print(response.value.count, response.head.status, response.metrics)
+}
+
+// Response/ResponseHead.swift
+func snippetOfHead(_ head: ResponseHead) {
+    guard head.status.isSuccess, head.contentType == "image/png" else { return }
+}
+
+// Session/Session.swift
+func snippetOfSession() async throws -> Int {
+    let (data, head) = try await Session.shared.data(for: "https://example.com/users/42")
+    return data.count + head.status.rawValue
+}
+
+// Session/SessionConfiguration.swift
+func snippetOfConfiguration() -> Session {
+    let session = Session(SessionConfiguration { $0.timeouts.connect = .seconds(3) })
+    return session
+}
+
+/// Somewhere to put bytes.
+struct OpenFile {
+    func write(contentsOf data: Data) throws { print(data.count) }
+}
+
+// Transfer/Transfer.swift
+func snippetOfTransfer(_ session: Session, _ file: OpenFile) async throws {
+    let transfer = session.transfer("https://example.com/archive.tar")
+    for try await element in transfer.stream {
+        switch element {
+        case .head(let head): print(head.status)
+        case .progress(let progress): print(progress.fraction ?? 0)
+        case .bytes(let chunk): try file.write(contentsOf: Data(chunk))
+        }
+    }
+}
+
+// Transfer/TransferMetrics.swift
+func snippetOfMetrics(_ response: Response<Data>) {
+    print(response.metrics)  // 84 ms total: connect 12 ms, secure 30 ms, wait 40 ms, receive 2 ms; …
+}
+
+/// Something that shows progress.
+struct Bar {
+    func set(_ fraction: Double?, rate: Double, left: Duration?) { print(fraction ?? 0, rate, left ?? .zero) }
+}
+
+// Transfer/TransferProgress.swift
+func snippetOfProgress(_ transfer: Transfer<Data>, _ bar: Bar) async {
+    for await progress in transfer.progress {
+        bar.set(progress.fraction, rate: progress.bytesPerSecond, left: progress.timeRemaining)
+    }
+}
