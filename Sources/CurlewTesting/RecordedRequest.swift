@@ -74,3 +74,16 @@ public struct RecordedRequest: Sendable {
 
     private static let emptyDigest = SHA256Stream().hex
 }
+
+extension RecordedRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// One line: method, target and how long the body is.
+    public var description: String { "\(method) \(target) (\(bodyLength) bytes, connection \(connection))" }
+
+    /// The same line, so that lists of requests stay readable.
+    public var debugDescription: String { description }
+
+    /// The line and the fields; never the body, which may be large.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["description": description, "fields": fields], displayStyle: .struct)
+    }
+}
