@@ -232,7 +232,7 @@ package final class CurlTransport {
         inUse.removeLast()
         domain.active -= 1
         transfer.wire.handle = nil
-        transfer.publish(now)
+        transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         if domain.isRetired && domain.active == 0 { domains[Int(domain.number)] = nil }
         transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics)

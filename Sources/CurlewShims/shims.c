@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
+#include <linux/unix_diag.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <pthread.h>
@@ -92,14 +94,59 @@ int curlew_run_in_fork(int (*body)(void *), void *argument) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// The two ends of a socket pair get neighbouring inode numbers when they are made, and sockets share one number
-// space; that tells the partner of a descriptor from strangers.
+// Asks the kernel (sock_diag(7)) which inode is the other end of a Unix socket; 0 when it does not say.
+static uint32_t peer_inode(uint32_t inode) {
+    struct {
+        struct nlmsghdr head;
+        struct unix_diag_req body;
+    } question = {
+        .head = {.nlmsg_len = sizeof question, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .body = {.sdiag_family = AF_UNIX, .udiag_states = ~0u, .udiag_ino = inode, .udiag_show = UDIAG_SHOW_PEER,
+                 .udiag_cookie = {~0u, ~0u}},
+    };
+    union {
+        struct nlmsghdr head;
+        char bytes[1024];
+    } answer;
+    int diagnosis = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (diagnosis < 0) return 0;
+    // The kernel has answered when send returns.
+    ssize_t count = send(diagnosis, &question, sizeof question, 0) < 0
+        ? -1 : recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
+    close(diagnosis);
+    if (count < (ssize_t)NLMSG_LENGTH(sizeof(struct unix_diag_msg)) || !NLMSG_OK(&answer.head, count) ||
+        answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
+        return 0;
+    int length = (int)(answer.head.nlmsg_len - NLMSG_LENGTH(sizeof(struct unix_diag_msg)));
+    struct rtattr *attribute = (struct rtattr *)((struct unix_diag_msg *)NLMSG_DATA(&answer.head) + 1);
+    for (; RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length)) {
+        if (attribute->rta_type == UNIX_DIAG_PEER && RTA_PAYLOAD(attribute) == sizeof(uint32_t))
+            return *(uint32_t *)RTA_DATA(attribute);
+    }
+    return 0;
+}
+
+static bool is_socket(int descriptor, uint32_t *inode) {
+    struct stat facts;
+    if (descriptor < 0 || fstat(descriptor, &facts) < 0 || !S_ISSOCK(facts.st_mode)) return false;
+    *inode = (uint32_t)facts.st_ino;
+    return true;
+}
+
+// Looks from near to far, since both ends got the lowest free numbers of one moment. A kernel without sock_diag leaves
+// a guess: both ends have neighbouring inode numbers, as a rule.
 void curlew_close_pair_on_exec(int descriptor) {
-    struct stat this, other;
-    if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 || fstat(descriptor, &this) < 0) return;
-    for (int candidate = descriptor - 4 < 0 ? 0 : descriptor - 4; candidate <= descriptor + 16; candidate++) {
-        if (candidate == descriptor || fstat(candidate, &other) < 0 || !S_ISSOCK(other.st_mode)) continue;
-        if (other.st_ino == this.st_ino + 1 || this.st_ino == other.st_ino + 1) fcntl(candidate, F_SETFD, FD_CLOEXEC);
+    uint32_t own, other;
+    if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 || !is_socket(descriptor, &own)) return;
+    uint32_t peer = peer_inode(own);
+    for (int distance = 1; distance <= (peer ? 8192 : 64); distance++) {
+        for (int side = -1; side <= 1; side += 2) {
+            int candidate = descriptor + side * distance;
+            if (!is_socket(candidate, &other)) continue;
+            if (peer ? other != peer : other != own + 1 && own != other + 1) continue;
+            fcntl(candidate, F_SETFD, FD_CLOEXEC);
+            return;
+        }
     }
 }
 

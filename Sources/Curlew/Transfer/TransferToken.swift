@@ -71,6 +71,7 @@ final class TransferToken: Sendable {
     /// Gives the body to one reader; an error for the second, or when a value is awaited.
     func claimStream() throws(NetworkError) -> EngineTransfer {
         let engine = try run.get()
+        try refuseCancelledTask(engine)
         let isFree = state.withLock { state in
             guard state.claim == .none else { return false }
             state.claim = .stream
@@ -86,15 +87,20 @@ final class TransferToken: Sendable {
         return engine
     }
 
+    /// A cancelled task starts nothing.
+    private func refuseCancelledTask(_ engine: EngineTransfer) throws(NetworkError) {
+        if Task.isCancelled && engine.snapshot.state == .idle {
+            throw NetworkError(EngineFailure(.cancelled, phase: .preparing), request: request)
+        }
+    }
+
     // MARK: The end
 
     /// The collected response, the same one every time.
     func response() async throws(NetworkError) -> Response<Data> {
         try claimValue()
         let engine = try run.get()
-        if Task.isCancelled && engine.snapshot.state == .idle {
-            throw NetworkError(EngineFailure(.cancelled, phase: .preparing), request: request)
-        }
+        try refuseCancelledTask(engine)
         start()
         let outcome = try await outcome(of: engine)
         if let failure = outcome.failure { throw error(failure, outcome) }
@@ -147,7 +153,9 @@ extension EngineTransfer {
 }
 
 extension Counters {
-    var duration: Duration { startedAt == 0 ? .zero : .nanoseconds(Int64(at &- startedAt)) }
+    var duration: Duration {
+        startedAt == 0 || at <= startedAt ? .zero : .nanoseconds(Int64(clamping: at - startedAt))
+    }
 }
 
 extension TransferProgress {

@@ -131,7 +131,9 @@ extension EngineTransfer {
     }
 
     /// Hands over what arrived and wakes the reader, once a turn or when the high-water mark is reached.
-    func publish(_ now: UInt64) {
+    ///
+    /// A reader whose task was cancelled is not woken: it gets one answer only, which has to be the error.
+    func publish(_ now: UInt64, isForReader: Bool = true) {
         if let slab = wire.slab, slab.used > wire.slabStart {
             wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
             wire.slabStart = slab.used
@@ -146,12 +148,13 @@ extension EngineTransfer {
             shared.counters.sent = wire.counters.sent
             shared.counters.received = wire.counters.received
             shared.counters.expectedToReceive = wire.counters.expectedToReceive
-            shared.counters.at = now
+            // The turn's clock may have been read before the transfer was started.
+            shared.counters.at = max(shared.counters.at, now)
             if isProgressDue {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
             }
-            if let reader = shared.reader, let step = shared.takeStep(withProgress: shared.readerWantsProgress) {
+            if isForReader, let reader = shared.reader, let step = shared.takeStep(withProgress: shared.readerWantsProgress) {
                 shared.reader = nil
                 wakes = (reader, step)
             }

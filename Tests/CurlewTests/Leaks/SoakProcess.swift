@@ -27,7 +27,8 @@ enum SoakProcess {
         let output = Pipe()
         process.standardOutput = output
         // Found before libcurl looks elsewhere: no proxy, no roots but those given.
-        process.environment = ["PATH": "/usr/bin:/bin"]
+        let environment = ProcessInfo.processInfo.environment
+        process.environment = environment.filter { ["PATH", "LLVM_PROFILE_FILE"].contains($0.key) }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 // A thread of its own: reading to the end blocks, and a task's thread must not.

@@ -31,10 +31,10 @@ struct MixedScene {
     func run() async throws -> Result {
         // Threads, caches and libraries that a process has once are not what is looked for.
         _ = try await transfers(Kind.allCases.count * 20)
-        let base = await ProcessFigures.withoutThreads()
+        let base = await ProcessFigures.atRest()
         let baseMemory = ProcessFigures.memory("VmRSS")
         let outcomes = try await transfers(Self.count)
-        let final = await ProcessFigures.withoutThreads()
+        let final = await ProcessFigures.atRest()
         return Result(
             base: base, final: final, outcomes: outcomes, baseMemory: baseMemory,
             finalMemory: ProcessFigures.memory("VmRSS"))

@@ -1,0 +1,124 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("EngineTransfer", .timeLimit(.minutes(1)))
+struct EngineTransferTests {
+    @Test func itsClockNeverStandsBeforeItsStart() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfer = bench.transfer("/")
+        transfer.start()
+        await gate.waitUntilReached()
+        let counters = Latch<Counters>()
+        bench.share.loop.call { _ in
+            // What a turn does that began before the transfer was started.
+            transfer.publish(transfer.startedAt - 5)
+            counters.set(transfer.snapshot.counters)
+        }
+        let seen = await counters.value
+        #expect(seen.startedAt > 0)
+        #expect(seen.at >= seen.startedAt)
+        gate.open()
+        #expect(await transfer.ended().failure == nil)
+    }
+
+    @Test func numbersGrow() async throws {
+        let bench = try EngineBench()
+        let (first, second) = (bench.transfer("/"), bench.transfer("/"))
+        #expect(second.id > first.id)
+    }
+
+    @Test func aURLThatLibcurlRefusesIsAFailureBeforeTheWire() async throws {
+        let bench = try EngineBench()
+        var plan = bench.transfer("/").plan
+        plan.url = "http://a b/"
+        let transfer = EngineTransfer(plan, on: bench.share.loop)
+        transfer.start()
+        let failure = await transfer.ended().failure
+        guard case .curl(let code, _) = failure?.reason else {
+            Issue.record("ended with \(String(describing: failure))")
+            return
+        }
+        #expect(code == 3)
+        #expect(failure?.phase == .preparing)
+        #expect(bench.server.connectionCount == 0)
+    }
+
+    @Test func aRefusalCountsOnlyBeforeTheStart() async throws {
+        let bench = try EngineBench()
+        bench.server.on("GET", "/", .text("hello"))
+        let refused = bench.transfer("/")
+        refused.refuse(EngineFailure(.noRoots(places: []), phase: .securing))
+        refused.start()
+        #expect(refused.outcome?.failure?.phase == .securing)
+        let started = bench.transfer("/")
+        started.start()
+        started.refuse(EngineFailure(.closed, phase: .securing))
+        #expect(await started.ended().failure == nil)
+        started.refuse(EngineFailure(.closed, phase: .securing))
+        #expect(started.outcome?.failure == nil)
+    }
+
+    @Test func aStoppedLoopRefusesTransfers() async throws {
+        let bench = try EngineBench()
+        bench.share.loop.call { _ in }
+        bench.share.loop.post(.stop)
+        await bench.share.loop.waitUntilExited()
+        let transfer = bench.transfer("/")
+        transfer.start()
+        guard case .closed = transfer.outcome?.failure?.reason else {
+            Issue.record("ended with \(String(describing: transfer.outcome))")
+            return
+        }
+    }
+
+    @Test func everyoneWhoWaitsHearsOfTheEnd() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfer = bench.transfer("/")
+        transfer.start()
+        await gate.waitUntilReached()
+        let ended = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<20 { group.addTask { await transfer.finished()?.failure == nil } }
+            for _ in 0..<20 {
+                group.addTask {
+                    var last: Counters?
+                    while let counters = await transfer.progress(after: last) { last = counters }
+                    return last?.isFinished == true && last?.received == 5
+                }
+            }
+            gate.open()
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(ended == 40)
+    }
+
+    @Test func aCancelledWaitIsWithdrawnAloneWhenOthersWait() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfer = bench.transfer("/")
+        transfer.start()
+        await gate.waitUntilReached()
+        let impatient = Task.immediate { await transfer.finished() == nil }
+        let patient = Task.immediate { await transfer.finished()?.body?.count }
+        let watcher = Task.immediate {
+            var last: Counters?
+            while let counters = await transfer.progress(after: last) { last = counters }
+            return last?.isFinished
+        }
+        impatient.cancel()
+        watcher.cancel()
+        #expect(await impatient.value)
+        #expect(await watcher.value != true)
+        gate.open()
+        #expect(await patient.value == 5)
+    }
+}
