@@ -68,14 +68,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         guard epoll >= 0, wake >= 0 else { return errno }
         let failure = curlew_epoll_update(epoll, wake, false, curlew_readable, SocketTable.wakeToken)
         guard failure == 0 else { return failure }
-        let retained = Unmanaged.passRetained(self)
-        let refusal = curlew_thread_start(
-            { argument in
-                argument.map { Unmanaged<EventLoop>.fromOpaque($0).takeRetainedValue().run() }
-                return nil
-            }, retained.toOpaque(), "curlew-loop")
-        if refusal != 0 { retained.release() }
-        return refusal
+        return startThread("curlew-loop") { self.run() }
     }
 
     // MARK: Posting, from any thread

@@ -18,6 +18,7 @@ package final class LinkMonitor: Sendable {
         var last: UInt64 = 0
         /// What the watching thread listens to; nil while nobody observes.
         var signal: Signal?
+        var generation = curlew_fork_generation()
     }
 
     /// Makes a watching thread look again, and find out whether it is still wanted.
@@ -28,12 +29,10 @@ package final class LinkMonitor: Sendable {
     }
 
     private final class Watch: Sendable {
-        let monitor: LinkMonitor
         let signal: Signal
         let netlink: CInt
 
-        init(_ monitor: LinkMonitor, signal: Signal, netlink: CInt) {
-            self.monitor = monitor
+        init(signal: Signal, netlink: CInt) {
             self.signal = signal
             self.netlink = netlink
         }
@@ -58,6 +57,12 @@ package final class LinkMonitor: Sendable {
         let (number, signal) = state.withLock { state in
             state.last += 1
             state.observers[state.last] = Observer(tell: observer)
+            let generation = curlew_fork_generation()
+            if state.generation != generation {
+                // A child of fork() has no threads of its parent.
+                state.generation = generation
+                state.signal = nil
+            }
             if state.signal == nil { state.signal = start() }
             return (state.last, state.signal)
         }
@@ -82,17 +87,8 @@ package final class LinkMonitor: Sendable {
         let netlink = curlew_netlink_open()
         guard netlink >= 0 else { return nil }
         let signal = Signal()
-        let retained = Unmanaged.passRetained(Watch(self, signal: signal, netlink: netlink))
-        let failure = curlew_thread_start(
-            { argument in
-                guard let argument else { return nil }
-                let watch = Unmanaged<Watch>.fromOpaque(argument).takeRetainedValue()
-                watch.monitor.run(watch)
-                return nil
-            }, retained.toOpaque(), "curlew-links")
-        guard failure != 0 else { return signal }
-        retained.release()
-        return nil
+        let watch = Watch(signal: signal, netlink: netlink)
+        return startThread("curlew-links") { self.run(watch) } == 0 ? signal : nil
     }
 
     private func run(_ watch: Watch) {

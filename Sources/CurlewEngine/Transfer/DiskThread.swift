@@ -13,10 +13,11 @@ final class DiskThread: Sendable {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
         var isStarted = false
+        var generation: UInt64
         var generation: UInt64 = 0
     }
 
-    private let state = Lock(State())
+    private let state = Lock(State(generation: curlew_fork_generation()))
     private let signal: CInt
 
     private init() { signal = curlew_eventfd_create() }
@@ -26,16 +27,12 @@ final class DiskThread: Sendable {
     /// False when there is no thread to run it.
     func run(_ job: @escaping @Sendable () -> Void) -> Bool {
         let isStarted = state.withLock { state in
-            if !state.isStarted {
-                let retained = Unmanaged.passRetained(self)
-                let failure = curlew_thread_start(
-                    { argument in
-                        argument.map { Unmanaged<DiskThread>.fromOpaque($0).takeRetainedValue().work() }
-                        return nil
-                    }, retained.toOpaque(), "curlew-disk")
-                if failure != 0 { retained.release() }
-                state.isStarted = failure == 0
+            let generation = curlew_fork_generation()
+            if state.generation != generation {
+                // A child of fork() has no threads of its parent, and no use for its jobs.
+                state = State(generation: generation)
             }
+            if !state.isStarted { state.isStarted = startThread("curlew-disk") { self.work() } == 0 }
             if state.isStarted { state.jobs.append(job) }
             return state.isStarted
         }

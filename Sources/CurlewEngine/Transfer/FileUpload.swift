@@ -161,15 +161,8 @@ extension UploadPipe {
         }
 
         func start() {
-            let retained = Unmanaged.passRetained(self)
-            let failure = curlew_thread_start(
-                { argument in
-                    argument.map { Unmanaged<DescriptorReader>.fromOpaque($0).takeRetainedValue().work() }
-                    return nil
-                }, retained.toOpaque(), "curlew-source")
-            guard failure != 0 else { return }
-            retained.release()
-            feed.finish(SourceFailure(what: "no thread to read the descriptor", errno: failure))
+            let failure = startThread("curlew-source") { self.work() }
+            if failure != 0 { feed.finish(SourceFailure(what: "no thread to read the descriptor", errno: failure)) }
         }
 
         func poke() { eventfd_write(signal.number, 1) }

@@ -1,0 +1,24 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// Starts a detached thread with every signal blocked, named as `ps` and debuggers show it (at most 15 bytes).
+///
+/// Gives errno when the system refuses, 0 otherwise; what `body` captured is released when the thread ends.
+func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
+    let retained = Unmanaged.passRetained(ThreadBody(body))
+    let failure = curlew_thread_start(
+        { argument in
+            if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
+            return nil
+        }, retained.toOpaque(), name)
+    if failure != 0 { retained.release() }
+    return failure
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
