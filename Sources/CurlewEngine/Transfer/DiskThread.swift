@@ -14,7 +14,6 @@ final class DiskThread: Sendable {
         var jobs: [@Sendable () -> Void] = []
         var isStarted = false
         var generation: UInt64
-        var generation: UInt64 = 0
     }
 
     private let state = Lock(State(generation: curlew_fork_generation()))
