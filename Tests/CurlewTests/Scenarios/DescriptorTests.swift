@@ -1,0 +1,95 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Testing
+
+/// Bodies read from descriptors that somebody else opened.
+@Suite(.timeLimit(.minutes(1)))
+struct DescriptorTests {
+    /// Writes in small pieces on a thread of its own, then closes.
+    private func write(_ bytes: [UInt8], to descriptor: Int32) {
+        DispatchQueue.global().async {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let part = Array(rest.prefix(3001))
+                let count = Glibc.write(descriptor, part, part.count)
+                if count <= 0 { break }
+                rest = rest.dropFirst(count)
+            }
+            close(descriptor)
+        }
+    }
+
+    private func pipePair() -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        for end in ends { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
+        return (ends[0], ends[1])
+    }
+
+    @Test(arguments: [nil, 1_000_000] as [Int64?]) func aPipe(_ length: Int64?) async throws {
+        let server = try MockServer { request in .text(request.bodySHA256) }
+        let pattern = PatternBody(seed: 1, length: 1_000_000)
+        let ends = pipePair()
+        let body = RequestBody.descriptor(ends.read, length: length)
+        #expect(!body.canReplay && body.length == length)
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: body))
+        close(ends.read)
+        write(pattern.bytes, to: ends.write)
+        #expect(try await transfer.value == Data(pattern.sha256.utf8))
+        let seen = try #require(server.requests.first)
+        #expect(seen.field("Content-Length") == length.map(String.init))
+        #expect(seen.field("Transfer-Encoding") == (length == nil ? "chunked" : nil))
+        #expect(transfer.currentProgress.sent == 1_000_000)
+    }
+
+    @Test func anEmptyPipe() async throws {
+        let server = try MockServer { request in .text("\(request.bodyLength)") }
+        let ends = pipePair()
+        close(ends.write)
+        defer { close(ends.read) }
+        let request = Request(.post, server.url("/"), body: .descriptor(ends.read))
+        #expect(try await Session().data(for: request).0 == Data("0".utf8))
+    }
+
+    @Test func aFileFromItsCurrentPlace() async throws {
+        let server = try MockServer { request in .text(request.bodySHA256) }
+        let pattern = PatternBody(seed: 1, length: 500_000)
+        let file = try ScratchFile(pattern.bytes)
+        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+        #expect(lseek(descriptor, 1000, SEEK_SET) == 1000)
+        let transfer = Session().transfer(Request(.put, server.url("/"), body: .descriptor(descriptor)))
+        close(descriptor)
+        #expect(try await transfer.value == Data(pattern[1000..<500_000].sha256.utf8))
+        #expect(server.requests.first?.field("Content-Length") == "499000")
+    }
+
+    @Test func aFileAtItsEnd() async throws {
+        let server = try MockServer { request in .text("\(request.bodyLength)") }
+        let file = try ScratchFile([1, 2, 3])
+        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        #expect(lseek(descriptor, 0, SEEK_END) == 3)
+        let request = Request(.put, server.url("/"), body: .descriptor(descriptor))
+        #expect(try await Session().data(for: request).0 == Data("0".utf8))
+        #expect(server.requests.first?.field("Content-Length") == "0")
+    }
+
+    @Test func aPipeThatNobodyWritesToIsGivenUpWithTheTransfer() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let ends = pipePair()
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .descriptor(ends.read))).start()
+        close(ends.read)
+        _ = await server.nextRequest()
+        transfer.cancel()
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cancelled && error.phase == .sending)
+        await server.waitUntil(openConnections: 0)
+        close(ends.write)
+    }
+}

@@ -1,0 +1,100 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenarios run whole transfers between a Session and a MockServer over real sockets, one concern in each file. Gates
+// make them causal: what has to happen "meanwhile" happens while the server is held, never after some time.
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// The error an operation must end with; a missing or foreign one fails the test.
+func networkError<Value>(
+    _ location: SourceLocation = #_sourceLocation, of operation: () async throws -> Value
+) async throws -> NetworkError {
+    try await #require(throws: NetworkError.self, sourceLocation: location) { _ = try await operation() }
+}
+
+/// Everything a stream of elements yielded, in order.
+struct StreamRecord {
+    var order: [String] = []
+    var head: ResponseHead?
+    var progress: [TransferProgress] = []
+    var body = Data()
+
+    mutating func take(_ element: TransferElement) {
+        switch element {
+        case .head(let head):
+            order.append("head")
+            self.head = head
+        case .progress(let progress):
+            order.append("progress")
+            self.progress.append(progress)
+        case .bytes(let chunk):
+            order.append("bytes")
+            body.append(contentsOf: chunk)
+        }
+    }
+
+    init() {}
+
+    init(_ transfer: Transfer<Data>) async throws {
+        for try await element in transfer.stream { take(element) }
+    }
+}
+
+extension Session {
+    /// Waits until the loop has seen so many bytes of a transfer, asking the loop itself each time.
+    func waitUntil(
+        _ transfer: Transfer<Data>, has bytes: Int64, _ counted: any KeyPath<TransferProgress, Int64> & Sendable,
+        _ location: SourceLocation = #_sourceLocation
+    ) async {
+        for _ in 0..<100_000 {
+            guard let snapshot = transfers.first(where: { $0.id == transfer.id }) else { break }
+            if snapshot.progress[keyPath: counted] >= bytes { return }
+            await Task.yield()
+        }
+        Issue.record("the transfer never had \(bytes) bytes", sourceLocation: location)
+    }
+}
+
+extension Transfer {
+    /// Waits for the end, without taking the body or telling success from failure.
+    func waitUntilFinished() async { for await _ in progress {} }
+
+    /// Starts the transfer as a waiting task would, so that the session does not keep it.
+    func startWithoutDetaching() async {
+        var observer = progress.makeAsyncIterator()
+        _ = await observer.next()
+    }
+}
+
+extension MockServer {
+    /// The digests of the bodies received, which read better in a failed expectation than the bodies do.
+    var digests: [String] { requests.map(\.bodySHA256) }
+
+    /// How many requests arrived whole.
+    var completeRequests: Int { requests.count { $0.isBodyComplete } }
+
+    var requestCount: Int { requests.count }
+}
+
+extension PatternBody {
+    /// The bytes as `Data`, which compares them quickly in debug builds too.
+    var data: Data { Data(bytes) }
+}
+
+/// A file that is gone when the test is over.
+final class ScratchFile: Sendable {
+    let path: String
+
+    init(_ bytes: some Sequence<UInt8>) throws {
+        path = FileManager.default.temporaryDirectory.path + "/curlew-\(UUID().uuidString)"
+        try write(bytes)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func write(_ bytes: some Sequence<UInt8>) throws { try Data(bytes).write(to: URL(filePath: path)) }
+}

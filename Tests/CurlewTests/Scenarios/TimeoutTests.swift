@@ -1,0 +1,198 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Each timeout ends what it is about, and nothing else.
+@Suite(.timeLimit(.minutes(1)))
+struct TimeoutTests {
+    private let short = Duration.milliseconds(150)
+
+    private func expectTimeout(
+        _ request: Request, _ timeouts: Timeouts, in session: Session = Session(), phase: NetworkError.Phase,
+        naming limit: String, _ location: SourceLocation = #_sourceLocation
+    ) async throws {
+        var request = request
+        request.options.timeouts = timeouts
+        let clock = ContinuousClock.now
+        let error = try await networkError(location) { try await session.data(for: request) }
+        #expect(clock.duration(to: .now) >= short, sourceLocation: location)
+        #expect(error.kind == .timedOut && error.phase == phase, "\(error)", sourceLocation: location)
+        #expect(error.message.contains("timeouts.\(limit)"), "\(error)", sourceLocation: location)
+        #expect(error.code == "curlew.timed_out.\(phase)" && error.exitCode == 75, sourceLocation: location)
+        #expect(try #require(error.duration) >= short, sourceLocation: location)
+    }
+
+    private func stallingServer(_ point: MockResponse.Point) throws -> MockServer {
+        let gate = Gate()
+        return try MockServer { _ in
+            .pattern(PatternBody(seed: 1, length: 100_000)).fault(.stall(gate), at: point)
+        }
+    }
+
+    @Test func idleWhileWaiting() async throws {
+        let server = try stallingServer(.start)
+        try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .waiting, naming: "idle")
+        await server.waitUntil(openConnections: 0)
+    }
+
+    @Test func idleWhileReceiving() async throws {
+        let server = try stallingServer(.body(1000))
+        try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .receiving, naming: "idle")
+        await server.waitUntil(openConnections: 0)
+    }
+
+    @Test func idleWhileSending() async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let server = try MockServer(options: options)
+        server.on("POST", "/", .text("x"), reading: .whole.stalling(at: Gate(), after: 1000))
+        let request = Request(.post, server.url("/"), body: .bytes(PatternBody(seed: 1, length: 20 << 20).bytes))
+        try await expectTimeout(request, Timeouts(idle: short), phase: .sending, naming: "idle")
+    }
+
+    @Test func theSessionsTimeouts() async throws {
+        let server = try stallingServer(.start)
+        let session = Session { $0.timeouts.idle = .milliseconds(150) }
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        #expect(error.kind == .timedOut && error.phase == .waiting)
+    }
+
+    @Test func bytesKeepTheIdleTimeoutAway() async throws {
+        let script = MockResponse.bytes(Array(repeating: 7, count: 12)).dripping(bytes: 1, every: .milliseconds(50))
+        let server = try MockServer { _ in script }
+        let request = Request(
+            server.url("/"), options: Request.Options(timeouts: Timeouts(idle: .milliseconds(400))))
+        let clock = ContinuousClock.now
+        #expect(try await Session().data(for: request).0.count == 12)
+        #expect(clock.duration(to: .now) > .milliseconds(500))
+    }
+
+    @Test func aPausedTransferIsNotIdle() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
+        let session = Session()
+        let options = Request.Options(timeouts: Timeouts(idle: .milliseconds(800)))
+        let transfer = session.transfer(Request(server.url("/"), options: options))
+        // On the loop's thread, so that a busy machine does not delay the pause beyond the timeout.
+        await Task(executorPreference: session.executor) {
+            transfer.start()
+            await gate.waitUntilReached()
+            transfer.pause()
+        }.value
+        #expect(await session.transfers.map(\.state) == [.paused])
+        // Another transfer's idle timeout tells that the time has passed.
+        let silent = try stallingServer(.start)
+        try await expectTimeout(
+            Request(silent.url("/")), Timeouts(idle: .seconds(1)), in: session, phase: .waiting, naming: "idle")
+        #expect(transfer.state == .paused)
+        gate.open()
+        transfer.resume()
+        #expect(try await transfer.value == Data("x".utf8))
+    }
+
+    @Test func aTransferWithASlowReaderIsNotIdle() async throws {
+        let body = PatternBody(seed: 1, length: 4 << 20)
+        let server = try MockServer { _ in .pattern(body) }
+        let session = Session {
+            $0.buffers.highWater = .kibibytes(128)
+            $0.buffers.lowWater = .kibibytes(64)
+        }
+        let options = Request.Options(timeouts: Timeouts(idle: short))
+        var reader = session.transfer(Request(server.url("/"), options: options)).bytes.makeAsyncIterator()
+        var received = Data(try #require(try await reader.next()))
+        let silent = try stallingServer(.start)
+        for _ in 0..<2 {
+            try await expectTimeout(
+                Request(silent.url("/")), Timeouts(idle: short), in: session, phase: .waiting, naming: "idle")
+        }
+        while let chunk = try await reader.next() { received.append(contentsOf: chunk) }
+        #expect(received == body.data)
+    }
+
+    @Test func totalInTheQueue() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
+        let session = Session { $0.limits.transfersPerHost = 1 }
+        let held = session.transfer(Request(server.url("/held"))).start()
+        await gate.waitUntilReached()
+        try await expectTimeout(
+            Request(server.url("/")), Timeouts(total: short), in: session, phase: .queued, naming: "total")
+        #expect(held.state == .running)
+        gate.open()
+        _ = try await held.value
+        #expect(server.requests.map(\.path) == ["/held"])
+    }
+
+    @Test func totalWhileBytesMove() async throws {
+        let script = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(20))
+        let server = try MockServer { _ in script }
+        try await expectTimeout(
+            Request(server.url("/")), Timeouts(total: short), phase: .receiving, naming: "total")
+    }
+
+    @Test func totalWhileUploading() async throws {
+        let server = try MockServer()
+        server.on("POST", "/", .text("x"), reading: .whole.slowly(bytes: 100, every: .milliseconds(20)))
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 20 << 20)))
+        try await expectTimeout(
+            Request(.post, server.url("/"), body: body), Timeouts(total: short), phase: .sending, naming: "total")
+    }
+
+    @Test func totalWhilePaused() async throws {
+        let server = try stallingServer(.body(1000))
+        let options = Request.Options(timeouts: Timeouts(total: short))
+        let transfer = Session().transfer(Request(server.url("/"), options: options))
+        let task = Task { try await transfer.value }
+        await transfer.startWithoutDetaching()
+        transfer.pause()
+        #expect(try await networkError { try await task.value }.kind == .timedOut)
+    }
+
+    @Test func connectDuringAHandshake() async throws {
+        var options = MockServer.Options()
+        options.onAccept = { _ in [.stall(Gate())] }
+        let server = try MockServer(tls: TestIdentity.selfSigned(), options: options)
+        var request = Request(server.url("/"))
+        request.trust = InsecureTrust(reason: "test")
+        try await expectTimeout(request, Timeouts(connect: short), phase: .securing, naming: "connect")
+        await server.waitUntil(openConnections: 0)
+        #expect(server.requestCount == 0)
+    }
+
+    @Test func connectWithoutAnAnswer() async throws {
+        let listener = try #require(StuckListener())
+        try await expectTimeout(
+            Request("http://127.0.0.1:\(listener.port)/"), Timeouts(connect: short), phase: .connecting,
+            naming: "connect")
+    }
+
+    @Test func idleIsForConnectedTransfersOnly() async throws {
+        let listener = try #require(StuckListener())
+        try await expectTimeout(
+            Request("http://127.0.0.1:\(listener.port)/"), Timeouts(connect: .milliseconds(400), idle: short),
+            phase: .connecting, naming: "connect")
+    }
+
+    @Test func connectDoesNotCountTheQueue() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
+        let silent = try stallingServer(.start)
+        let session = Session { $0.limits.transfersPerHost = 1 }
+        let held = session.transfer(Request(server.url("/held"))).start()
+        await gate.waitUntilReached()
+        let options = Request.Options(timeouts: Timeouts(connect: short))
+        let queued = session.transfer(Request(server.url("/queued"), options: options)).start()
+        for _ in 0..<2 {
+            try await expectTimeout(
+                Request(silent.url("/")), Timeouts(idle: short), in: session, phase: .waiting, naming: "idle")
+        }
+        #expect(queued.state == .queued)
+        gate.open()
+        _ = try await held.value
+        #expect(try await queued.value == Data("x".utf8))
+    }
+}

@@ -1,0 +1,159 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Glibc
+import Testing
+
+/// Bodies that cannot be read, or are not what they were declared to be.
+@Suite(.timeLimit(.minutes(1)))
+struct UploadFailureTests {
+    private func failure(
+        of body: RequestBody, server: MockServer? = nil, _ location: SourceLocation = #_sourceLocation
+    ) async throws -> NetworkError {
+        let server = try server ?? MockServer { _ in .text("x") }
+        let request = Request(.post, server.url("/"), body: body)
+        return try await networkError(location) { try await Session().data(for: request) }
+    }
+
+    @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func noRegularFile(_ path: String) async throws {
+        let server = try MockServer()
+        let error = try await failure(of: .file(path), server: server)
+        #expect(error.kind == .invalidRequest && error.phase == .preparing)
+        #expect(error.cause != nil)
+        #expect(error.message.contains(path))
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test(arguments: [10, 5000, 0]) func aFileThatChangesBeforeItIsSent(_ length: Int) async throws {
+        let file = try ScratchFile(PatternBody(seed: 1, length: 1000).bytes)
+        let server = try MockServer { _ in .text("x") }
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path)))
+        try file.write(PatternBody(seed: 2, length: length).bytes)
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+        #expect(error.message.contains("changed its size"))
+        #expect(error.exitCode == 66)
+        await server.waitUntil(openConnections: 0)
+        #expect(server.completeRequests == 0)
+    }
+
+    @Test func aFileThatVanishesBeforeItIsSent() async throws {
+        let file = try ScratchFile([1, 2, 3])
+        let server = try MockServer { _ in .text("x") }
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path)))
+        try FileManager.default.removeItem(atPath: file.path)
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+    }
+
+    @Test func aFileThatShrinksWhileItIsSent() async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let server = try MockServer(options: options)
+        let gate = Gate()
+        server.on("POST", "/", .text("x"), reading: .whole.stalling(at: gate, after: 10_000))
+        let file = try ScratchFile(PatternBody(seed: 1, length: 40 << 20).bytes)
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path))).start()
+        await gate.waitUntilReached()
+        #expect(truncate(file.path, 1 << 20) == 0)
+        gate.open()
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+        await server.waitUntil(openConnections: 0)
+        #expect(server.completeRequests == 0)
+    }
+
+    @Test func aFileThatGrowsWhileItIsSentIsSentAsItWas() async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let server = try MockServer(options: options)
+        let gate = Gate()
+        server.on("POST", "/", .text("x"), reading: .whole.stalling(at: gate, after: 10_000))
+        let pattern = PatternBody(seed: 1, length: 20 << 20)
+        let file = try ScratchFile(pattern.bytes)
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path))).start()
+        await gate.waitUntilReached()
+        #expect(truncate(file.path, 40 << 20) == 0)
+        gate.open()
+        #expect(try await transfer.value == Data("x".utf8))
+        #expect(server.digests == [pattern.sha256])
+    }
+
+    @Test(arguments: [0, 1, 20], [nil, 2 << 20] as [Int64?])
+    func aSourceThatThrows(_ chunk: Int, _ length: Int64?) async throws {
+        let server = try MockServer { _ in .text("x") }
+        let source = ChunkSource(body: PatternBody(seed: 1, length: 2 << 20), failsAt: chunk)
+        let error = try await failure(of: .stream(source, length: length), server: server)
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+        #expect(error.cause as? ChunkSource.Broken == ChunkSource.Broken(reason: "chunk \(chunk)"))
+        #expect(error.response == nil && error.exitCode == 66 && error.retriability == .never)
+        await server.waitUntil(openConnections: 0)
+        #expect(server.completeRequests == 0)
+    }
+
+    @Test(arguments: [0, 1, 100_000]) func aSourceThatIsTooShort(_ length: Int) async throws {
+        let server = try MockServer { _ in .text("x") }
+        let source = ChunkSource(body: PatternBody(seed: 1, length: length))
+        let error = try await failure(of: .stream(source, length: 200_000), server: server)
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+        #expect(error.message.contains("\(length)") && error.message.contains("200000"))
+        await server.waitUntil(openConnections: 0)
+        #expect(server.completeRequests == 0)
+    }
+
+    @Test(arguments: [1, 65_536, 100_000]) func aSourceThatIsTooLong(_ length: Int64) async throws {
+        let server = try MockServer { _ in .text("x") }
+        let source = ChunkSource(body: PatternBody(seed: 1, length: 300_000), chunk: 30_000)
+        let error = try await failure(of: .stream(source, length: length), server: server)
+        #expect(error.kind == .bodyFailed)
+        #expect(error.message.contains("more than the \(length) bytes"))
+        let arrived = server.requests.map(\.bodyLength)
+        #expect(arrived.allSatisfy { $0 <= Int(length) })
+        #expect(server.violations.isEmpty)
+    }
+
+    @Test func aSourceIsStoppedWithItsTransfer() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let gate = Gate()
+        let asked = Gate()
+        let stopped = Gate()
+        let source = AsyncStream<[UInt8]>(unfolding: {
+            asked.open()
+            await gate.wait()
+            stopped.open()
+            return nil
+        })
+        let transfer = Session().transfer(Request(.post, server.url("/"), body: .stream(source))).start()
+        await asked.wait()
+        transfer.cancel()
+        #expect(try await networkError { try await transfer.value }.kind == .cancelled)
+        await stopped.wait()
+        #expect(!gate.isOpen)
+    }
+
+    @Test(arguments: [-1, 1 << 20] as [Int32]) func descriptorsThatAreNotOpen(_ descriptor: Int32) async throws {
+        let server = try MockServer()
+        let error = try await failure(of: .descriptor(descriptor), server: server)
+        #expect(error.kind == .invalidRequest && error.phase == .preparing)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test func descriptorsThatCannotBeRead() async throws {
+        let file = try ScratchFile([1, 2, 3])
+        let descriptor = open(file.path, O_WRONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        let error = try await failure(of: .descriptor(descriptor))
+        #expect(error.kind == .invalidRequest && error.phase == .preparing)
+    }
+
+    @Test func descriptorsWithLessThanDeclared() async throws {
+        let file = try ScratchFile([1, 2, 3])
+        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+        defer { close(descriptor) }
+        let error = try await failure(of: .descriptor(descriptor, length: 4))
+        #expect(error.kind == .bodyFailed && error.phase == .sending)
+    }
+}
