@@ -17,5 +17,16 @@ struct SeededGenerator: RandomNumberGenerator {
 
     mutating func below(_ bound: UInt64) -> UInt64 { next() % bound }
 
-    mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            let raw = UnsafeMutableRawBufferPointer(buffer)
+            while filled < count {
+                withUnsafeBytes(of: next()) { word in
+                    let part = min(word.count, count - filled)
+                    raw[filled..<(filled + part)].copyBytes(from: word[..<part])
+                    filled += part
+                }
+            }
+        }
+    }
 }

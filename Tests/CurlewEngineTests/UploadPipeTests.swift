@@ -257,10 +257,10 @@ struct UploadPipeTests {
         box.withLock { $0 = nil }
     }
 
-    @Test(arguments: UInt64(1)...8)
+    @Test(arguments: UInt64(1)...4)
     func aProducerInATaskAndALoopAgree(seed: UInt64) async throws {
         var random = SeededGenerator(seed)
-        let parts = (0..<300).map { _ in random.bytes(Int(random.below(20_000))) }
+        let parts = (0..<80).map { _ in random.bytes(Int(random.below(30_000))) }
         let reference = parts.flatMap { $0 }
         let producer = Lock<Task<Void, Never>?>(nil)
         let pipe = UploadPipe(length: Int64(reference.count), canReplay: false) { feed in

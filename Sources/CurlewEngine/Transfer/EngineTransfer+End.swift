@@ -39,10 +39,12 @@ extension CurlTransport {
             if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
             return .connecting
         }
-        let expected = transfer.wire.bodySentAt == 0
-        if case .pipe = transfer.plan.upload, expected { return .sending }
-        if case .bytes(let bytes) = transfer.plan.upload, bytes.count >= EasyHandle.smallBody, expected { return .sending }
-        return .waiting
+        guard transfer.wire.bodySentAt == 0 else { return .waiting }
+        switch transfer.plan.upload {
+        case .none: return .waiting
+        case .bytes(let bytes): return bytes.count < EasyHandle.smallBody ? .waiting : .sending
+        case .pipe: return .sending
+        }
     }
 
     func metrics(of handle: EasyHandle, _ transfer: EngineTransfer) -> RawMetrics {

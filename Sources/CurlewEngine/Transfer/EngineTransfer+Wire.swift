@@ -154,7 +154,9 @@ extension EngineTransfer {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
             }
-            if isForReader, let reader = shared.reader, let step = shared.takeStep(withProgress: shared.readerWantsProgress) {
+            if isForReader, let reader = shared.reader,
+                let step = shared.takeStep(withProgress: shared.readerWantsProgress)
+            {
                 shared.reader = nil
                 wakes = (reader, step)
             }

@@ -86,7 +86,7 @@ struct CancellationPhaseTests {
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(gate)] }
         let server = try MockServer(tls: TestIdentity.selfSigned(), options: options)
-        let session = Session(trust: InsecureTrust(reason: "test"))
+        let session = Session(trust: InsecureTrust(reason: "test")) { $0.timeouts.connect = .seconds(50) }
         var arrivals = 0
         try await expectCancellation(of: Request(server.url("/")), in: session, phase: .securing) { _ in
             arrivals += 1
