@@ -21,7 +21,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(
             name: "CurlewShims",
-            dependencies: ["CCurl", "COpenSSL"]
+            dependencies: ["CCurl", "COpenSSL"], cSettings: [.treatAllWarnings(as: .error)]
         ),
         .target(name: "CurlewEngine", dependencies: ["CurlewShims"], swiftSettings: strict),
         .target(name: "Curlew", dependencies: ["CurlewEngine"], swiftSettings: strict),

@@ -18,6 +18,11 @@ package final class CurlTransport {
     private var domains: [CurlDomain?] = []
     private var inUse: [EasyHandle] = []
     private var dirty: [EngineTransfer] = []
+    /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
+    private var owing: [EngineTransfer] = []
+    private var oweAt = Monotonic.never
+    /// Origins that can take more than was thought.
+    private var widened: [Origin] = []
     private var waiting: [UInt64: EngineTransfer] = [:]
     private var lastTicket: UInt64 = 0
     private var sweepAt = Monotonic.never
@@ -51,13 +56,15 @@ package final class CurlTransport {
         for domain in domains { domain?.fireIfDue(now: now) }
         collectEnded()
         if !dirty.isEmpty { flush(now) }
+        if now >= oweAt { settle(now) }
+        if !widened.isEmpty { admitWidened() }
         if now >= sweepAt { sweep(now) }
         if now >= closeAt { cancelAll(EngineFailure.Reason.closed) }
     }
 
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
-        var first = min(sweepAt, closeAt)
+        var first = min(sweepAt, closeAt, oweAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
@@ -82,6 +89,44 @@ package final class CurlTransport {
         if dirty.isEmpty { swap(&batch, &dirty) }
     }
 
+    /// Makes a transfer's watchers hear of what has come once `time` is there.
+    func owe(_ transfer: EngineTransfer, at time: UInt64) {
+        guard !transfer.wire.isOwing else { return }
+        transfer.wire.isOwing = true
+        owing.append(transfer)
+        oweAt = min(oweAt, time)
+    }
+
+    private func settle(_ now: UInt64) {
+        let late = owing
+        owing = []
+        oweAt = Monotonic.never
+        for transfer in late {
+            transfer.wire.isOwing = false
+            if transfer.wire.handle != nil { transfer.publish(now) }
+        }
+    }
+
+    /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
+    func widen(_ origin: Origin) {
+        guard !origin.isShared else { return }
+        origin.isShared = true
+        if !origin.queue.isEmpty { widened.append(origin) }
+    }
+
+    private func admitWidened() {
+        let origins = widened
+        widened = []
+        for origin in origins { admitWaiting(origin) }
+    }
+
+    /// How many transfers an origin takes at once: one for each connection, unless they can share one.
+    private func places(at origin: Origin) -> Int {
+        let limits = loop.configuration
+        if origin.isShared || limits.version == .http2PriorKnowledge { return limits.transfersPerHost }
+        return min(limits.transfersPerHost, limits.connectionsPerHost)
+    }
+
     // MARK: Orders
 
     func start(_ transfer: EngineTransfer) {
@@ -94,7 +139,7 @@ package final class CurlTransport {
         transfer.wire.origin = url.origin
         transfer.wire.lastActivity = now
         transfer.wire.priority = transfer.plan.priority
-        if url.origin.active < loop.configuration.transfersPerHost && admit(transfer, url) { return }
+        if url.origin.active < places(at: url.origin) && admit(transfer, url) { return }
         if transfer.outcome == nil { queue(transfer, url.origin) }
     }
 
@@ -125,6 +170,7 @@ package final class CurlTransport {
         inUse.append(handle)
         url.origin.active += 1
         domain.active += 1
+        domain.lastUsed = now
         let code = curl_multi_add_handle(domain.multi, handle.curl)
         if code != CURLM_OK {
             let text = String(cString: curl_multi_strerror(code))
@@ -148,6 +194,7 @@ package final class CurlTransport {
     /// Domains that nobody uses are kept for a while, since clients come back, but only a few of them.
     private func retireSpareDomains(keeping kept: CurlDomain) {
         let spare = domains.compactMap { $0 }.filter { $0.active == 0 && $0 !== kept }
+            .sorted { $0.lastUsed < $1.lastUsed }
         for domain in spare.prefix(max(0, spare.count - 6)) { retire(domain) }
     }
 
@@ -180,12 +227,12 @@ package final class CurlTransport {
         if !wishes.collects, let chunk = transfer.wire.collected?.takeChunk() {
             transfer.wire.chunks.append(chunk)
             transfer.wire.unpublished += chunk.count
-            markDirty(transfer)
         }
         if !wishes.collects { transfer.wire.collected = nil }
         transfer.wire.isUserPaused = wishes.isPaused
         transfer.wire.isFlowPaused = wishes.isFlowPaused
         transfer.wire.isStarved = false
+        markDirty(transfer)
         transfer.wire.buffered = wishes.buffered
         transfer.applyPauses()
         scheduleSweep(transfer)
@@ -193,10 +240,14 @@ package final class CurlTransport {
 
     private func admitWaiting(_ origin: Origin) {
         var heldBack: [EngineTransfer] = []
-        while origin.active < loop.configuration.transfersPerHost, let (next, priority) = origin.queue.next() {
+        while origin.active < places(at: origin), let (next, priority) = origin.queue.next() {
             // Left, or joined again with another priority.
             guard waiting[next.id] != nil, next.wire.handle == nil, priority == next.wire.priority else { continue }
-            guard let url = urls.url(for: next.plan) else { continue }
+            guard let url = urls.url(for: next.plan) else {
+                waiting[next.id] = nil
+                fail(next, .noResources(errno: ENOMEM), .queued)
+                continue
+            }
             if admit(next, url) { waiting[next.id] = nil } else { heldBack.append(next) }
         }
         for transfer in heldBack {
@@ -255,7 +306,7 @@ package final class CurlTransport {
 
     private func scheduleSweep(_ transfer: EngineTransfer) {
         if let total = transfer.plan.totalTimeout { sweepAt = min(sweepAt, transfer.startedAt &+ total) }
-        if let idle = transfer.plan.idleTimeout, !transfer.isHeldBack {
+        if let idle = transfer.plan.idleTimeout, transfer.wire.handle != nil, !transfer.isHeldBack {
             sweepAt = min(sweepAt, transfer.wire.lastActivity &+ idle)
         }
     }
@@ -315,6 +366,13 @@ package final class CurlTransport {
         for transfer in Array(waiting.values) + inUse.compactMap(\.transfer) { remove(transfer, reason) }
     }
 
+    /// Ends what is paused when nobody is left who could resume it.
+    func abandonPaused() {
+        for transfer in Array(waiting.values) + inUse.compactMap(\.transfer) where transfer.wantsPause {
+            remove(transfer, .closed)
+        }
+    }
+
     private func finishClosing() {
         resetConnections()
         closeAt = Monotonic.never
@@ -336,6 +394,7 @@ extension EngineTransfer {
         shared.withLock { ($0.collects, $0.lifecycle.wantsPause, $0.isFlowPaused, $0.buffered, $0.priority) }
     }
 
+    fileprivate var wantsPause: Bool { shared.withLock { $0.lifecycle.wantsPause } }
     fileprivate var priorityNow: Int { shared.withLock { $0.priority } }
     var startedAt: UInt64 { shared.withLock { $0.counters.startedAt } }
 

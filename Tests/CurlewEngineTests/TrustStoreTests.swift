@@ -184,4 +184,16 @@ struct TrustDomainTests {
         try domain.prepare()
         #expect(domain.preparedRoots != nil)
     }
+
+    @Test(arguments: ["/nonexistent/ca.pem", "/etc/hostname"])
+    func aFileThatWasNamedIsNotReplacedByTheSystems(_ file: String) throws {
+        let store = try TrustStore()
+        do throws(EngineFailure) {
+            try store.addSystemRoots { $0 == "SSL_CERT_FILE" ? file : nil }
+            Issue.record("\(file) was taken")
+        } catch {
+            #expect(places(error) == [file])
+        }
+        #expect(store.count == 0)
+    }
 }

@@ -122,7 +122,11 @@ extension NetworkError {
                 case 55, 56: (.connectionLost, nil)
                 case 58, 59, 66, 77, 80, 83, 90, 91, 98: (.tlsFailed, nil)
                 case 60: (.untrusted, nil)
-                case 65: (.bodyNotReplayable, "The server wants the body again; give one that can be replayed.")
+                case 65:
+                    (
+                        .bodyNotReplayable,
+                        "The connection was stale, or the server wants the body again; give one that can be replayed."
+                    )
                 default: (.internal, nil)
                 }
             self.init(kind, text.hasSuffix(".") ? text : text + ".", hint: hint, code: Int32(bitPattern: code))

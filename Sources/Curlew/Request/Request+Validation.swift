@@ -31,6 +31,9 @@ extension Request {
                 "The method “CONNECT” makes tunnels, which a request cannot be.",
                 hint: "Connections through proxies are made by the session.")
         }
+        if let length = body.length, length < 0 {
+            throw refused("The length of the body is negative.", hint: "Leave the length out when it is not known.")
+        }
         if method == .head || method == .trace, !body.isNone {
             throw refused(
                 "A \(method.rawValue) request has no body (RFC 9110 §9.3).", hint: "Leave the body out, or use POST.")
@@ -60,7 +63,7 @@ extension Request {
     }
 
     /// Fields that frame or route the message, and what to use in their place.
-    private static let ownedFields: [HeaderName: String] = [
+    static let ownedFields: [HeaderName: String] = [
         .contentLength: "The length comes from the body; give the body, or a stream with its length.",
         .transferEncoding: "A streamed body without a length is sent in chunks by itself.",
         .host: "The host comes from the URL; put the name there.",

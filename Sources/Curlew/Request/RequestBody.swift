@@ -57,7 +57,8 @@ public struct RequestBody: Sendable {
 
     /// What an asynchronous sequence yields, pulled in a task of its own as fast as the peer takes it.
     ///
-    /// More or fewer bytes than declared is `.bodyFailed`, and so is an error the sequence throws.
+    /// Fewer bytes than declared is `.bodyFailed`, and so is an error the sequence throws. More are never sent, and are
+    /// `.bodyFailed` when they come before the response; a sequence declared empty is not asked at all.
     /// - Parameters:
     ///   - sequence: Chunks of bytes; iterated when the connection is ready, cancelled when the transfer ends early.
     ///   - length: How many bytes will come; nil sends in chunks (HTTP/1.1) or frames (HTTP/2).

@@ -58,19 +58,27 @@ public actor Session {
     /// What the session was made with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration, changed by a closure; nothing else is shared.
+    /// Makes another session with the same configuration; no connection is shared.
+    ///
+    /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
+    /// - Returns: A new session.
+    public nonisolated func copy(trust: (any TrustEvaluator)? = nil) -> Session {
+        copy(trust: trust) { _ in }
+    }
+
+    /// Makes another session with the same configuration, changed by a closure; no connection is shared.
     ///
     /// - Parameters:
-    ///   - trust: Judges the servers of requests that name no evaluator of their own.
+    ///   - trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
     ///   - configure: Changes the copy of the configuration.
     /// - Returns: A new session.
     /// - Throws: What the closure throws.
     public nonisolated func copy(
-        trust: any TrustEvaluator = SystemTrust(), _ configure: (inout SessionConfiguration) throws -> Void = { _ in }
+        trust: (any TrustEvaluator)? = nil, _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows -> Session {
         var configuration = core.configuration
         try configure(&configuration)
-        return Session(configuration, trust: trust)
+        return Session(configuration, trust: trust ?? core.trust)
     }
 
     // MARK: Transfers
@@ -161,7 +169,10 @@ public actor Session {
     public func reset(_ what: Reset) { core.share.loop.transport?.resetConnections() }
 }
 
-extension Session: CustomStringConvertible {
+extension Session: CustomStringConvertible, CustomReflectable {
+    /// The description alone: what the loop owns is not for other threads to look into.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+
     /// The session's limits.
     public nonisolated var description: String {
         let limits = configuration.limits

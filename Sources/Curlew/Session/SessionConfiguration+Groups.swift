@@ -4,11 +4,14 @@
 extension SessionConfiguration {
     /// How many connections and transfers there may be, and how large responses.
     public struct Limits: Sendable, Hashable, Encodable {
-        /// Connections open to one host at a time; 64 unless set.
+        /// Connections open to one host at a time, for each trust; 64 unless set.
         public var connectionsPerHost: Int
-        /// Connections open at a time; 512 unless set.
+        /// Connections open at a time, for each trust; 512 unless set.
         public var connections: Int
-        /// Transfers running to one host at a time, many of which may share an HTTP/2 connection; 512 unless set.
+        /// Transfers running to one host at a time over shared HTTP/2 connections, whatever their trust; 512 unless
+        /// set.
+        ///
+        /// A host that has not answered by HTTP/2 gets no more than `connectionsPerHost`. The rest waits in line.
         public var transfersPerHost: Int
         /// How many decoded bytes of a body calls that return it whole collect; 64 MiB unless set.
         public var responseBody: ByteCount

@@ -16,6 +16,9 @@ extension SessionConfiguration {
             guard HeaderFields.isValidValue(field.value) else {
                 throw refused("the value of “\(name)” in fields must have no control characters")
             }
+            if Request.ownedFields[field.name] != nil {
+                throw refused("“\(name)” must not be among the fields, since Curlew writes it")
+            }
         }
         if buffers.lowWater > buffers.highWater {
             throw refused("buffers.lowWater must not be above buffers.highWater")

@@ -7,6 +7,7 @@ internal import FoundationEssentials
 /// What a session is made of besides its actor: constants that any thread may use.
 final class SessionCore: Sendable {
     let configuration: SessionConfiguration
+    let trust: any TrustEvaluator
     let share: LoopShare
     let relay = SessionEventRelay()
     private let defaultTrust: TrustDomain
@@ -17,6 +18,7 @@ final class SessionCore: Sendable {
 
     init(_ configuration: SessionConfiguration, trust: any TrustEvaluator) {
         self.configuration = configuration
+        self.trust = trust
         let relay = relay
         share = LoopShare(
             EventLoop(configuration: EngineConfiguration(configuration)) { nanoseconds in

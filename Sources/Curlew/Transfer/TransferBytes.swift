@@ -4,8 +4,8 @@
 /// The bytes of a response body as they arrive: one reader, back-pressure, typed errors.
 ///
 /// The transfer starts with the first step. A slow reader makes the transfer pause, so no more than the session's
-/// high-water mark is ever held. Leaving the loop early cancels the transfer. A cancelled task gets
-/// `NetworkError(kind: .cancelled)`, never a silent end.
+/// high-water mark is held, beside what came before the first reader asked. Leaving the loop early cancels the
+/// transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
 public struct TransferBytes: AsyncSequence, Sendable {
     /// What it yields.
     public typealias Element = ByteChunk

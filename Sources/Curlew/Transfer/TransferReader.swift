@@ -9,6 +9,7 @@ final class TransferReader: Sendable {
 
     private struct State {
         var stage = Stage.fresh
+        var isAsked = false
         var meter = RateMeter()
     }
 
@@ -25,6 +26,20 @@ final class TransferReader: Sendable {
 
     /// The next element, nil at the end; the same error again after an error.
     func next() async throws(NetworkError) -> TransferElement? {
+        let isTaken = state.withLock { state in
+            defer { state.isAsked = true }
+            return state.isAsked
+        }
+        if isTaken {
+            throw NetworkError(
+                .invalidRequest, phase: .receiving, "Two tasks read one body at the same time.",
+                hint: "A body has one reader; hand its elements on from there.", request: token.request)
+        }
+        defer { state.withLock { $0.isAsked = false } }
+        return try await nextAlone()
+    }
+
+    private func nextAlone() async throws(NetworkError) -> TransferElement? {
         let engine: EngineTransfer
         switch state.withLock({ $0.stage }) {
         case .reading(let running): engine = running

@@ -60,9 +60,7 @@ final class TransferToken: Sendable {
             return state.claim == .stream
         }
         guard isTaken else { return }
-        if case .success(let engine) = run, let failure = engine.outcome?.failure {
-            throw error(failure, engine.outcome)
-        }
+        if case .success(let engine) = run, let failure = engine.failure { throw error(failure, nil) }
         throw NetworkError(
             .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
             hint: "Await the value or iterate the stream, not both.", request: request)
@@ -136,6 +134,11 @@ final class TransferToken: Sendable {
             failure, request: request, response: outcome?.head.map { head($0) },
             body: outcome?.body?.prefix(NetworkError.bodyLimit) ?? [], duration: counters.duration)
     }
+}
+
+extension TransferToken: CustomReflectable {
+    /// The request alone: what lies below holds the URL unredacted, and belongs to other threads.
+    var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
 }
 
 extension EngineTransfer {

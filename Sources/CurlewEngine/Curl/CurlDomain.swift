@@ -6,7 +6,7 @@ internal import CurlewShims
 /// The libcurl side of a trust domain: its connections, its TLS sessions and its pool of handles.
 final class CurlDomain {
     let multi: UnsafeMutableRawPointer
-    let share: UnsafeMutableRawPointer
+    let sessions: TLSSessions
     /// Names this domain in epoll tokens.
     let number: UInt32
     unowned let transport: CurlTransport
@@ -14,22 +14,19 @@ final class CurlDomain {
     /// When libcurl wants to be called without an event, on the monotonic clock.
     var deadline = Monotonic.never
     var active = 0
+    /// When a transfer last began here, on the monotonic clock.
+    var lastUsed: UInt64 = 0
     /// No new transfers: closed when the last one ends.
     var isRetired = false
     private var idle: [EasyHandle] = []
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
-        guard let multi = curl_multi_init() else { return nil }
-        guard let share = curl_share_init() else {
-            curl_multi_cleanup(multi)
-            return nil
-        }
+        guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
         self.multi = multi
-        self.share = share
+        self.sessions = sessions
         self.number = number
         self.trust = trust
         self.transport = transport
-        _ = curlew_share_tls_sessions(share)
         curlew_close_wakeup_on_exec(multi)
         let configuration = transport.loop.configuration
         setEngineCallbacks(on: self)
@@ -42,7 +39,6 @@ final class CurlDomain {
     deinit {
         idle = []
         curl_multi_cleanup(multi)
-        curl_share_cleanup(share)
     }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }

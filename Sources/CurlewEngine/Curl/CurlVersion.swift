@@ -17,6 +17,8 @@ package struct CurlVersion: Sendable {
     package var isSupported: Bool { number >= 0x075800 }
 
     private init() {
+        // At exit OpenSSL would free what a loop thread may still be using.
+        OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         let facts = curlew_version()?.pointee
         number = facts?.version_num ?? 0

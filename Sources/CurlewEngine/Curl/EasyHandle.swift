@@ -17,6 +17,8 @@ final class EasyHandle {
 
     let curl: UnsafeMutableRawPointer
     unowned let domain: CurlDomain
+    /// Kept until this handle is freed, which may be after its domain.
+    private let sessions: TLSSessions
     var transfer: EngineTransfer?
     /// Where the handle stands among those in use.
     var place = -1
@@ -36,6 +38,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
+        sessions = domain.sessions
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         setConstants()
@@ -50,7 +53,7 @@ final class EasyHandle {
         let configuration = domain.transport.loop.configuration
         setEngineCallbacks(on: self)
         _ = curlew_set_pointer(curl, CURLOPT_ERRORBUFFER, detail)
-        _ = curlew_set_pointer(curl, CURLOPT_SHARE, domain.share)
+        _ = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
         // No signals, and no join of a resolver thread when a transfer ends during look-up.
         _ = curlew_set_long(curl, CURLOPT_NOSIGNAL, 1)
         _ = curlew_set_long(curl, CURLOPT_QUICK_EXIT, 1)

@@ -15,12 +15,24 @@ package final class HeaderLines: @unchecked Sendable {
     package init(_ fields: [(name: String, value: String)], suppressing names: [String] = []) {
         var list: UnsafeMutablePointer<curl_slist>?
         // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
-        for (name, value) in fields {
+        for (name, value) in fields.map({ ($0.name, HeaderLines.trimmed($0.value)) }) {
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
         for name in names { list = curl_slist_append(list, "\(name):") ?? list }
         self.list = list
     }
+
+    /// A value without the blanks around it, which are no part of it (RFC 9110 §5.5).
+    private static func trimmed(_ value: String) -> String {
+        let bytes = value.utf8
+        guard let first = bytes.first, let last = bytes.last, isBlank(first) || isBlank(last) else { return value }
+        var rest = Substring(value).utf8
+        while let byte = rest.first, isBlank(byte) { rest.removeFirst() }
+        while let byte = rest.last, isBlank(byte) { rest.removeLast() }
+        return String(rest) ?? value
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     deinit { curl_slist_free_all(list) }
 }

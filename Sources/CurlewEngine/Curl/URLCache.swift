@@ -8,6 +8,8 @@ internal import CurlewShims
 /// Holds what waits for a place there.
 final class Origin {
     var active = 0
+    /// The server has answered by HTTP/2, so transfers share connections.
+    var isShared = false
     var queue = WaitingLine<EngineTransfer>()
 }
 

@@ -40,7 +40,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     let onSlowTurn: @Sendable (_ nanoseconds: UInt64) -> Void
 
     private let inbox = Lock(Inbox())
-    /// Written once, under the inbox's lock, before the thread starts.
+    /// Written under the inbox's lock, before the thread starts.
     private var epoll: CInt = -1
     private var wake: CInt = -1
     private let generation: UInt64
@@ -54,10 +54,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         generation = curlew_fork_generation()
     }
 
-    deinit {
-        if epoll >= 0 { close(epoll) }
-        if wake >= 0 { close(wake) }
-    }
+    deinit { closeDescriptors() }
 
     /// Makes the descriptors and the thread, under the inbox's lock.
     ///
@@ -65,10 +62,20 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     private func begin() -> CInt {
         epoll = curlew_epoll_create()
         wake = epoll < 0 ? -1 : curlew_eventfd_create()
-        guard epoll >= 0, wake >= 0 else { return errno }
-        let failure = curlew_epoll_update(epoll, wake, false, curlew_readable, SocketTable.wakeToken)
-        guard failure == 0 else { return failure }
-        return startThread("curlew-loop") { self.run() }
+        var failure = epoll < 0 || wake < 0 ? errno : 0
+        if failure == 0 {
+            failure = curlew_epoll_update(epoll, wake, false, curlew_readable, SocketTable.wakeToken)
+        }
+        if failure == 0 { failure = startThread("curlew-loop") { self.run() } }
+        if failure != 0 { closeDescriptors() }
+        return failure
+    }
+
+    private func closeDescriptors() {
+        if epoll >= 0 { close(epoll) }
+        if wake >= 0 { close(wake) }
+        epoll = -1
+        wake = -1
     }
 
     // MARK: Posting, from any thread
@@ -88,8 +95,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         let (accepted, mustWake) = inbox.withLock { inbox in
             switch inbox.life {
             case .running: break
-            case .failed, .exited: return (false, false)
-            case .unstarted:
+            case .exited: return (false, false)
+            case .unstarted, .failed:
                 if case .stop = record { return (false, false) }
                 let failure = begin()
                 inbox.life = failure == 0 ? .running : .failed(errno: failure)
@@ -234,7 +241,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case .cancel(let transfer): transport.cancel(transfer)
         case .adjust(let transfer): transport.adjust(transfer)
         case .call(let body): body(transport)
-        case .stop: return true
+        case .stop:
+            transport.abandonPaused()
+            return true
         }
         return false
     }

@@ -88,6 +88,7 @@ package final class LinkMonitor: Sendable {
         guard netlink >= 0 else { return nil }
         let signal = Signal()
         let watch = Watch(signal: signal, netlink: netlink)
+        guard signal.descriptor >= 0 else { return nil }
         return startThread("curlew-links") { self.run(watch) } == 0 ? signal : nil
     }
 

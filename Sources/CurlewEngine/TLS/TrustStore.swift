@@ -44,20 +44,22 @@ package final class TrustStore: @unchecked Sendable {
     package func addSystemRoots(
         environment: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
     ) throws(EngineFailure) {
-        let file = environment("SSL_CERT_FILE")
-        let directories = environment("SSL_CERT_DIR").map { $0.split(separator: ":").map(String.init) }
+        let file = environment("SSL_CERT_FILE").flatMap { $0.isEmpty ? nil : $0 }
+        let directories = environment("SSL_CERT_DIR").flatMap { $0.isEmpty ? nil : $0 }.map {
+            $0.split(separator: ":").map(String.init)
+        }
         let bundles = file.map { [$0] } ?? (directories == nil ? TrustStore.bundlePlaces : [])
         if let bundle = bundles.first(where: { access($0, R_OK) == 0 }), X509_STORE_load_file(pointer, bundle) == 1 {
             count += 1
         }
-        for directory in directories ?? (count == 0 ? TrustStore.directoryPlaces : [])
+        let places = directories ?? (file == nil ? TrustStore.directoryPlaces : [])
+        for directory in directories ?? (count == 0 ? places : [])
         where TrustStore.hasCertificates(directory) && X509_STORE_load_path(pointer, directory) == 1 {
             count += 1
         }
         ERR_clear_error()
         guard count > 0 else {
-            let places = bundles + (directories ?? TrustStore.directoryPlaces)
-            throw EngineFailure(.noRoots(places: places), phase: .securing)
+            throw EngineFailure(.noRoots(places: bundles + places), phase: .securing)
         }
     }
 

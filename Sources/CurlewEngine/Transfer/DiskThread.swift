@@ -17,9 +17,9 @@ final class DiskThread: Sendable {
     }
 
     private let state = Lock(State(generation: curlew_fork_generation()))
-    private let signal: CInt
+    private let signal = Lock<CInt>(-1)
 
-    private init() { signal = curlew_eventfd_create() }
+    private init() {}
 
     /// Runs `job` after those before it.
     ///
@@ -31,15 +31,23 @@ final class DiskThread: Sendable {
                 // A child of fork() has no threads of its parent, and no use for its jobs.
                 state = State(generation: generation)
             }
-            if !state.isStarted { state.isStarted = startThread("curlew-disk") { self.work() } == 0 }
+            if !state.isStarted { state.isStarted = begin() }
             if state.isStarted { state.jobs.append(job) }
             return state.isStarted
         }
-        if isStarted { eventfd_write(signal, 1) }
+        if isStarted { eventfd_write(signal.withLock { $0 }, 1) }
         return isStarted
     }
 
-    private func work() {
+    private func begin() -> Bool {
+        let descriptor = signal.withLock { signal in
+            if signal < 0 { signal = curlew_eventfd_create() }
+            return signal
+        }
+        return descriptor >= 0 && startThread("curlew-disk") { self.work(descriptor) } == 0
+    }
+
+    private func work(_ signal: CInt) {
         while true {
             let jobs = state.withLock { state in
                 defer { state.jobs = [] }

@@ -22,6 +22,7 @@ struct Wire {
     var buffered = 0
     var counters = Counters()
     var isDirty = false
+    var isOwing = false
     var lastProgress: UInt64 = 0
     /// What libcurl was told to pause.
     var isReceivingPaused = false
@@ -59,15 +60,18 @@ extension EngineTransfer {
         }
         wire.head.append(contentsOf: line)
         let isLast = line.count == 2 && line[0] == 0x0D && line[1] == 0x0A || line.count == 1 && line[0] == 0x0A
-        if isLast { headEnded(transport) }
-        return true
+        return isLast ? headEnded(transport) : true
     }
 
-    private func headEnded(_ transport: CurlTransport) {
-        guard let status = RawHead.status(of: wire.head) else { return }
+    /// False for a head that libcurl takes and nobody else would.
+    private func headEnded(_ transport: CurlTransport) -> Bool {
+        guard let status = RawHead.status(of: wire.head) else {
+            wire.abort = .curl(code: CURLE_WEIRD_SERVER_REPLY.rawValue, text: "The status line is malformed")
+            return false
+        }
         if status < 200 && status != 101 {
             wire.head.removeAll(keepingCapacity: true)
-            return
+            return true
         }
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
@@ -78,8 +82,10 @@ extension EngineTransfer {
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
+        if wire.head.starts(with: [72, 84, 84, 80, 47, 50]), let origin = wire.origin { transport.widen(origin) }
         transport.markDirty(self)
         applyPauses()
+        return true
     }
 
     func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
@@ -140,10 +146,11 @@ extension EngineTransfer {
         }
         let isProgressDue = now &- wire.lastProgress >= loop.configuration.progressInterval
         if isProgressDue { wire.lastProgress = now }
+        var isOwed = false
         var wakes: (UnsafeContinuation<Step, Never>, Step)?
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         let counters = shared.withLock { shared -> Counters in
-            shared.chunks.append(contentsOf: wire.chunks)
+            shared.append(wire.chunks)
             shared.buffered += wire.unpublished
             shared.counters.sent = wire.counters.sent
             shared.counters.received = wire.counters.received
@@ -153,6 +160,8 @@ extension EngineTransfer {
             if isProgressDue {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
+            } else {
+                isOwed = !shared.progressWaiters.isEmpty || shared.reader != nil && shared.readerWantsProgress
             }
             if isForReader, let reader = shared.reader,
                 let step = shared.takeStep(withProgress: shared.readerWantsProgress)
@@ -172,6 +181,9 @@ extension EngineTransfer {
         wakes.map { reader, step in reader.resume(returning: step) }
         for watcher in watchers { watcher.continuation.resume(returning: counters) }
         if wire.isFlowPaused { applyPauses() }
+        if isOwed, let transport = wire.handle?.domain.transport {
+            transport.owe(self, at: wire.lastProgress &+ loop.configuration.progressInterval)
+        }
     }
 
     // MARK: Sending (called by libcurl)
@@ -218,7 +230,10 @@ extension EngineTransfer {
         return true
     }
 
-    func noteSocketFailure(_ code: CInt) { wire.socketErrno = code }
+    /// Remembers why no socket could be made, when it is for want of something.
+    func noteSocketFailure(_ code: CInt) {
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) { wire.socketErrno = code }
+    }
 
     // MARK: Pausing (on the loop, also from inside callbacks)
 

@@ -92,6 +92,9 @@ package final class EngineTransfer: @unchecked Sendable {
         }
     }
 
+    /// Why it ended without success, nil while it runs and after success.
+    package var failure: EngineFailure? { shared.withLock { $0.outcome?.failure } }
+
     /// How it ended, nil while it runs.
     package var outcome: Outcome? { shared.withLock { $0.outcome } }
 
@@ -191,16 +194,18 @@ package final class EngineTransfer: @unchecked Sendable {
         let ticket = nextTicket()
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
+                var isBehind = false
                 let answer = shared.withLock { shared -> Counters?? in
                     if let last, last.isFinished || Task.isCancelled { return .some(nil) }
                     let age = last.map { shared.counters.at &- $0.at } ?? .max
                     if shared.counters.isFinished || age >= loop.configuration.progressInterval {
                         return shared.counters
                     }
+                    isBehind = shared.counters != last
                     shared.progressWaiters.append((ticket, continuation))
                     return nil
                 }
-                if let answer { continuation.resume(returning: answer) }
+                if let answer { continuation.resume(returning: answer) } else if isBehind { loop.post(.adjust(self)) }
             }
         } onCancel: {
             let withdrawn = shared.withLock { shared in
@@ -332,6 +337,18 @@ package final class EngineTransfer: @unchecked Sendable {
 }
 
 extension EngineTransfer.Shared {
+    /// Adds what arrived; neighbours become one chunk, so that a dripping server fills no list.
+    mutating func append(_ arrived: [Chunk]) {
+        for chunk in arrived {
+            if firstChunk < chunks.count, let last = chunks.indices.last, let joined = chunks[last].joined(with: chunk)
+            {
+                chunks[last] = joined
+            } else {
+                chunks.append(chunk)
+            }
+        }
+    }
+
     /// What the reader gets now, in order: head, progress, bytes, the end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
         if let head, !isHeadTaken, outcome?.failure?.isCancellation != true {
@@ -351,7 +368,7 @@ extension EngineTransfer.Shared {
             if firstChunk == chunks.count {
                 chunks.removeAll(keepingCapacity: true)
                 firstChunk = 0
-            } else if firstChunk >= 32 {
+            } else if firstChunk >= 32 && firstChunk * 2 >= chunks.count {
                 chunks.removeFirst(firstChunk)
                 firstChunk = 0
             }

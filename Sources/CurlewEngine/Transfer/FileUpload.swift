@@ -36,7 +36,7 @@ extension UploadPipe {
             })
     }
 
-    /// A pipe that sends what a descriptor yields until its end, or as many bytes as declared.
+    /// A pipe that sends what a descriptor yields until its end.
     ///
     /// The descriptor is duplicated now, so that its owner may close it.
     ///
@@ -161,7 +161,7 @@ extension UploadPipe {
         }
 
         func start() {
-            let failure = startThread("curlew-source") { self.work() }
+            let failure = signal.number < 0 ? EMFILE : startThread("curlew-source") { self.work() }
             if failure != 0 { feed.finish(SourceFailure(what: "no thread to read the descriptor", errno: failure)) }
         }
 

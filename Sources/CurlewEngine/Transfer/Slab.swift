@@ -78,6 +78,12 @@ package struct Chunk: RandomAccessCollection, Sendable {
         bytes = []
     }
 
+    /// This range and the one right behind it in the same slab as one; nil when they are not neighbours.
+    func joined(with next: Chunk) -> Chunk? {
+        guard let slab, slab === next.slab, offset + count == next.offset else { return nil }
+        return Chunk(slab: slab, offset: offset, count: count + next.count)
+    }
+
     package init(_ bytes: [UInt8]) {
         slab = nil
         offset = 0

@@ -87,7 +87,12 @@ package final class UploadPipe: Sendable {
         let (result, waiting) = state.withLock { state -> (Appended, EngineTransfer?) in
             guard state.run == run, !state.isClosed, !state.isFinished else { return (.closed, nil) }
             guard !bytes.isEmpty else { return (.taken, nil) }
-            state.queue.append(bytes)
+            if let last = state.queue.indices.last, state.queue[last].count + bytes.count <= 64 << 10 {
+                // Small pieces are gathered, so that a source of short lines costs no more than one of blocks.
+                state.queue[last] += bytes
+            } else {
+                state.queue.append(bytes)
+            }
             state.queued += bytes.count
             state.pushed += Int64(bytes.count)
             if let length, state.pushed > length { state.hasOverrun = true }

@@ -24,6 +24,11 @@ struct ReflectionTests {
             #expect(!text.contains("hush"), "\(type(of: value))")
             #expect(!text.contains("104"), "\(type(of: value)): the byte of h")
         }
+        let session = Session()
+        let transfer = session.transfer(request)
+        for value in [transfer, transfer.bytes, session] as [Any] {
+            #expect(!dumped(value).contains("hush"), "\(type(of: value))")
+        }
         #expect(dumped(fields).contains("Accept: text/plain"))
         #expect(dumped(request).contains("POST https://example.com/"))
         #expect(dumped(request.body).contains("a body of 9 bytes"))

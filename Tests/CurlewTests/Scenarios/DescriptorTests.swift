@@ -3,7 +3,6 @@
 
 import Curlew
 import CurlewTesting
-import Dispatch
 import FoundationEssentials
 import Glibc
 import Testing
@@ -11,20 +10,6 @@ import Testing
 /// Bodies read from descriptors that somebody else opened.
 @Suite(.timeLimit(.minutes(1)))
 struct DescriptorTests {
-    /// Writes in small pieces on a thread of its own, then closes.
-    private func write(_ bytes: [UInt8], to descriptor: Int32) {
-        DispatchQueue.global().async {
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let part = Array(rest.prefix(3001))
-                let count = Glibc.write(descriptor, part, part.count)
-                if count <= 0 { break }
-                rest = rest.dropFirst(count)
-            }
-            close(descriptor)
-        }
-    }
-
     private func pipePair() -> (read: Int32, write: Int32) {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
@@ -40,7 +25,7 @@ struct DescriptorTests {
         #expect(!body.canReplay && body.length == length)
         let transfer = Session().transfer(Request(.post, server.url("/"), body: body))
         close(ends.read)
-        write(pattern.bytes, to: ends.write)
+        #expect(PipeWriter.start(pattern.bytes, to: ends.write))
         #expect(try await transfer.value == Data(pattern.sha256.utf8))
         let seen = try #require(server.requests.first)
         #expect(seen.field("Content-Length") == length.map(String.init))

@@ -3,7 +3,6 @@
 
 import Curlew
 import CurlewTesting
-import Dispatch
 import FoundationEssentials
 import Testing
 
@@ -105,8 +104,8 @@ struct SessionTests {
         let session = Session()
         let events = session.events
         await Task(executorPreference: session.executor) {
-            // Nobody signals: it blocks the loop for as long as it says.
-            _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(150))
+            let end = ContinuousClock.now + .milliseconds(150)
+            while ContinuousClock.now < end {}
         }.value
         for await event in events {
             guard case .slowTurn(let duration) = event else { continue }
