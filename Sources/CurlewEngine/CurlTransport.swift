@@ -387,19 +387,3 @@ package final class CurlTransport {
         dirty = []
     }
 }
-
-extension EngineTransfer {
-    /// What others may have changed since the loop last looked.
-    fileprivate var wishes: (collects: Bool, isPaused: Bool, isFlowPaused: Bool, buffered: Int, priority: Int) {
-        shared.withLock { ($0.collects, $0.lifecycle.wantsPause, $0.isFlowPaused, $0.buffered, $0.priority) }
-    }
-
-    fileprivate var wantsPause: Bool { shared.withLock { $0.lifecycle.wantsPause } }
-    fileprivate var priorityNow: Int { shared.withLock { $0.priority } }
-    var startedAt: UInt64 { shared.withLock { $0.counters.startedAt } }
-
-    /// Makes the move to running and says whether the body is collected; nil when the transfer is paused or over.
-    fileprivate func tryAdmission() -> Bool? {
-        shared.withLock { $0.lifecycle.on(.admit) ? $0.collects : nil }
-    }
-}

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct LimitTests {
     /// Milliseconds the loop would sleep now; -1 for ever.
-    private func sleep(of session: Session) async -> CInt {
+    private func rest(of session: Session) async -> CInt {
         await withCheckedContinuation { continuation in
             session.core.share.loop.call { continuation.resume(returning: $0.timeout(now: Monotonic.now())) }
         }
@@ -28,7 +28,7 @@ struct LimitTests {
         let error = try await networkError { try await session.data(for: Request(silence.url("/"))) }
         #expect(error.kind == .timedOut)
         #expect(held.state == .paused)
-        #expect(await sleep(of: session) == -1)
+        #expect(await rest(of: session) == -1)
     }
 
     @Test func aPausedTransferThatNobodyHoldsEndsWithItsSession() async throws {
