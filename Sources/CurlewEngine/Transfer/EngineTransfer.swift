@@ -147,6 +147,7 @@ package final class EngineTransfer: @unchecked Sendable {
     /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
     package func finished() async -> Outcome? {
         let ticket = nextTicket()
+        defer { meetLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let answer = shared.withLock { shared -> Outcome?? in
@@ -170,6 +171,7 @@ package final class EngineTransfer: @unchecked Sendable {
     /// Waits for the end, whatever happens to the waiting task.
     package func ended() async -> Outcome {
         let ticket = nextTicket()
+        defer { meetLoop() }
         let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
             let outcome = shared.withLock { shared -> Outcome? in
                 if shared.outcome == nil { shared.endWaiters.append((ticket, continuation)) }
@@ -181,6 +183,12 @@ package final class EngineTransfer: @unchecked Sendable {
     }
 
     package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }
+
+    /// Takes the lock once after a wait.
+    ///
+    /// What the loop wrote before it resumed a continuation is visible to who waited. ThreadSanitizer does not see that
+    /// where the resumption overtook the suspension, since Swift's runtime is not instrumented; it sees the lock.
+    private func meetLoop() { shared.withLock { _ in } }
 
     private func nextTicket() -> UInt64 {
         shared.withLock { shared in
@@ -236,6 +244,7 @@ package final class EngineTransfer: @unchecked Sendable {
     /// The next step for the one reader; a cancelled task cancels the transfer and gets its end.
     package func next(withProgress: Bool) async -> Step {
         if let step = takeStep(withProgress: withProgress) { return step }
+        defer { meetLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let step = shared.withLock { shared -> Step? in
