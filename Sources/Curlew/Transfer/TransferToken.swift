@@ -115,7 +115,11 @@ final class TransferToken: Sendable {
     private func outcome(of engine: EngineTransfer) async throws(NetworkError) -> EngineTransfer.Outcome {
         if let outcome = await engine.finished() { return outcome }
         if engine.hasEndWaiters || state.withLock({ $0.isDetached }) {
-            throw NetworkError(EngineFailure(.cancelled, phase: .waiting), request: request)
+            let now = engine.snapshot
+            let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
+            throw NetworkError(
+                EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
+                duration: now.counters.duration)
         }
         // Nobody else waits: the transfer ends too, and is off the wire before the caller hears of it.
         engine.cancel()

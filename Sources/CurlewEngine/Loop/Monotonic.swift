@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
 internal import Glibc
 
 /// Nanoseconds of the monotonic clock, the engine's only notion of time.

@@ -10,7 +10,9 @@ extension CurlTransport {
         if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
         if code == CURLE_OK {
             // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
-            guard transfer.wire.isHeadComplete else { return EngineFailure(.headTruncated, phase: .waiting) }
+            guard transfer.wire.isHeadComplete else {
+                return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
+            }
             if case .pipe(let pipe) = transfer.plan.upload, pipe.hasOverrun, let length = pipe.length {
                 return EngineFailure(.bodyTooLong(declared: length), phase: .sending)
             }
@@ -31,7 +33,7 @@ extension CurlTransport {
 
     /// How far a transfer has come, from what libcurl has measured.
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
-        if transfer.wire.isHeadComplete { return .receiving }
+        if transfer.wire.isHeadComplete || !transfer.wire.head.isEmpty { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.

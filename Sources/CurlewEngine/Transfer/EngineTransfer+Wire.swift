@@ -91,7 +91,7 @@ extension EngineTransfer {
     func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
         guard let transport = wire.handle?.domain.transport else { return false }
         wire.lastActivity = transport.now
-        if wire.counters.received == 0 { bodyBegan() }
+        if wire.counters.received == 0 && !bodyBegan() { return false }
         wire.counters.received += Int64(count)
         if let collected = wire.collected {
             guard collected.count + count <= plan.collectLimit else {
@@ -111,12 +111,18 @@ extension EngineTransfer {
         return true
     }
 
-    /// libcurl knows the length only now, after the head.
-    private func bodyBegan() {
-        guard let handle = wire.handle else { return }
+    /// libcurl knows the length only now, after the head. False when it is more than will be collected.
+    private func bodyBegan() -> Bool {
+        guard let handle = wire.handle else { return false }
         let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         wire.counters.expectedToReceive = length
-        if length > 0, let collected = wire.collected { collected.reserve(Int(clamping: length)) }
+        guard length > 0, let collected = wire.collected else { return true }
+        guard length <= Int64(plan.collectLimit) else {
+            wire.abort = .bodyTooLarge(limit: plan.collectLimit)
+            return false
+        }
+        collected.reserve(Int(clamping: length))
+        return true
     }
 
     private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {

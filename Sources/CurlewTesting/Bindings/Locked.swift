@@ -4,6 +4,7 @@
 // Bindings wraps what needs pointers or C: locks, threads, sockets and OpenSSL. The rest of CurlewTesting calls it;
 // nothing here is public but SHA256Stream.
 
+import CurlewShims
 import Glibc
 
 /// A value that is only reached while a pthread mutex is held.

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewShims
 import Glibc
 
 /// The threads of one server: each is joined exactly once, by whoever claims it.

@@ -71,7 +71,7 @@ struct CancellationPhaseTests {
 
     @Test func connecting() async throws {
         let listener = try #require(StuckListener())
-        let session = Session()
+        let session = Session { $0.timeouts.connect = .seconds(50) }
         try await expectCancellation(
             of: Request("http://127.0.0.1:\(listener.port)/"), in: session, phase: .connecting
         ) {

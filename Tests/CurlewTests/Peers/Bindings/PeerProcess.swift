@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewShims
 import Glibc
 
 /// A program in the foreground with what it prints, ended with this object or with this process, however that ends.

@@ -3,6 +3,7 @@
 //
 // Bindings has the sockets that MockServer does not offer.
 
+import CurlewShims
 import Glibc
 
 /// A listening socket that completes no connection: its queue is full, so the kernel drops what comes.
