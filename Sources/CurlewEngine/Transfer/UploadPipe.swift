@@ -13,25 +13,30 @@ package final class UploadPipe: Sendable {
     enum Pulled { case bytes(Int), wait, end, failed(EngineFailure.Reason) }
 
     /// One producer's hold on the pipe.
+    ///
+    /// Weak, since the pipe keeps what stops the producer, which mostly keeps the producer.
     package struct Feed: Sendable {
-        fileprivate let pipe: UploadPipe
+        fileprivate weak let pipe: UploadPipe?
         fileprivate let run: Int
 
         /// Hands over bytes and waits while the queue is full.
         ///
         /// False when nobody wants more.
-        package func push(_ bytes: [UInt8]) async -> Bool { await pipe.push(bytes, run: run) }
+        package func push(_ bytes: [UInt8]) async -> Bool { await pipe?.push(bytes, run: run) ?? false }
 
         /// Hands over bytes without waiting, for a producer that asks `room` first.
         ///
         /// False when nobody wants more.
-        package func offer(_ bytes: [UInt8]) -> Bool { pipe.append(bytes, run: run) != .closed }
+        package func offer(_ bytes: [UInt8]) -> Bool { pipe.map { $0.append(bytes, run: run) != .closed } ?? false }
 
         /// Whether a producer that offers may go on.
-        package var hasRoom: Bool { pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit } }
+        package var hasRoom: Bool {
+            guard let pipe else { return false }
+            return pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit }
+        }
 
         /// Ends the body, with the producer's error when it could not finish.
-        package func finish(_ error: (any Error)? = nil) { pipe.finish(error, run: run) }
+        package func finish(_ error: (any Error)? = nil) { pipe?.finish(error, run: run) }
     }
 
     private enum Appended { case taken, full, closed }
@@ -75,6 +80,8 @@ package final class UploadPipe: Sendable {
         self.open = open
         self.wantsMore = wantsMore
     }
+
+    deinit { state.withLock { $0.onClose }?() }
 
     /// Whether the producer gave more than the declared length; what it gave too much was never sent.
     var hasOverrun: Bool { state.withLock { $0.hasOverrun } }

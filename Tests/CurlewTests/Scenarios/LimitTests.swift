@@ -66,6 +66,8 @@ struct LimitTests {
         }
         #expect(await session.transfers.map(\.state) == [.running, .queued, .queued, .queued, .queued])
         waiting[1].priority = .high
+        // The loop has seen the change when it has answered.
+        #expect(await session.transfers.count == 5)
         gate.open()
         for transfer in [first] + waiting { _ = try await transfer.value }
         #expect(server.requests.map(\.path) == ["/first", "/low2", "/high", "/normal", "/low1"])
