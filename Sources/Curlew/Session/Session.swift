@@ -9,8 +9,8 @@ public import FoundationEssentials
 
 /// Owns connections and runs transfers on them: one loop thread, libcurl's connection pools, one set for each trust.
 ///
-/// Make one for a program and share it: connections are reused within a session only. It starts its thread with the
-/// first transfer. Letting it go without `shutdown` is fine: transfers that somebody holds keep it alive, detached ones
+/// Make one for a program and share it: connections are reused within a session only. It starts its thread when it
+/// is first used. Letting it go without `shutdown` is fine: transfers that somebody holds keep it alive, detached ones
 /// finish first.
 ///
 /// ```swift

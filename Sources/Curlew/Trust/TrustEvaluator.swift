@@ -7,8 +7,9 @@
 /// Decides whether a server is the one it claims to be.
 ///
 /// An evaluator is asked once for each new connection, on the loop thread in the middle of the handshake, before a
-/// byte of the request is sent: it must be quick, use the CPU only and never wait. Equal evaluators share connections
-/// and TLS sessions; different ones never do, so everything that changes the judgement belongs to `==`.
+/// byte of the request is sent: it must be quick, use the CPU only and never wait. A connection that resumes a TLS
+/// session made under an equal evaluator is not asked about again. Equal evaluators share connections and TLS sessions;
+/// different ones never do, so everything that changes the judgement belongs to `==`.
 public protocol TrustEvaluator: Hashable, Sendable {
     /// The certificates a chain may end at; the system's by default.
     var roots: TrustRoots { get }
