@@ -74,6 +74,7 @@ struct FileUploadTests {
     func aFileIsSentWhole(count: Int) async throws {
         let file = try Scratch(count)
         let pipe = try UploadPipe.file(file.path)
+        defer { pipe.close() }
         #expect(pipe.length == Int64(count))
         #expect(pipe.canReplay)
         let (bytes, result) = await readAll(pipe)
@@ -84,6 +85,7 @@ struct FileUploadTests {
     @Test func aFileIsReadAgainFromItsStart() async throws {
         let file = try Scratch(300_000)
         let pipe = try UploadPipe.file(file.path)
+        defer { pipe.close() }
         #expect(await firstByte(pipe) == Array(file.bytes.prefix(1)))
         #expect(pipe.rewind())
         let (bytes, result) = await readAll(pipe, 10_000)
@@ -105,6 +107,7 @@ struct FileUploadTests {
     @Test func aFileThatGrewMeanwhileIsNotSent() async throws {
         let file = try Scratch(100)
         let pipe = try UploadPipe.file(file.path)
+        defer { pipe.close() }
         #expect(truncate(file.path, 200) == 0)
         let (bytes, result) = await readAll(pipe)
         #expect(bytes == [])
@@ -114,6 +117,7 @@ struct FileUploadTests {
     @Test func aFileThatWentAwayMeanwhileIsAnError() async throws {
         let file = try Scratch(100)
         let pipe = try UploadPipe.file(file.path)
+        defer { pipe.close() }
         unlink(file.path)
         #expect(await readAll(pipe).result == "failed: cannot open \(file.path): No such file or directory")
     }
@@ -121,6 +125,7 @@ struct FileUploadTests {
     @Test func aFileCutWhileItIsSentIsTooShort() async throws {
         let file = try Scratch(3_000_000)
         let pipe = try UploadPipe.file(file.path)
+        defer { pipe.close() }
         let first = await firstByte(pipe)
         // No more than the pipe's room has been read by now.
         #expect(truncate(file.path, 0) == 0)
@@ -135,9 +140,9 @@ struct FileUploadTests {
         weak var gone: UploadPipe?
         do {
             let pipe = try UploadPipe.file(file.path)
+            defer { pipe.close() }
             gone = pipe
             #expect(await readAll(pipe).result == "end")
-            pipe.close()
         }
         #expect(await eventually { gone == nil })
     }
@@ -147,9 +152,9 @@ struct FileUploadTests {
         weak var gone: UploadPipe?
         do {
             let pipe = try UploadPipe.file(file.path)
+            defer { pipe.close() }
             gone = pipe
             #expect(await firstByte(pipe).count == 1)
-            pipe.close()
         }
         #expect(await eventually { gone == nil })
     }
@@ -159,6 +164,7 @@ struct FileUploadTests {
     @Test func aPipeIsSentUntilItsEnd() async throws {
         let ends = kernelPipe()
         let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+        defer { pipe.close() }
         close(ends[0])
         #expect(pipe.length == nil)
         #expect(!pipe.canReplay)
@@ -176,6 +182,7 @@ struct FileUploadTests {
         let descriptor = open(file.path, O_RDONLY)
         lseek(descriptor, 1000, SEEK_SET)
         let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        defer { pipe.close() }
         close(descriptor)
         #expect(pipe.length == 699_000)
         let (bytes, result) = await readAll(pipe, 5000)
@@ -186,6 +193,7 @@ struct FileUploadTests {
     @Test func aDeclaredLengthIsKept() async throws {
         let ends = kernelPipe()
         let pipe = try UploadPipe.descriptor(ends[0], length: 5)
+        defer { pipe.close() }
         close(ends[0])
         send([1, 2, 3], to: ends[1])
         close(ends[1])
@@ -207,6 +215,7 @@ struct FileUploadTests {
     @Test func anErrorWhileReadingIsTheBodysError() async throws {
         let folder = open("/tmp", O_RDONLY | O_DIRECTORY)
         let pipe = try UploadPipe.descriptor(folder, length: nil)
+        defer { pipe.close() }
         close(folder)
         #expect(await readAll(pipe).result == "failed: cannot read the descriptor: Is a directory")
     }
@@ -215,9 +224,9 @@ struct FileUploadTests {
         let ends = kernelPipe()
         do {
             let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            defer { pipe.close() }
             close(ends[0])
             #expect("\(PipeReader(pipe: pipe).pull(10).result)" == "wait")
-            pipe.close()
         }
         #expect(await eventually { hasEvent(POLLERR, ends[1]) })
         close(ends[1])
@@ -228,11 +237,11 @@ struct FileUploadTests {
         #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         do {
             let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            defer { pipe.close() }
             close(ends[0])
             send([7], to: ends[1])
             shutdown(ends[1], CInt(SHUT_WR))
             #expect(await readAll(pipe).bytes == [7])
-            pipe.close()
         }
         #expect(await eventually { hasEvent(POLLHUP, ends[1]) }, "the copy of the descriptor is closed")
         close(ends[1])
@@ -242,6 +251,7 @@ struct FileUploadTests {
         let file = try Scratch(700_000)
         let descriptor = open(file.path, O_RDONLY)
         let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        defer { pipe.close() }
         close(descriptor)
         #expect(await readAll(pipe, 100).bytes.count == 700_000)
     }

@@ -67,6 +67,8 @@ final class OpenedPipe: Sendable {
         }
     }
 
+    deinit { feeds.withLock { $0 = [] } }
+
     var reader: PipeReader { PipeReader(pipe: pipe) }
     /// How often a producer was opened.
     var openings: Int { feeds.withLock { $0.count } }

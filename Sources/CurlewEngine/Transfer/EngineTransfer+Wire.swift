@@ -111,7 +111,9 @@ extension EngineTransfer {
         return true
     }
 
-    /// libcurl knows the length only now, after the head. False when it is more than will be collected.
+    /// libcurl knows the length only now, after the head.
+    ///
+    /// False when it is more than will be collected.
     private func bodyBegan() -> Bool {
         guard let handle = wire.handle else { return false }
         let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
