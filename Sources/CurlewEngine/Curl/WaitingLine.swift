@@ -44,14 +44,18 @@ struct WaitingLine<Element> {
 
     private mutating func sink() {
         var parent = 0
-        while true {
-            var best = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].isBefore(heap[best]) {
-                best = child
-            }
-            if best == parent { return }
-            heap.swapAt(parent, best)
-            parent = best
+        while let child = childBefore(parent) {
+            heap.swapAt(parent, child)
+            parent = child
         }
+    }
+
+    /// The first of a place's children, when it comes before its parent.
+    private func childBefore(_ parent: Int) -> Int? {
+        let left = 2 * parent + 1
+        guard left < heap.count else { return nil }
+        let right = left + 1
+        let first = right < heap.count && heap[right].isBefore(heap[left]) ? right : left
+        return heap[first].isBefore(heap[parent]) ? first : nil
     }
 }
