@@ -345,11 +345,6 @@ package final class CurlTransport {
         }
     }
 
-    /// Counts for tests and diagnostics: handles in use, transfers waiting, domains alive.
-    package var counts: (running: Int, waiting: Int, domains: Int) {
-        (inUse.count, waiting.count, domains.count { $0 != nil })
-    }
-
     /// Closes idle connections and forgets TLS sessions; running transfers keep theirs until they end.
     package func resetConnections() { for domain in domains { if let domain { retire(domain) } } }
 

@@ -34,7 +34,6 @@ package final class EngineTransfer: @unchecked Sendable {
         package var counters: Counters
         package var label: String?
         package var hasBody: Bool
-        package var priority: Int
     }
 
     struct Shared {
@@ -88,7 +87,7 @@ package final class EngineTransfer: @unchecked Sendable {
         return shared.withLock { shared in
             Snapshot(
                 id: id, state: shared.lifecycle.visibleState,
-                counters: shared.counters, label: plan.label, hasBody: hasBody, priority: shared.priority)
+                counters: shared.counters, label: plan.label, hasBody: hasBody)
         }
     }
 
