@@ -1,6 +1,6 @@
 # The commands of every day. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check sanitize format clean
+.PHONY: help run test check sanitize sabotage format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -19,6 +19,9 @@ check: ## what a reviewer would look at first: format, rooms, documentation, beh
 
 sanitize: ## tests again under the thread and the address sanitizer
 	@Scripts/sanitize
+
+sabotage: ## break the sources on purpose, one patch at a time, and see whether a test notices
+	@Scripts/sabotage
 
 format: ## rewrite the sources in the project's format
 	@swift format --in-place --parallel --recursive Sources Tests Examples Package.swift
