@@ -22,5 +22,8 @@ package struct EngineConfiguration: Sendable {
     /// Nanoseconds between two progress reports of one transfer.
     package var progressInterval: UInt64 = 50_000_000
 
+    /// Who looks up host names.
+    package var resolver = Resolver.system
+
     package init() {}
 }

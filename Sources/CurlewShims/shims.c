@@ -45,6 +45,11 @@ void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write,
     curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context);
 }
 
+void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, void *context) {
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prerequest);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+}
+
 void curlew_multi_set_callbacks(CURLM *multi, void *context, curlew_socket_callback socket,
                                 curlew_timer_callback timer) {
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
@@ -195,7 +200,17 @@ void curlew_netlink_drain(int descriptor) {
     while (recv(descriptor, message, sizeof message, 0) > 0 || errno == ENOBUFS || errno == EINTR) {}
 }
 
-_Static_assert(EPOLLIN == 0x001 && EPOLLOUT == 0x004 && EPOLLERR == 0x008 && EPOLLHUP == 0x010, "epoll's masks");
+int curlew_dead_socket(void) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) return -1;
+    close(pair[1]);
+    return pair[0];
+}
+
+bool curlew_replace(int descriptor, int other) { return dup3(other, descriptor, O_CLOEXEC) >= 0; }
+
+_Static_assert(EPOLLIN == 0x001 && EPOLLOUT == 0x004 && EPOLLERR == 0x008 && EPOLLHUP == 0x010 && EPOLLRDHUP == 0x2000,
+               "epoll's masks");
 int curlew_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 int curlew_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

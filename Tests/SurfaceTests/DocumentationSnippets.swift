@@ -71,6 +71,11 @@ func snippetOfPath() async {
     for await path in Session.shared.path where path.isSatisfied { break }
 }
 
+// Request/ExpectContinue.swift
+func snippetOfExpectContinue(_ request: inout Request) {
+    request.options.expectContinue = .never
+}
+
 // Request/Request+Options.swift
 func snippetOfOptions(_ request: inout Request) {
     request.options.timeouts = Timeouts(total: .seconds(5))

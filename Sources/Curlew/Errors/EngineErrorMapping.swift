@@ -47,6 +47,19 @@ extension NetworkError {
                     .sessionClosed, "The session is closed.",
                     hint: "It was shut down, or this process was forked; make a new Session.")
             case .timedOut(let limit): self = .timedOut(limit)
+            case .queueTimedOut(let report): self = .queueTimedOut(report)
+            case .cannotResolve(let host, let text):
+                self = Meaning(
+                    .cannotResolve, "The host “\(host)” cannot be resolved: \(text).",
+                    hint: "Check the host name and the name servers.", code: 6)
+            case .notRepeated:
+                self = Meaning(
+                    .connectionLost, "The reused connection ended before an answer came.",
+                    hint: "The server may have acted on the request, so it was not sent again; do so if it can be repeated.")
+            case .streamRefused:
+                self = Meaning(
+                    .streamRefused, "The server refused the HTTP/2 stream and did nothing with the request.",
+                    hint: "It is busy or going away; try again, perhaps later.", code: 92)
             case .bodyTooLarge(let limit):
                 self = Meaning(
                     .bodyTooLarge, "The response body has more than \(ByteCount(Int64(limit))).",
@@ -88,6 +101,11 @@ extension NetworkError {
                 self = Meaning(
                     .resourceExhausted, "The system has no resources left: \(errorText(errno)).",
                     hint: "Look at the limits of open files (ulimit -n), threads and memory.")
+            case .noAddress:
+                self = Meaning(
+                    .cannotConnect, "This machine has no local address or port left for the connection.",
+                    hint: "Ports are used up by many short connections (net.ipv4.ip_local_port_range), or the address "
+                        + "family is switched off.", code: 7)
             default: self = Meaning(.internal, "An unexpected failure: \(reason).")
             }
         }
@@ -95,9 +113,27 @@ extension NetworkError {
         private static func timedOut(_ limit: EngineFailure.Limit) -> Meaning {
             switch limit {
             case .connect: Meaning(.timedOut, "No connection was made within timeouts.connect.")
+            case .head: Meaning(.timedOut, "No response head came within timeouts.responseHead.")
             case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
             case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
+            case .queue, .answered: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
             }
+        }
+
+        private static func queueTimedOut(_ report: EngineFailure.QueueReport) -> Meaning {
+            var reasons = ["\(report.active) of \(report.places) places at \(report.host) are taken"]
+            if report.active < report.places {
+                reasons.append("\(report.connections) of \(report.connectionLimit) connections are in use")
+            }
+            reasons.append("\(report.waiting) transfers wait for it")
+            if report.active > 0 {
+                let label = report.oldestLabel.map { " (“\($0.escapingControls)”)" } ?? ""
+                let age = Duration.nanoseconds(Int64(clamping: report.oldestAge)).brief
+                reasons.append("the longest\(label) has run for \(age)")
+            }
+            return Meaning(
+                .timedOut, "The transfer waited longer than timeouts.queue: \(reasons.joined(separator: ", ")).",
+                hint: "Start fewer transfers at once, or raise limits.connectionsPerHost or limits.connections.")
         }
 
         /// libcurl's result codes, by number: they never change (libcurl-errors).

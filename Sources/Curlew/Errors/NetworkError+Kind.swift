@@ -41,6 +41,8 @@ extension NetworkError.Kind {
     public static let timedOut = Self(rawValue: "timed_out")
     /// The connection broke before the response was complete.
     public static let connectionLost = Self(rawValue: "connection_lost")
+    /// An HTTP/2 server refused the stream without acting on the request (RFC 9113 §8.7).
+    public static let streamRefused = Self(rawValue: "stream_refused")
     /// The peer sent something that is not HTTP, or more head than the limit allows.
     public static let invalidResponse = Self(rawValue: "invalid_response")
     /// Redirects went on beyond the limit, or in a circle.

@@ -87,6 +87,7 @@ struct RetryRule: Sendable {
         RetryRule(.timedOut, in: sent, .repeatable, "the server may have acted before the time passed"),
         RetryRule(.connectionLost, in: unsent, .safe, "the connection broke before anything was sent"),
         RetryRule(.connectionLost, in: sent, .repeatable, "the server may have acted before the connection broke"),
+        RetryRule(.streamRefused, .safe, "the server did nothing with the request"),
         RetryRule(.resourceExhausted, in: unsent, .safe, "nothing was sent, and resources may be free again"),
         RetryRule(.resourceExhausted, in: sent, .repeatable, "the server may have acted before resources ran out"),
         RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),

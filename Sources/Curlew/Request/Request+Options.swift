@@ -20,15 +20,23 @@ extension Request {
         /// How many decoded bytes of the response's body may be collected.
         public var responseLimit: ByteCount?
 
+        /// Whether the body waits until the server has said that it wants it.
+        public var expectContinue: ExpectContinue?
+        /// Whether the request shares connections with others; it does unless set.
+        public var connection: ConnectionUse
+
         /// Options, each with its default.
         public init(
             timeouts: Timeouts? = nil, priority: Priority = .normal, label: String? = nil,
-            responseLimit: ByteCount? = nil
+            responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
+            connection: ConnectionUse = .shared
         ) {
             self.timeouts = timeouts
             self.priority = priority
             self.label = label
             self.responseLimit = responseLimit
+            self.expectContinue = expectContinue
+            self.connection = connection
         }
     }
 

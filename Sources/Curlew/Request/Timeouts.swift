@@ -13,6 +13,10 @@ public struct Timeouts: Hashable, Sendable {
     /// 10 s unless set.
     public var connect: Duration
 
+    /// From the last byte of the request until the response's head is complete, informational ones left aside; nil, the
+    /// default, for as long as `idle` and `total` allow.
+    public var responseHead: Duration?
+
     /// How long a connected transfer may pass without a byte in either direction; nil for ever.
     ///
     /// 60 s unless set.
@@ -21,37 +25,51 @@ public struct Timeouts: Hashable, Sendable {
     /// The whole transfer including its wait in the queue; nil, the default, for ever.
     public var total: Duration?
 
+    /// The wait for a place on the wire, under the session's limits; nil, the default, for ever.
+    ///
+    /// The error tells how many others wait and who holds the places.
+    public var queue: Duration?
+
     /// Timeouts, each with its default.
-    public init(connect: Duration = .seconds(10), idle: Duration? = .seconds(60), total: Duration? = nil) {
+    public init(
+        connect: Duration = .seconds(10), responseHead: Duration? = nil, idle: Duration? = .seconds(60),
+        total: Duration? = nil, queue: Duration? = nil
+    ) {
         self.connect = connect
+        self.responseHead = responseHead
         self.idle = idle
         self.total = total
+        self.queue = queue
     }
 
     /// The member that is not above zero, by name; nil when all are.
     var firstInvalid: String? {
         if connect <= .zero { return "connect" }
+        if let responseHead, responseHead <= .zero { return "responseHead" }
         if let idle, idle <= .zero { return "idle" }
         if let total, total <= .zero { return "total" }
+        if let queue, queue <= .zero { return "queue" }
         return nil
     }
 }
 
 extension Timeouts: Codable {
     private enum CodingKeys: CodingKey {
-        case connect, idle, total
+        case connect, responseHead, idle, total, queue
     }
 
     /// Decodes seconds as numbers.
     ///
-    /// A missing key takes its default; null means no timeout for `idle` and `total`.
+    /// A missing key takes its default; null means no timeout, but for `connect`.
     /// - Throws: `DecodingError.dataCorrupted` for a negative or endless number.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
         connect = try container.seconds(.connect) ?? connect
         if container.contains(.idle) { idle = try container.seconds(.idle) }
+        responseHead = try container.seconds(.responseHead)
         total = try container.seconds(.total)
+        queue = try container.seconds(.queue)
     }
 
     /// Encodes seconds as numbers, and null for no timeout.
@@ -59,13 +77,15 @@ extension Timeouts: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(connect.inSeconds, forKey: .connect)
+        try container.encode(responseHead?.inSeconds, forKey: .responseHead)
         try container.encode(idle?.inSeconds, forKey: .idle)
         try container.encode(total?.inSeconds, forKey: .total)
+        try container.encode(queue?.inSeconds, forKey: .queue)
     }
 }
 
 extension KeyedDecodingContainer {
-    fileprivate func seconds(_ key: Key) throws -> Duration? {
+    func seconds(_ key: Key) throws -> Duration? {
         guard let number = try decodeIfPresent(Double.self, forKey: key) else { return nil }
         guard let duration = Duration(untrustedSeconds: number) else {
             throw DecodingError.dataCorruptedError(

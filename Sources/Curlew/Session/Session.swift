@@ -4,7 +4,7 @@
 // Session: owns sockets. The actor's executor is the loop thread, so what is isolated to it sees the wire at one
 // instant; what is hot or constant is nonisolated and goes through the loop's inbox.
 
-internal import CurlewEngine
+package import CurlewEngine
 public import FoundationEssentials
 
 /// Owns connections and runs transfers on them: one loop thread, libcurl's connection pools, one set for each trust.
@@ -45,6 +45,11 @@ public actor Session {
         trust: any TrustEvaluator = SystemTrust(), _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows {
         self.init(core: SessionCore(try SessionConfiguration(configure), trust: trust), isShared: false)
+    }
+
+    /// A session that asks another name service.
+    package init(_ configuration: SessionConfiguration = SessionConfiguration(), resolver: Resolver) {
+        self.init(core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver), isShared: false)
     }
 
     private init(core: SessionCore, isShared: Bool) {

@@ -66,17 +66,28 @@ extension SessionConfiguration.TLS: Decodable {
     }
 }
 
-extension SessionConfiguration.HTTP: Decodable {
+extension SessionConfiguration.HTTP: Codable {
     private enum Keys: CodingKey {
-        case version
+        case version, expectContinue, expectContinueTimeout
     }
 
-    /// Decodes the version if it is there.
-    /// - Throws: `DecodingError.dataCorrupted` for an unknown one.
+    /// Decodes the members that are there; times are seconds.
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown version or a negative or endless time.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
         version = try container.decodeIfPresent(Version.self, forKey: .version) ?? version
+        expectContinue = try container.decodeIfPresent(ExpectContinue.self, forKey: .expectContinue) ?? expectContinue
+        expectContinueTimeout = try container.seconds(.expectContinueTimeout) ?? expectContinueTimeout
+    }
+
+    /// Encodes times as seconds.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(version, forKey: .version)
+        try container.encode(expectContinue, forKey: .expectContinue)
+        try container.encode(expectContinueTimeout.inSeconds, forKey: .expectContinueTimeout)
     }
 }
 

@@ -59,7 +59,7 @@ extension SessionConfiguration {
     }
 
     /// Which protocol versions are spoken.
-    public struct HTTP: Sendable, Hashable, Encodable {
+    public struct HTTP: Sendable, Hashable {
         /// A way to choose the protocol version.
         public enum Version: String, Sendable, Hashable, Codable, CaseIterable {
             /// HTTP/2 over TLS when the server agrees (ALPN, RFC 7301), else HTTP/1.1.
@@ -72,10 +72,19 @@ extension SessionConfiguration {
 
         /// How the version is chosen; automatically unless set.
         public var version: Version
+        /// Which bodies are sent only after the server has said that it wants them; from 1 MiB unless set.
+        public var expectContinue: ExpectContinue
+        /// How long the server may take to say so before the body is sent anyway; 1 s unless set.
+        public var expectContinueTimeout: Duration
 
-        /// The choice, with its default.
-        public init(version: Version = .automatic) {
+        /// The choices, each with its default.
+        public init(
+            version: Version = .automatic, expectContinue: ExpectContinue = .above(.mebibytes(1)),
+            expectContinueTimeout: Duration = .seconds(1)
+        ) {
             self.version = version
+            self.expectContinue = expectContinue
+            self.expectContinueTimeout = expectContinueTimeout
         }
     }
 

@@ -16,12 +16,12 @@ final class SessionCore: Sendable {
     private let defaultLines: (plain: HeaderLines, large: HeaderLines)
     private let refusal: NetworkError?
 
-    init(_ configuration: SessionConfiguration, trust: any TrustEvaluator) {
+    init(_ configuration: SessionConfiguration, trust: any TrustEvaluator, resolver: Resolver = .system) {
         self.configuration = configuration
         self.trust = trust
         let relay = relay
         share = LoopShare(
-            EventLoop(configuration: EngineConfiguration(configuration)) { nanoseconds in
+            EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
         defaultTrust = domains.domain(for: trust)
@@ -57,23 +57,28 @@ final class SessionCore: Sendable {
                 request: request)
         }
         let timeouts = request.options.timeouts ?? configuration.timeouts
+        let asksFirst = upload.isAskedFor(by: request.options.expectContinue ?? configuration.http.expectContinue)
         var plan = TransferPlan(
             method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
-            isSecure: target.scheme == .https, lines: lines(for: request, upload), upload: upload,
+            isSecure: target.scheme == .https, lines: lines(for: request, asksFirst: asksFirst), upload: upload,
             trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.connectTimeout = timeouts.connect.engineTime
+        plan.headTimeout = timeouts.responseHead?.engineTime
         plan.idleTimeout = timeouts.idle?.engineTime
+        plan.queueTimeout = timeouts.queue?.engineTime
+        plan.continueTimeout = configuration.http.expectContinueTimeout.engineTime
+        plan.asksFirst = asksFirst
+        plan.ownsConnection = request.options.connection == .own
         plan.totalTimeout = timeouts.total?.engineTime
         return plan
     }
 
-    private func lines(for request: Request, _ upload: TransferPlan.Upload) -> HeaderLines {
-        let expects = upload.isWorthAsking
-        if request.fields.isEmpty { return expects ? defaultLines.large : defaultLines.plain }
-        return SessionCore.lines(configuration.fields.merging(request.fields), expects: expects)
+    private func lines(for request: Request, asksFirst: Bool) -> HeaderLines {
+        if request.fields.isEmpty { return asksFirst ? defaultLines.large : defaultLines.plain }
+        return SessionCore.lines(configuration.fields.merging(request.fields), expects: asksFirst)
     }
 
     private static func lines(_ fields: HeaderFields, expects: Bool) -> HeaderLines {
@@ -96,12 +101,19 @@ final class SessionCore: Sendable {
 }
 
 extension TransferPlan.Upload {
-    /// Whether the server is asked before the body is sent (RFC 9110 §10.1.1): from 1 MiB, or when nobody knows.
-    fileprivate var isWorthAsking: Bool {
+    /// Whether the server is asked before the body is sent (RFC 9110 §10.1.1).
+    ///
+    /// A body of unknown length counts as long.
+    fileprivate func isAskedFor(by policy: ExpectContinue) -> Bool {
+        let length: Int64
         switch self {
-        case .none: false
-        case .bytes(let bytes): bytes.count >= 1 << 20
-        case .pipe(let pipe): (pipe.length ?? .max) >= 1 << 20
+        case .none: return false
+        case .bytes(let bytes): length = Int64(bytes.count)
+        case .pipe(let pipe): length = pipe.length ?? .max
+        }
+        switch policy.threshold {
+        case nil: return false
+        case let threshold?: return length > 0 && length >= threshold.bytes
         }
     }
 }
@@ -116,8 +128,9 @@ extension Duration {
 }
 
 extension EngineConfiguration {
-    init(_ configuration: SessionConfiguration) {
+    init(_ configuration: SessionConfiguration, _ resolver: Resolver) {
         self.init()
+        self.resolver = resolver
         switch configuration.http.version {
         case .automatic: version = .automatic
         case .http1Only: version = .http1Only

@@ -11,6 +11,7 @@ func setEngineCallbacks(on handle: EasyHandle) {
     curlew_set_callbacks(
         handle.curl, Unmanaged.passUnretained(handle).toOpaque(), bodyArrived, headLineArrived, bodyWanted, bodyRewound,
         socketOpened, socketClosed, tlsContextMade)
+    curlew_set_prerequest(handle.curl, requestIsNext, Unmanaged.passUnretained(handle).toOpaque())
     // Connections outlive handles, so what closes them is told the transport.
     _ = curlew_set_pointer(
         handle.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(handle.domain.transport).toOpaque())
@@ -57,16 +58,34 @@ private func socketOpened(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
     guard let address, let handle = handle(context) else { return -1 }
-    // The request was sent before: it goes again because its reused connection had died.
-    if curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) > 0 { handle.hasRetried = true }
+    let origin = handle.transfer?.wire.origin
+    if let origin { handle.domain.transport.makeRoom(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
-        handle.domain.transport.sockets.opened(descriptor)
+        handle.domain.transport.sockets.opened(descriptor, to: origin)
     } else {
         handle.transfer?.noteSocketFailure(errno)
     }
     return descriptor
+}
+
+/// Called right before a request is sent over a connection.
+///
+/// libcurl sends any request again, whatever its method, when a reused connection dies without an answer.
+private func requestIsNext(
+    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
+    _ remotePort: CInt, _ localPort: CInt
+) -> CInt {
+    guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
+    guard curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) > 0 else { return CURL_PREREQFUNC_OK }
+    handle.hasRetried = true
+    // A refused HTTP/2 stream is sent again without a word about a failure; the server has not acted on it.
+    if transfer.plan.isIdempotent || transfer.wire.origin?.isShared == true && !handle.hasDetail {
+        return CURL_PREREQFUNC_OK
+    }
+    transfer.wire.abort = .notRepeated
+    return CURL_PREREQFUNC_ABORT
 }
 
 private func socketClosed(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> CInt {
@@ -91,7 +110,13 @@ private func socketChanged(
 ) -> CInt {
     guard let context else { return 0 }
     let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
-    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number)
+    let handle = handle(curlew_get_private(easy))
+    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number, transfer: handle?.transfer?.id ?? 0)
+    if what == CURL_POLL_OUT, let transfer = handle?.transfer, transfer.wire.isHeadComplete, !transfer.isHeldBack {
+        // Over HTTP/1.1, libcurl reads no more when the answer is whole.
+        transfer.wire.hasAnswerEnded = transfer.wire.origin?.isShared != true
+        domain.transport.markDirty(transfer)
+    }
     return 0
 }
 

@@ -19,6 +19,8 @@ final class CurlDomain {
     /// No new transfers: closed when the last one ends.
     var isRetired = false
     private var idle: [EasyHandle] = []
+    /// The addresses that libcurl's own cache was given, by host and port.
+    private var told: [String: ResolvedName] = [:]
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
         guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
@@ -39,6 +41,15 @@ final class CurlDomain {
     deinit {
         idle = []
         curl_multi_cleanup(multi)
+    }
+
+    /// Whether libcurl has been given these addresses; it counts as told from now on.
+    func knows(_ name: ResolvedName, _ host: String, _ port: UInt16) -> Bool {
+        let key = "\(host):\(port)"
+        if told[key] === name { return true }
+        if told.count >= 1024 { told.removeAll() }
+        told[key] = name
+        return false
     }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }

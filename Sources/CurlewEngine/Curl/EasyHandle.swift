@@ -27,12 +27,17 @@ final class EasyHandle {
     var hasRetried = false
 
     private let detail: UnsafeMutablePointer<CChar>
-    private var url: ParsedURL?
+    private(set) var url: ParsedURL?
     private var lines: HeaderLines?
     private var shape = Shape.get
     private var method: String?
     private var connectTimeout = 0
+    private var continueTimeout = 1000
     private var waitsForShare = false
+    private var isFresh = false
+    private var isAlone = false
+    /// The addresses given to libcurl, which reads them when the transfer begins.
+    private var addresses: UnsafeMutablePointer<curl_slist>?
 
     init?(domain: CurlDomain) {
         guard let curl = curl_easy_init() else { return nil }
@@ -46,6 +51,7 @@ final class EasyHandle {
 
     deinit {
         curl_easy_cleanup(curl)
+        curl_slist_free_all(addresses)
         detail.deallocate()
     }
 
@@ -71,12 +77,15 @@ final class EasyHandle {
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
+        // Addresses come from the session, which forgets them before libcurl does.
+        _ = curlew_set_long(curl, CURLOPT_DNS_CACHE_TIMEOUT, Int(2 * NameCache.lifetime / 1_000_000_000))
     }
 
     /// Sets what differs from the last transfer.
     ///
     /// False when libcurl is out of memory.
-    func apply(_ plan: TransferPlan, url: ParsedURL) -> Bool {
+    func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
+        let plan = transfer.plan
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
         if self.url !== url {
@@ -87,17 +96,20 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, plan.lines.list))
             lines = plan.lines
         }
-        // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
-        // hold everybody back until the first response of a host has ended, which may be never.
-        let waits = plan.isSecure || domain.transport.loop.configuration.version == .http2PriorKnowledge
-        if waitsForShare != waits {
-            set(curlew_set_long(curl, CURLOPT_PIPEWAIT, waits ? 1 : 0))
-            waitsForShare = waits
-        }
-        let timeout = plan.connectTimeout.map { Int(clamping: max(1, $0 / 1_000_000)) } ?? Int(Int32.max)
+        set(applyConnection(plan, isAgain: transfer.wire.restarts > 0))
+        set(applyAddresses(transfer.wire.name, plan))
+        // The look-up, and attempts before this one, have used some of it.
+        let spent = transfer.wire.admittedAt < now ? now - transfer.wire.admittedAt : 0
+        let left = plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
+        let timeout = left.map { Int(clamping: $0 / 1_000_000) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
             connectTimeout = timeout
+        }
+        let patience = Int(clamping: max(1, plan.continueTimeout / 1_000_000))
+        if continueTimeout != patience {
+            set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
+            continueTimeout = patience
         }
         let (shape, implied) = EasyHandle.shape(of: plan)
         if self.shape != shape || shape.hasFields {
@@ -113,6 +125,46 @@ final class EasyHandle {
         return isFine
     }
 
+    /// Which connections may serve the transfer.
+    private func applyConnection(_ plan: TransferPlan, isAgain: Bool) -> CURLcode {
+        var code = CURLE_OK
+        func set(_ option: CURLoption, _ value: Int) {
+            let result = curlew_set_long(curl, option, value)
+            if result != CURLE_OK { code = result }
+        }
+        let version = domain.transport.loop.configuration.version
+        // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
+        // hold everybody back until the first response of a host has ended, which may be never.
+        let waits = (plan.isSecure || version == .http2PriorKnowledge) && !plan.ownsConnection
+        if waitsForShare != waits {
+            set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
+            waitsForShare = waits
+        }
+        if isFresh != (isAgain || plan.ownsConnection) {
+            isFresh.toggle()
+            set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
+        }
+        if isAlone != plan.ownsConnection {
+            isAlone.toggle()
+            set(CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
+            // By HTTP/1.1 where there is a choice: others could join an HTTP/2 connection while it lasts.
+            let alone = version == .http2PriorKnowledge ? version : .http1Only
+            set(CURLOPT_HTTP_VERSION, (isAlone ? alone : version).option)
+        }
+        return code
+    }
+
+    /// Gives libcurl the addresses of the host, which it then takes from its cache.
+    private func applyAddresses(_ name: ResolvedName?, _ plan: TransferPlan) -> CURLcode {
+        guard let name, !domain.knows(name, plan.host, plan.port) else { return CURLE_OK }
+        let entry = "+\(plan.host):\(plan.port):\(name.addresses.joined(separator: ","))"
+        let list = curl_slist_append(nil, entry)
+        let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
+        curl_slist_free_all(addresses)
+        addresses = list
+        return list == nil ? CURLE_OUT_OF_MEMORY : code
+    }
+
     private static func shape(of plan: TransferPlan) -> (Shape, method: String) {
         switch plan.upload {
         case .none:
@@ -122,7 +174,7 @@ final class EasyHandle {
             case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
             default: (.get, "GET")
             }
-        case .bytes(let bytes) where bytes.count < smallBody: (.fields(count: bytes.count), "POST")
+        case .bytes(let bytes) where !plan.isBodyPulled: (.fields(count: bytes.count), "POST")
         case .bytes(let bytes): (.upload(length: Int64(bytes.count)), "PUT")
         case .pipe(let pipe): (.upload(length: pipe.length ?? -1), "PUT")
         }
@@ -146,6 +198,9 @@ final class EasyHandle {
             return curlew_set_offset(curl, CURLOPT_INFILESIZE_LARGE, length)
         }
     }
+
+    /// Whether libcurl wrote something about the failure.
+    var hasDetail: Bool { detail.pointee != 0 }
 
     /// What libcurl wrote about the last failure, or its text for the code.
     func text(for code: CURLcode) -> String {

@@ -19,10 +19,20 @@ final class SocketTable {
         /// Opened by us, so that its closing is seen too; libcurl's resolver makes others.
         var isOurs = false
         var isMarked = false
+        /// Where it leads to, and who may be told when that is known.
+        var origin: Origin?
+        /// The transfer that last had it watched.
+        var transfer: UInt64 = 0
     }
 
     private let epoll: CInt
     private var entries: [Entry] = []
+    /// The end of a socket pair whose other end is closed: what takes the place of a connection that must go at once.
+    private var dead: CInt = -1
+    /// How many sockets of ours are open.
+    private(set) var open = 0
+    /// Whether a transfer is on the wire; told by the owner.
+    var isOnWire: (UInt64) -> Bool = { _ in false }
 
     init(epoll: CInt) { self.epoll = epoll }
 
@@ -35,9 +45,13 @@ final class SocketTable {
         while entries.count <= Int(descriptor) { entries.append(Entry()) }
     }
 
-    func opened(_ descriptor: CInt) {
+    deinit { if dead >= 0 { close(dead) } }
+
+    func opened(_ descriptor: CInt, to origin: Origin?) {
         grow(to: descriptor)
-        entries[Int(descriptor)] = Entry(isOurs: true)
+        entries[Int(descriptor)] = Entry(isOurs: true, origin: origin)
+        open += 1
+        origin?.sockets += 1
     }
 
     /// Called before the descriptor is closed: where a forked child still holds the connection, closing alone would
@@ -47,15 +61,16 @@ final class SocketTable {
     }
 
     /// libcurl's wish: CURL_POLL_IN, OUT, INOUT or REMOVE.
-    func watch(_ descriptor: CInt, what: CInt, domain: UInt32) {
+    func watch(_ descriptor: CInt, what: CInt, domain: UInt32, transfer: UInt64 = 0) {
         grow(to: descriptor)
         let index = Int(descriptor)
         var mask: UInt32 = 0
         if what != CURL_POLL_REMOVE {
-            if what & CURL_POLL_IN != 0 { mask |= curlew_readable }
+            if what & CURL_POLL_IN != 0 { mask |= curlew_readable | curlew_peer_closed }
             if what & CURL_POLL_OUT != 0 { mask |= curlew_writable }
         }
         entries[index].wanted = mask
+        if mask != 0 { entries[index].transfer = transfer }
         if mask == 0 {
             if !entries[index].isOurs { forget(descriptor) }
             return
@@ -73,18 +88,70 @@ final class SocketTable {
     }
 
     private func forget(_ descriptor: CInt) {
-        if entries[Int(descriptor)].registered != 0 { _ = curlew_epoll_update(epoll, descriptor, true, 0, 0) }
-        entries[Int(descriptor)] = Entry()
+        let index = Int(descriptor)
+        if entries[index].registered != 0 { _ = curlew_epoll_update(epoll, descriptor, true, 0, 0) }
+        leave(index)
+        entries[index] = Entry()
     }
 
-    /// Whether libcurl wants an event; an unwanted one ends the registration, or epoll would report it for ever.
+    /// Counts a socket of ours out.
+    private func leave(_ index: Int) {
+        guard entries[index].isOurs, let origin = entries[index].origin else { return }
+        open -= 1
+        origin.sockets -= 1
+        entries[index].origin = nil
+    }
+
+    /// Whether libcurl wants events of a descriptor.
     func wants(_ descriptor: CInt) -> Bool {
-        guard Int(descriptor) < entries.count else { return false }
-        if entries[Int(descriptor)].wanted != 0 { return true }
-        if entries[Int(descriptor)].registered != 0 {
-            _ = curlew_epoll_update(epoll, descriptor, true, 0, 0)
-            entries[Int(descriptor)].registered = 0
+        Int(descriptor) < entries.count && entries[Int(descriptor)].wanted != 0
+    }
+
+    /// An event that nobody asked for: the registration ends, or epoll would report it for ever.
+    ///
+    /// On an idle connection it is the server's end, or bytes that belong to no request. libcurl 7.88 would take them for
+    /// the answer to the next one, so such a connection is closed here and now. An idle HTTP/2 connection has frames of
+    /// its own; its end is the only event that matters.
+    func stray(_ descriptor: CInt, _ mask: UInt32) {
+        let index = Int(descriptor)
+        guard index < entries.count, entries[index].registered != 0 else { return }
+        let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
+        guard isIdle(index), let origin = entries[index].origin else { return unregister(descriptor) }
+        if !origin.isShared || hasEnded && origin.active == 0 { return bury(descriptor) }
+        unregister(descriptor)
+        guard !hasEnded else { return }
+        let token = UInt64(entries[index].domain) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        if curlew_epoll_update(epoll, descriptor, false, curlew_peer_closed, token) == 0 {
+            entries[index].registered = curlew_peer_closed
         }
-        return false
+    }
+
+    /// Whether a socket waits in libcurl's pool: that of a paused transfer is not watched either.
+    private func isIdle(_ index: Int) -> Bool {
+        entries[index].isOurs && entries[index].wanted == 0 && !isOnWire(entries[index].transfer)
+    }
+
+    private func unregister(_ descriptor: CInt) {
+        _ = curlew_epoll_update(epoll, descriptor, true, 0, 0)
+        entries[Int(descriptor)].registered = 0
+    }
+
+    /// Closes idle connections whose origin fits, without libcurl, which finds them dead when it looks.
+    func buryIdle(where fits: (Origin) -> Bool) {
+        for index in entries.indices where isIdle(index) {
+            if let origin = entries[index].origin, fits(origin) { bury(CInt(index)) }
+        }
+    }
+
+    /// Closes a connection at once and leaves libcurl a descriptor that reads as closed.
+    private func bury(_ descriptor: CInt) {
+        if entries[Int(descriptor)].registered != 0 { unregister(descriptor) }
+        if dead < 0 { dead = curlew_dead_socket() }
+        guard dead >= 0, curlew_replace(descriptor, dead) else {
+            // No descriptor is left: the peer hears of it all the same, and libcurl sees it mostly.
+            shutdown(descriptor, CInt(SHUT_RDWR))
+            return
+        }
+        leave(Int(descriptor))
     }
 }

@@ -7,10 +7,31 @@ internal import CurlewShims
 ///
 /// Holds what waits for a place there.
 final class Origin {
+    let host: String
+    let port: UInt16
+    /// Whether connections to it begin with a look-up.
+    let needsLookUp: Bool
+    /// Transfers that hold a place.
     var active = 0
+    /// Open sockets towards it, in use or idle, of all domains.
+    var sockets = 0
     /// The server has answered by HTTP/2, so transfers share connections.
     var isShared = false
     var queue = WaitingLine<EngineTransfer>()
+
+    init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+        needsLookUp = NameCache.needsLookUp(host)
+    }
+
+    /// How many streams libcurl puts on one HTTP/2 connection before it opens another.
+    static let streamsPerConnection = 100
+
+    /// How many connections so many transfers need.
+    func connections(for transfers: Int) -> Int {
+        isShared ? (transfers + Origin.streamsPerConnection - 1) / Origin.streamsPerConnection : transfers
+    }
 }
 
 /// A URL parsed by libcurl, kept for requests that come again.
@@ -62,7 +83,7 @@ struct URLCache {
         let key = OriginKey(host: plan.host, port: plan.port, isSecure: plan.isSecure)
         if let known = origins[key]?.origin { return known }
         if origins.count > 1024 { origins = origins.filter { $0.value.origin != nil } }
-        let made = Origin()
+        let made = Origin(host: plan.host, port: plan.port)
         origins[key] = WeakOrigin(made)
         return made
     }

@@ -19,6 +19,8 @@ struct WaitingLine<Element> {
 
     var isEmpty: Bool { heap.isEmpty }
     var count: Int { heap.count }
+    /// The priority and ticket of who is first.
+    var first: (priority: Int, ticket: UInt64)? { heap.first.map { ($0.priority, $0.ticket) } }
 
     mutating func join(_ element: Element, priority: Int, ticket: UInt64) {
         heap.append(Place(priority: priority, ticket: ticket, element: element))

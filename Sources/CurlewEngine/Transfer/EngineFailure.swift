@@ -9,6 +9,13 @@ package struct EngineFailure: Error {
         case cancelled
         case closed
         case timedOut(Limit)
+        /// No place on the wire within the plan's limit.
+        case queueTimedOut(QueueReport)
+        case cannotResolve(host: String, text: String)
+        /// The connection died before an answer, and repeating might do it twice.
+        case notRepeated
+        /// HTTP/2: the server said that it did nothing with the request.
+        case streamRefused
         case bodyTooLarge(limit: Int)
         case headTooLarge(limit: Int)
         /// The connection ended inside the response head, which libcurl reports as success.
@@ -20,9 +27,31 @@ package struct EngineFailure: Error {
         case noRoots(places: [String])
         case unreadableRoots(String)
         case noResources(errno: Int32)
+        /// This machine has no local address or port left for the connection.
+        case noAddress
     }
 
-    package enum Limit: Sendable { case connect, idle, total }
+    package enum Limit: Sendable {
+        case connect, head, idle, total, queue
+        /// Not a limit of the user's: a whole answer to a request whose body libcurl still wants to send.
+        case answered
+    }
+
+    /// Why a transfer had to wait for a place.
+    package struct QueueReport: Sendable {
+        package var host: String
+        /// Transfers to the host that have a place, and how many may.
+        package var active: Int
+        package var places: Int
+        /// Transfers to the host that wait, this one included.
+        package var waiting: Int
+        /// Connections that all hosts need, and how many there may be.
+        package var connections: Int
+        package var connectionLimit: Int
+        /// The transfer to the host that has had its place longest: for how many nanoseconds, and its label.
+        package var oldestAge: UInt64
+        package var oldestLabel: String?
+    }
 
     /// How far the transfer had come.
     package enum Phase: Sendable {

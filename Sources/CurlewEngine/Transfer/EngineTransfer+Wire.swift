@@ -34,13 +34,46 @@ struct Wire {
     var abort: EngineFailure.Reason?
     var bodyOffset = 0
     var bodySentAt: UInt64 = 0
+    /// When the transfer got its place, and when libcurl began with it: after a look-up, and after vain attempts.
     var admittedAt: UInt64 = 0
+    var launchedAt: UInt64 = 0
+    var hasPlace = false
+    /// The addresses that libcurl is given.
+    var name: ResolvedName?
+    var resumedAt: UInt64 = 0
+    /// How often the request was sent again.
+    var restarts = 0
+    /// libcurl reads no more, though it still sends.
+    var hasAnswerEnded = false
+    /// When the answer was whole and the body all handed over, but not all sent.
+    var answeredAt: UInt64?
     var lastActivity: UInt64 = 0
     /// Which entry of the waiting line counts; older ones are stale.
     var ticket: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
     var socketErrno: CInt = 0
+
+    /// Forgets an attempt of which nothing has reached the reader.
+    mutating func beginAgain(at now: UInt64) {
+        head = []
+        slab = nil
+        chunks = []
+        counters = Counters()
+        bodyOffset = 0
+        bodySentAt = 0
+        socketErrno = 0
+        tls = nil
+        abort = nil
+        answeredAt = nil
+        hasAnswerEnded = false
+        isReceivingPaused = false
+        isSendingPaused = false
+        isStarved = false
+        launchedAt = now
+        lastActivity = now
+        restarts += 1
+    }
 }
 
 extension EngineTransfer {
@@ -76,7 +109,7 @@ extension EngineTransfer {
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
-        if case .bytes(let bytes) = plan.upload, bytes.count < EasyHandle.smallBody {
+        if case .bytes(let bytes) = plan.upload, !plan.isBodyPulled {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)
         }

@@ -26,13 +26,38 @@ package struct TransferPlan: Sendable {
     package var trust: TrustDomain
     /// Nanoseconds; nil never fires.
     package var connectTimeout: UInt64?
+    package var headTimeout: UInt64?
     package var idleTimeout: UInt64?
     package var totalTimeout: UInt64?
+    package var queueTimeout: UInt64?
+    /// How long the server may take to say that it wants the body, in nanoseconds; then it is sent anyway.
+    package var continueTimeout: UInt64 = 1_000_000_000
+    /// Whether the body waits until the server has said that it wants it.
+    package var asksFirst = false
+    /// Whether no other transfer may use its connection, before or after.
+    package var ownsConnection = false
     /// Most bytes a collected body may have.
     package var collectLimit: Int
     package var headLimit: Int
     package var priority: Int
     package var label: String?
+
+    /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
+    package var isIdempotent: Bool {
+        switch method {
+        case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
+        default: false
+        }
+    }
+
+    /// Whether libcurl asks for the body bit by bit, instead of sending it together with the head.
+    var isBodyPulled: Bool {
+        switch upload {
+        case .none: false
+        case .bytes(let bytes): bytes.count >= EasyHandle.smallBody || asksFirst
+        case .pipe: true
+        }
+    }
 
     package init(
         method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,

@@ -49,6 +49,11 @@ void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write,
                           curlew_data_callback read, curlew_seek_callback seek, curlew_open_callback open,
                           curlew_close_callback close, curlew_context_callback tls);
 
+typedef int (*curlew_prerequest_callback)(void *context, char *remote, char *local, int remote_port, int local_port);
+
+/// Sets what is called right before a request is sent; its context is that of curlew_set_callbacks.
+void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, void *context);
+
 // MARK: curl_easy_getinfo, by result type
 
 static inline long curlew_get_long(CURL *easy, CURLINFO info) {
@@ -106,6 +111,13 @@ static const uint32_t curlew_readable = 0x001;
 static const uint32_t curlew_writable = 0x004;
 static const uint32_t curlew_failed = 0x008;
 static const uint32_t curlew_hung_up = 0x010;
+/// The peer sends no more.
+static const uint32_t curlew_peer_closed = 0x2000;
+
+/// A socket that reads as closed; -1 with errno when the kernel refuses.
+int curlew_dead_socket(void);
+/// Closes `descriptor` and makes its number another name of `other`, close-on-exec.
+bool curlew_replace(int descriptor, int other);
 
 /// A socket that hears of changes to links, addresses and routes; -1 with errno when the kernel refuses.
 int curlew_netlink_open(void);

@@ -153,27 +153,6 @@ struct UploadTests {
         if status == 413 { #expect(await source.meter.pulls < 1600) }
     }
 
-    @Test func theAnswerCanComeBeforeTheBodyIsSent() async throws {
-        let server = try MockServer()
-        server.on("POST", "/", .text("early"), reading: .afterAnswer)
-        let gate = Gate()
-        let pattern = PatternBody(seed: 1, length: 400_000)
-        let source = ChunkSource(body: pattern, hold: (3, gate))
-        let session = Session()
-        let transfer = session.transfer(Request(.post, server.url("/"), body: .stream(source, length: 400_000)))
-        var record = StreamRecord()
-        for try await element in transfer.stream {
-            record.take(element)
-            if case .head = element { gate.open() }
-        }
-        #expect(record.body == Data("early".utf8))
-        #expect(record.progress.last?.sent == 400_000)
-        // On the same connection, so the server has read the body by then.
-        _ = try await session.data(for: Request(server.url("/next")))
-        #expect(server.connectionCount == 1)
-        #expect(server.digests.first == pattern.sha256)
-    }
-
     @Test func staleConnectionsAreReplaced() async throws {
         let pattern = PatternBody(seed: 1, length: 200_000)
         let file = try ScratchFile(pattern.bytes)

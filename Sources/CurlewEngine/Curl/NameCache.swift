@@ -1,0 +1,49 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// Addresses that a look-up found, until they are too old.
+final class ResolvedName {
+    let addresses: [String]
+    let until: UInt64
+
+    init(_ addresses: [String], until: UInt64) {
+        self.addresses = addresses
+        self.until = until
+    }
+}
+
+/// What the session knows about names, and who waits to know more.
+struct NameCache {
+    /// How long addresses are used, in nanoseconds; libcurl is told to keep them somewhat longer.
+    static let lifetime: UInt64 = 60_000_000_000
+
+    /// One look-up on its way, and the transfers that wait for it.
+    struct Search {
+        var ticket: Resolver.Ticket?
+        var waiting: [EngineTransfer] = []
+    }
+
+    private var names: [String: ResolvedName] = [:]
+    var searches: [String: Search] = [:]
+
+    func addresses(of name: String, now: UInt64) -> ResolvedName? {
+        guard let known = names[name], known.until > now else { return nil }
+        return known
+    }
+
+    mutating func learn(_ name: String, _ addresses: [String], now: UInt64) {
+        if names.count >= 1024 { names = names.filter { $0.value.until > now } }
+        if names.count >= 1024 { names.removeAll() }
+        names[name] = ResolvedName(addresses, until: now &+ NameCache.lifetime)
+    }
+
+    /// Whether a host is a name that some service has to look up: no address, and not localhost (RFC 6761 §6.3).
+    static func needsLookUp(_ host: String) -> Bool {
+        let bytes = host.utf8
+        guard let last = bytes.last, !bytes.contains(UInt8(ascii: ":")), !(48...57).contains(last) else { return false }
+        let rooted = last == UInt8(ascii: ".") ? host.dropLast() : Substring(host)
+        return rooted != "localhost" && !rooted.hasSuffix(".localhost")
+    }
+}

@@ -1,0 +1,163 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+extension CurlTransport {
+    // MARK: How transfers leave the wire
+
+    func end(_ handle: EasyHandle, _ failure: EngineFailure?) {
+        guard let transfer = handle.transfer else { return }
+        let domain = handle.domain
+        let metrics = metrics(of: handle, transfer)
+        curl_multi_remove_handle(domain.multi, handle.curl)
+        inUse[inUse.count - 1].place = handle.place
+        inUse.swapAt(handle.place, inUse.count - 1)
+        inUse.removeLast()
+        domain.active -= 1
+        transfer.wire.handle = nil
+        transfer.publish(now, isForReader: failure?.isCancellation != true)
+        domain.giveBack(handle)
+        dropIfDone(domain)
+        transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics)
+        transfer.wire.collected = nil
+        leavePlace(transfer)
+        finishClosingIfIdle()
+    }
+
+    /// Ends a transfer that has no handle.
+    func fail(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason, _ phase: EngineFailure.Phase) {
+        var metrics = RawMetrics()
+        let since = transfer.startedAt
+        let now = Monotonic.now()
+        metrics.queued = (transfer.wire.hasPlace ? max(transfer.wire.admittedAt, since) : now) &- since
+        if transfer.wire.hasPlace { metrics.total = Int64((now &- min(transfer.wire.admittedAt, now)) / 1000) }
+        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics)
+        transfer.wire.collected = nil
+        leavePlace(transfer)
+        finishClosingIfIdle()
+    }
+
+    // MARK: Again
+
+    /// Sends a request again that the server has certainly not acted on, or that may be repeated (RFC 9110 §9.2.2),
+    /// when nothing of an answer has come; false when that is not so.
+    ///
+    /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
+    func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
+        guard transfer.wire.restarts < 3, transfer.wire.head.isEmpty, !transfer.wire.isHeadComplete else { return false }
+        switch failure.reason {
+        case .streamRefused: break
+        case .curl(CURLE_HTTP2.rawValue, _), .curl(CURLE_HTTP2_STREAM.rawValue, _):
+            guard transfer.plan.isIdempotent, transfer.wire.restarts == 0 else { return false }
+        default: return false
+        }
+        guard let url = handle.url, transfer.rewindBody() else { return false }
+        curl_multi_remove_handle(handle.domain.multi, handle.curl)
+        transfer.wire.beginAgain(at: now)
+        guard handle.apply(transfer, url: url, now: now) else { return false }
+        add(handle)
+        return true
+    }
+
+    // MARK: What libcurl's results mean
+
+    /// Why libcurl's end is not success, nil when it is.
+    func failure(of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode) -> EngineFailure? {
+        if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
+        if code == CURLE_OK {
+            // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
+            guard transfer.wire.isHeadComplete else {
+                return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
+            }
+            if case .pipe(let pipe) = transfer.plan.upload, pipe.hasOverrun, let length = pipe.length {
+                return EngineFailure(.bodyTooLong(declared: length), phase: .sending)
+            }
+            return nil
+        }
+        let phase = phase(of: handle, transfer)
+        if let refusal = handle.gate?.refusal, !transfer.wire.isHeadComplete {
+            return EngineFailure(.untrusted(refusal), phase: .securing)
+        }
+        if transfer.wire.socketErrno != 0, code == CURLE_COULDNT_CONNECT {
+            return EngineFailure(.noResources(errno: transfer.wire.socketErrno), phase: .connecting)
+        }
+        if code == CURLE_OPERATION_TIMEDOUT {
+            return EngineFailure(.timedOut(.connect), phase: phase)
+        }
+        if code == CURLE_COULDNT_CONNECT {
+            let errno = CInt(curlew_get_long(handle.curl, CURLINFO_OS_ERRNO))
+            if errno == EADDRNOTAVAIL { return EngineFailure(.noAddress, phase: .connecting) }
+        }
+        let text = handle.text(for: code)
+        if isRefused(code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
+        if code == CURLE_HTTP2_STREAM, transfer.wire.isHeadComplete, !handle.hasDetail {
+            // The stream was closed without an error while the body was being sent: the answer is whole.
+            return nil
+        }
+        return EngineFailure(.curl(code: code.rawValue, text: text), phase: phase)
+    }
+
+    /// Whether an HTTP/2 server said that it has not acted on the request (RFC 9113 §8.7), which libcurl tells in its
+    /// text alone.
+    private func isRefused(_ code: CURLcode, _ text: String) -> Bool {
+        code == CURLE_HTTP2_STREAM && text.contains("REFUSED_STREAM")
+    }
+
+    /// How far a transfer has come, from what libcurl has measured.
+    func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
+        if transfer.wire.isHeadComplete || !transfer.wire.head.isEmpty { return .receiving }
+        let curl = handle.curl
+        if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
+            // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.
+            if handle.gate != nil { return .securing }
+            if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
+            return .connecting
+        }
+        guard transfer.wire.bodySentAt == 0 else { return .waiting }
+        return transfer.plan.isBodyPulled ? .sending : .waiting
+    }
+
+    func metrics(of handle: EasyHandle, _ transfer: EngineTransfer) -> RawMetrics {
+        let curl = handle.curl
+        let wire = transfer.wire
+        var metrics = RawMetrics()
+        metrics.queued = wire.admittedAt &- min(transfer.startedAt, wire.admittedAt)
+        // libcurl's times begin when it does: after the look-up, and after attempts that were of no use.
+        let before = Int64((wire.launchedAt &- min(wire.admittedAt, wire.launchedAt)) / 1000)
+        func time(_ info: CURLINFO) -> Int64 {
+            let time = curlew_get_offset(curl, info)
+            return time > 0 ? before + time : 0
+        }
+        metrics.resolved = max(before, time(CURLINFO_NAMELOOKUP_TIME_T))
+        metrics.connected = time(CURLINFO_CONNECT_TIME_T)
+        metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
+        metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
+        metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
+        if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
+        metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
+        metrics.requestBodyBytes = wire.counters.sent
+        if case .bytes(let bytes) = transfer.plan.upload, !transfer.plan.isBodyPulled {
+            // libcurl counts a body that left with the head as part of it.
+            metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
+        }
+        metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
+        metrics.responseBodyBytes = wire.counters.received
+        metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
+        metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
+        if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
+            metrics.remoteAddress = String(cString: address)
+        }
+        if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
+        metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
+        metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
+        if let tls = wire.tls {
+            metrics.tlsVersion = tls.version.map { String(cString: $0) }
+            metrics.tlsCipher = tls.cipher.map { String(cString: $0) }
+            metrics.isResumed = tls.resumed
+        }
+        return metrics
+    }
+}

@@ -1,0 +1,139 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// Looks up host names on a few threads of its own: the process asks for each name once at a time.
+///
+/// libcurl would make a thread for each look-up, and join it when the transfer is over.
+package final class Resolver: Sendable {
+    /// Why a name has no addresses, in the system's words.
+    package struct Failure: Error, Equatable {
+        package var text: String
+
+        package init(text: String) { self.text = text }
+    }
+
+    package typealias Answer = Result<[String], Failure>
+
+    /// What a caller gets to withdraw with.
+    package struct Ticket: Sendable, Hashable {
+        fileprivate let number: UInt64
+    }
+
+    private struct LookUp {
+        var askers: [(number: UInt64, tell: @Sendable (Answer) -> Void)] = []
+        var isRunning = false
+    }
+
+    private struct State {
+        var lookUps: [String: LookUp] = [:]
+        /// Names whose look-up has not begun, in the order they came; withdrawn ones are skipped.
+        var line: [String] = []
+        var threads = 0
+        var lastNumber: UInt64 = 0
+        var generation = curlew_fork_generation()
+    }
+
+    /// The system's name service, for all sessions of the process.
+    package static let system = Resolver(lookUp: Resolver.ask)
+
+    private let most: Int
+    private let lookUp: @Sendable (String) -> Answer
+    private let state = Lock(State())
+
+    /// - Parameters:
+    ///   - threads: How many names are looked up at once, at most.
+    ///   - lookUp: Finds the addresses of a name, in the order to try them; it may block.
+    package init(threads: Int = 16, lookUp: @escaping @Sendable (String) -> Answer) {
+        most = threads
+        self.lookUp = lookUp
+    }
+
+    /// How many names wait or are being looked up, for tests.
+    package var pending: Int { state.withLock { $0.lookUps.count } }
+
+    /// Finds the addresses of a name and tells them once, on a thread of the resolver; nil with errno when the system
+    /// gives it no thread.
+    package func find(_ name: String, tell: @escaping @Sendable (Answer) -> Void) -> Ticket? {
+        let (ticket, mustStart) = state.withLock { state in
+            if state.generation != curlew_fork_generation() { state = State() }
+            state.lastNumber += 1
+            let number = state.lastNumber
+            let isNew = state.lookUps[name] == nil
+            state.lookUps[name, default: LookUp()].askers.append((number, tell))
+            if isNew { state.line.append(name) }
+            let mustStart = isNew && state.threads < most
+            if mustStart { state.threads += 1 }
+            return (Ticket(number: number), mustStart)
+        }
+        guard mustStart, startThread("curlew-resolver", { self.work() }) != 0 else { return ticket }
+        let isStranded = state.withLock { state in
+            state.threads -= 1
+            return state.threads == 0
+        }
+        if isStranded { withdraw(name, ticket) }
+        return isStranded ? nil : ticket
+    }
+
+    /// Makes sure that nobody is told any more; a look-up that nobody wants does not begin.
+    package func withdraw(_ name: String, _ ticket: Ticket) {
+        state.withLock { state in
+            state.lookUps[name]?.askers.removeAll { $0.number == ticket.number }
+            if let left = state.lookUps[name], left.askers.isEmpty, !left.isRunning {
+                state.lookUps[name] = nil
+                state.line.removeAll { $0 == name }
+            }
+        }
+    }
+
+    private func work() {
+        while let name = next() {
+            let answer = lookUp(name)
+            let askers = state.withLock { $0.lookUps.removeValue(forKey: name)?.askers ?? [] }
+            for asker in askers { asker.tell(answer) }
+        }
+    }
+
+    /// The name to look up next; nil ends the thread.
+    private func next() -> String? {
+        state.withLock { state in
+            guard !state.line.isEmpty else {
+                state.threads -= 1
+                return nil
+            }
+            let name = state.line.removeFirst()
+            state.lookUps[name]?.isRunning = true
+            return name
+        }
+    }
+
+    private static func ask(_ name: String) -> Answer {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(name, nil, &hints, &list)
+        guard code == 0 else {
+            let text = code == EAI_SYSTEM ? String(cString: strerror(errno)) : String(cString: gai_strerror(code))
+            return .failure(Failure(text: text))
+        }
+        defer { freeaddrinfo(list) }
+        var addresses: [String] = []
+        var buffer = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        var entry = list
+        while let current = entry {
+            entry = current.pointee.ai_next
+            let length = socklen_t(buffer.count)
+            guard
+                getnameinfo(
+                    current.pointee.ai_addr, current.pointee.ai_addrlen, &buffer, length, nil, 0, NI_NUMERICHOST) == 0
+            else { continue }
+            let text = buffer.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+            // libcurl reads no scope in a list of addresses.
+            if !text.utf8.contains(UInt8(ascii: "%")) && !addresses.contains(text) { addresses.append(text) }
+        }
+        return addresses.isEmpty ? .failure(Failure(text: "no usable address")) : .success(addresses)
+    }
+}
