@@ -1,6 +1,6 @@
 # The commands of every day. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check sanitize sabotage format clean
+.PHONY: help run test check sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -22,6 +22,9 @@ sanitize: ## tests again under the thread and the address sanitizer
 
 sabotage: ## break the sources on purpose, one patch at a time, and see whether a test notices
 	@Scripts/sabotage
+
+fuzz: ## feed parsers with inputs nobody would write, a minute for each; FUZZ_FLAGS are passed on
+	@Scripts/fuzz $(FUZZ_FLAGS)
 
 format: ## rewrite the sources in the project's format
 	@swift format --in-place --parallel --recursive Sources Tests Examples Package.swift

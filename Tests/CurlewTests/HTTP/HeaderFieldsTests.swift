@@ -99,6 +99,13 @@ struct HeaderParsingTests {
         ),
     ]
 
+    @Test func aFoldedLineWithoutAColonIsNoName() {
+        // Found by fuzzing: the colon is looked for beyond the first line, so the name spans two.
+        withKnownIssue("the continuation's colon is taken for the line's") {
+            #expect(HeaderFields(parsing: Array("junk\r\n folded: 1\r\nA: 1\r\n".utf8)) == ["A": "1"])
+        }
+    }
+
     @Test(arguments: blocks)
     func parses(block: String, expected: HeaderFields) {
         #expect(HeaderFields(parsing: Array(block.utf8)) == expected)
