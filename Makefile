@@ -1,14 +1,19 @@
 # The commands of every day. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check sanitize sabotage fuzz format clean
+.PHONY: help run demo-faults test check sanitize sabotage fuzz format clean
 
 help: ## list the commands
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
 run: ## build and take the tour; URL=https://… downloads that instead
 	@Scripts/setup
 	@swift build --quiet --product Tour
 	@"$$(swift build --show-bin-path)/Tour" $${URL:+"$$URL"}
+
+demo-faults: ## what Curlew says to each of some forty faults of a server
+	@Scripts/setup
+	@swift build --quiet --product Faults
+	@"$$(swift build --show-bin-path)/Faults"
 
 test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 	@Scripts/setup

@@ -147,6 +147,21 @@ struct CancellationTests {
         }
     }
 
+    @Test func whatWasNotReadBeforeACancellationIsNotRead() async throws {
+        let silence = try Silence(at: .body(70_000))
+        let transfer = silence.transfer
+        var reader = transfer.stream.makeAsyncIterator()
+        while let element = try await reader.next() { if case .head = element { break } }
+        await silence.gate.waitUntilReached()
+        await silence.session.waitUntil(transfer, has: 70_000, \.received)
+        transfer.cancel()
+        await transfer.waitUntilFinished()
+        var next: TransferElement?
+        let error = try await networkError { next = try await reader.next() }
+        #expect(error.isCancellation && error.phase == .receiving)
+        #expect(next == nil)
+    }
+
     @Test func cancellingTwiceOrTooLateChangesNothing() async throws {
         let server = try MockServer { _ in .text("done") }
         let transfer = Session().transfer(Request(server.url("/")))
