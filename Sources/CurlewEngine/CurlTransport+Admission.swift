@@ -25,7 +25,8 @@ extension CurlTransport {
     /// How many transfers an origin takes at once: one for each connection, unless they can share one.
     func places(at origin: Origin) -> Int {
         let limits = loop.configuration
-        if origin.isShared || limits.version == .http2PriorKnowledge { return limits.transfersPerHost }
+        let isKnown = limits.version == .http2PriorKnowledge && (origin.isSecure || CurlVersion.current.sharesPlainHTTP2)
+        if origin.isShared || isKnown { return limits.transfersPerHost }
         return min(limits.transfersPerHost, limits.connectionsPerHost)
     }
 
@@ -126,12 +127,12 @@ extension CurlTransport {
         let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active + 1) && !transfer.plan.ownsConnection
         takePlace(transfer, at: origin)
         if collects { transfer.wire.collected = CollectedBody() }
-        if origin.needsLookUp && !mayReuse {
-            guard let name = names.addresses(of: origin.host, now: now) else {
+        if origin.needsLookUp {
+            transfer.wire.name = names.addresses(of: origin.host, now: now)
+            if transfer.wire.name == nil && !mayReuse {
                 search(transfer, origin)
                 return true
             }
-            transfer.wire.name = name
         }
         launch(transfer, url)
         return true

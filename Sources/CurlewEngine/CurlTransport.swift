@@ -138,7 +138,7 @@ package final class CurlTransport {
 
     /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
     func widen(_ origin: Origin) {
-        guard !origin.isShared else { return }
+        guard !origin.isShared, origin.isSecure || CurlVersion.current.sharesPlainHTTP2 else { return }
         demand -= origin.connections(for: origin.active)
         origin.isShared = true
         demand += origin.connections(for: origin.active)

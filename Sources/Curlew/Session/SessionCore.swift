@@ -57,7 +57,8 @@ final class SessionCore: Sendable {
                 request: request)
         }
         let timeouts = request.options.timeouts ?? configuration.timeouts
-        let asksFirst = upload.isAskedFor(by: request.options.expectContinue ?? configuration.http.expectContinue)
+        let policy = request.fields[.expect] == nil ? request.options.expectContinue : .always
+        let asksFirst = upload.isAskedFor(by: policy ?? configuration.http.expectContinue)
         var plan = TransferPlan(
             method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
             isSecure: target.scheme == .https, lines: lines(for: request, asksFirst: asksFirst), upload: upload,

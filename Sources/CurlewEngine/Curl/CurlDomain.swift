@@ -19,8 +19,8 @@ final class CurlDomain {
     /// No new transfers: closed when the last one ends.
     var isRetired = false
     private var idle: [EasyHandle] = []
-    /// The addresses that libcurl's own cache was given, by host and port.
-    private var told: [String: ResolvedName] = [:]
+    /// The addresses that libcurl's own cache was given.
+    private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName)] = [:]
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
         guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
@@ -34,6 +34,8 @@ final class CurlDomain {
         setEngineCallbacks(on: self)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
+        // Otherwise each transfer above 100 would open a connection of its own, whatever the server allows.
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, max(100, configuration.transfersPerHost))
         // A cache smaller than the number of connections in use closes them after every request.
         _ = curlew_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
     }
@@ -44,11 +46,10 @@ final class CurlDomain {
     }
 
     /// Whether libcurl has been given these addresses; it counts as told from now on.
-    func knows(_ name: ResolvedName, _ host: String, _ port: UInt16) -> Bool {
-        let key = "\(host):\(port)"
-        if told[key] === name { return true }
+    func knows(_ name: ResolvedName, _ origin: Origin) -> Bool {
+        if told[ObjectIdentifier(origin)]?.name === name { return true }
         if told.count >= 1024 { told.removeAll() }
-        told[key] = name
+        told[ObjectIdentifier(origin)] = (origin, name)
         return false
     }
 

@@ -16,6 +16,10 @@ package struct CurlVersion: Sendable {
 
     package var isSupported: Bool { number >= 0x075800 }
 
+    /// Whether a plain HTTP/2 connection can serve a second transfer: before 8.0.0 libcurl begins the protocol on it
+    /// again, and both transfers fail.
+    package var sharesPlainHTTP2: Bool { number >= 0x080000 }
+
     private init() {
         // At exit OpenSSL would free what a loop thread may still be using.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)

@@ -97,7 +97,7 @@ final class EasyHandle {
             lines = plan.lines
         }
         set(applyConnection(plan, isAgain: transfer.wire.restarts > 0))
-        set(applyAddresses(transfer.wire.name, plan))
+        set(applyAddresses(transfer.wire.name, url.origin))
         // The look-up, and attempts before this one, have used some of it.
         let spent = transfer.wire.admittedAt < now ? now - transfer.wire.admittedAt : 0
         let left = plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
@@ -135,29 +135,31 @@ final class EasyHandle {
         let version = domain.transport.loop.configuration.version
         // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
         // hold everybody back until the first response of a host has ended, which may be never.
-        let waits = (plan.isSecure || version == .http2PriorKnowledge) && !plan.ownsConnection
+        let sharesPlain = version == .http2PriorKnowledge && CurlVersion.current.sharesPlainHTTP2
+        let alone = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
+        let waits = (plan.isSecure || sharesPlain) && !alone
         if waitsForShare != waits {
             set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
             waitsForShare = waits
         }
-        if isFresh != (isAgain || plan.ownsConnection) {
+        if isFresh != (isAgain || alone) {
             isFresh.toggle()
             set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         }
-        if isAlone != plan.ownsConnection {
+        if isAlone != alone {
             isAlone.toggle()
             set(CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
             // By HTTP/1.1 where there is a choice: others could join an HTTP/2 connection while it lasts.
-            let alone = version == .http2PriorKnowledge ? version : .http1Only
-            set(CURLOPT_HTTP_VERSION, (isAlone ? alone : version).option)
+            let spoken = isAlone && version != .http2PriorKnowledge ? .http1Only : version
+            set(CURLOPT_HTTP_VERSION, spoken.option)
         }
         return code
     }
 
     /// Gives libcurl the addresses of the host, which it then takes from its cache.
-    private func applyAddresses(_ name: ResolvedName?, _ plan: TransferPlan) -> CURLcode {
-        guard let name, !domain.knows(name, plan.host, plan.port) else { return CURLE_OK }
-        let entry = "+\(plan.host):\(plan.port):\(name.addresses.joined(separator: ","))"
+    private func applyAddresses(_ name: ResolvedName?, _ origin: Origin) -> CURLcode {
+        guard let name, !domain.knows(name, origin) else { return CURLE_OK }
+        let entry = "+\(origin.host):\(origin.port):\(name.addresses.joined(separator: ","))"
         let list = curl_slist_append(nil, entry)
         let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
         curl_slist_free_all(addresses)

@@ -41,9 +41,10 @@ struct NameCache {
 
     /// Whether a host is a name that some service has to look up: no address, and not localhost (RFC 6761 §6.3).
     static func needsLookUp(_ host: String) -> Bool {
-        let bytes = host.utf8
-        guard let last = bytes.last, !bytes.contains(UInt8(ascii: ":")), !(48...57).contains(last) else { return false }
-        let rooted = last == UInt8(ascii: ".") ? host.dropLast() : Substring(host)
-        return rooted != "localhost" && !rooted.hasSuffix(".localhost")
+        if host.isEmpty || host.utf8.contains(UInt8(ascii: ":")) { return false }
+        let label = host.utf8.split(separator: UInt8(ascii: ".")).last ?? Substring(host).utf8
+        // A name whose last label is a number is no name (RFC 3986 §3.2.2, URL Standard).
+        if label.allSatisfy({ (48...57).contains($0) }) { return false }
+        return host != "localhost" && !host.hasSuffix(".localhost")
     }
 }

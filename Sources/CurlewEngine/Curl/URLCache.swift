@@ -9,6 +9,7 @@ internal import CurlewShims
 final class Origin {
     let host: String
     let port: UInt16
+    let isSecure: Bool
     /// Whether connections to it begin with a look-up.
     let needsLookUp: Bool
     /// Transfers that hold a place.
@@ -19,9 +20,10 @@ final class Origin {
     var isShared = false
     var queue = WaitingLine<EngineTransfer>()
 
-    init(host: String, port: UInt16) {
+    init(host: String, port: UInt16, isSecure: Bool) {
         self.host = host
         self.port = port
+        self.isSecure = isSecure
         needsLookUp = NameCache.needsLookUp(host)
     }
 
@@ -83,7 +85,7 @@ struct URLCache {
         let key = OriginKey(host: plan.host, port: plan.port, isSecure: plan.isSecure)
         if let known = origins[key]?.origin { return known }
         if origins.count > 1024 { origins = origins.filter { $0.value.origin != nil } }
-        let made = Origin(host: plan.host, port: plan.port)
+        let made = Origin(host: plan.host, port: plan.port, isSecure: plan.isSecure)
         origins[key] = WeakOrigin(made)
         return made
     }

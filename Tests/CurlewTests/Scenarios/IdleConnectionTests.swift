@@ -1,0 +1,81 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// What servers do to connections that nobody uses at the moment, and what it must never do to the next request.
+@Suite(.timeLimit(.minutes(1)))
+struct IdleConnectionTests {
+    private static let stray = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 6\r\nConnection: close\r\n\r\nforged"
+
+    /// A server that answers, and does something to the connection right after its first answer to "/first".
+    private func server(_ faults: [SocketFault], identity: TestIdentity? = nil, gate: Gate) throws -> MockServer {
+        let server = try MockServer(tls: identity) { .text("answer to \($0.path)") }
+        var first = MockResponse.text("first").fault(.stall(gate), at: .end)
+        for fault in faults { first = first.fault(fault, at: .end) }
+        let done = Gate()
+        server.on("GET", "/first", first.fault(.stall(done), at: .end))
+        return server
+    }
+
+    @Test(arguments: [stray, "x", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged", "\r\n"], [false, true])
+    func unaskedBytesAreNoAnswer(_ bytes: String, isSecure: Bool) async throws {
+        let gate = Gate()
+        let authority = try TestAuthority()
+        let server = try server([.send(Array(bytes.utf8))], identity: isSecure ? authority.issue() : nil, gate: gate)
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        #expect(try await session.data(for: Request(server.url("/first"))).0 == Data("first".utf8))
+        gate.open()
+        // The connection ends because of the bytes alone: the server keeps it open.
+        await server.waitUntil(openConnections: 0)
+        for path in ["/a", "/b"] {
+            let (data, head) = try await session.data(for: Request(server.url(path)))
+            #expect(head.status == .ok && data == Data("answer to \(path)".utf8))
+        }
+        #expect(server.connectionCount == 2)
+    }
+
+    @Test func aPostOnAConnectionThatDiesIsNotRepeated() async throws {
+        let server = try MockServer()
+        server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
+        let session = Session()
+        for body in [RequestBody.text("order"), .bytes(PatternBody(seed: 1, length: 100_000).bytes)] {
+            _ = try await session.data(for: Request(server.url("/")))
+            let before = server.requestCount
+            let error = try await networkError {
+                try await session.data(for: Request(.post, server.url("/"), body: body))
+            }
+            #expect(error.kind == .connectionLost && error.phase == .waiting)
+            #expect(error.retriability == .ifIdempotent)
+            #expect(error.message.contains("reused connection"))
+            #expect(server.requestCount == before + 1, "sent once")
+        }
+    }
+
+    @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
+    func whatMayBeRepeatedIsRepeated(_ method: String) async throws {
+        let server = try MockServer()
+        server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
+        let session = Session()
+        for _ in 0..<5 {
+            let head = try await session.data(for: Request(Method(rawValue: method), server.url("/"))).1
+            #expect(head.status == .ok)
+        }
+        #expect(server.connectionCount == 5)
+        #expect(server.requests.filter { $0.method == method }.count == 9)
+    }
+
+    @Test func connectionsClosedWhileIdleAreNoticedBeforeAPost() async throws {
+        let server = try MockServer { .text($0.path) }
+        let session = Session()
+        for _ in 0..<5 {
+            #expect(try await session.data(for: Request(.post, server.url("/"), body: .text("x"))).1.status == .ok)
+            server.disconnectAll()
+            await server.waitUntil(openConnections: 0)
+        }
+        #expect(server.requestCount == 5)
+    }
+}

@@ -1,0 +1,177 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Dispatch
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Look-ups of names before connections, with a name service of the test's own.
+@Suite(.timeLimit(.minutes(1)))
+struct LookUpTests {
+    /// Knows every name as this machine, but for those that begin with "bad"; those with "slow" wait for `open()`.
+    final class NameService: Sendable {
+        private let log = Lock<[String]>([])
+        private let door = DispatchSemaphore(value: 0)
+        let isAsked = Gate()
+
+        func look(up name: String) -> Resolver.Answer {
+            log.withLock { $0.append(name) }
+            if name.hasPrefix("slow") {
+                isAsked.open()
+                door.wait()
+                door.signal()
+            }
+            return name.hasPrefix("bad") ? .failure(Resolver.Failure(text: "no such host")) : .success(["127.0.0.1"])
+        }
+
+        func open() { door.signal() }
+        deinit { door.signal() }
+
+        var asked: [String] { log.withLock { $0 } }
+    }
+
+    private let names = NameService()
+
+    private func session(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
+        var configuration = SessionConfiguration()
+        configure(&configuration)
+        return Session(configuration, resolver: Resolver { [names] in names.look(up: $0) })
+    }
+
+    @Test func aNameIsLookedUpOnceForManyTransfers() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let session = session()
+        let url = "http://api.example:\(server.port)/"
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 { group.addTask { _ = try await session.data(for: Request(url)) } }
+            try await group.waitForAll()
+        }
+        let response = try await session.transfer(Request(url)).response()
+        #expect(response.metrics.remoteAddress == "127.0.0.1:\(server.port)")
+        #expect(names.asked == ["api.example"])
+        #expect(server.requests.allSatisfy { $0.field("Host") == "api.example:\(server.port)" })
+    }
+
+    @Test func threeHundredNames() async throws {
+        let server = try MockServer { .text($0.field("Host") ?? "") }
+        let session = session()
+        let port = server.port
+        let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<300 {
+                group.addTask {
+                    let (data, _) = try await session.data(for: Request("http://host-\(number).example:\(port)/"))
+                    return String(decoding: data, as: UTF8.self) != "host-\(number).example:\(port)"
+                }
+            }
+            return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(wrong == 0)
+        #expect(names.asked.count == 300)
+    }
+
+    @Test func aNameThatIsNotKnown() async throws {
+        let session = session()
+        let errors = await withTaskGroup(of: NetworkError?.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    await #expect(throws: NetworkError.self) {
+                        _ = try await session.data(for: "http://bad.example/")
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        for error in errors {
+            #expect(error?.kind == .cannotResolve && error?.phase == .resolving && error?.engineCode == 6)
+            #expect(error?.message.contains("bad.example") == true && error?.message.contains("no such host") == true)
+            #expect(error?.retriability == .safe(after: nil))
+        }
+        #expect(await session.transfers.isEmpty)
+    }
+
+    @Test func whatWasFoundIsForAllSessionsDomains() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let session = session()
+        for reason in ["one", "two", "three"] {
+            var request = Request("http://api.example:\(server.port)/")
+            request.trust = InsecureTrust(reason: reason)
+            _ = try await session.data(for: request)
+        }
+        #expect(names.asked == ["api.example"])
+    }
+
+    @Test(arguments: [false, true]) func cancelledWhileLookingUp(byTask: Bool) async throws {
+        let session = session()
+        let transfer = session.transfer("http://slow.example/")
+        let task = Task { try await transfer.value }
+        await names.isAsked.wait()
+        let other = session.transfer("http://slow.example/other").start()
+        #expect(await session.transfers.map(\.state) == [.running, .running])
+        if byTask { task.cancel() } else { transfer.cancel() }
+        let error = try await networkError { try await task.value }
+        #expect(error.kind == .cancelled && error.phase == .resolving)
+        other.cancel()
+        #expect(try await networkError { try await other.value }.phase == .resolving)
+        #expect(await session.transfers.isEmpty)
+        await session.finishShutdown()
+    }
+
+    @Test func timeoutsHoldWhileLookingUp() async throws {
+        let session = session()
+        for (timeouts, name) in [
+            (Timeouts(connect: .milliseconds(100)), "timeouts.connect"), (Timeouts(total: .milliseconds(100)), "timeouts.total"),
+        ] {
+            let request = Request("http://slow.example/", options: Request.Options(timeouts: timeouts))
+            let errors = await withTaskGroup(of: NetworkError?.self) { group in
+                for _ in 0..<5 {
+                    group.addTask {
+                        await #expect(throws: NetworkError.self) { _ = try await session.data(for: request) }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            for error in errors {
+                #expect(error?.kind == .timedOut && error?.phase == .resolving)
+                #expect(error?.message.contains(name) == true)
+            }
+        }
+        #expect(names.asked == ["slow.example", "slow.example"] || names.asked == ["slow.example"])
+    }
+
+    @Test func aPauseWhileLookingUpHolds() async throws {
+        let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 8 << 20)) }
+        let session = session()
+        let transfer = session.transfer(Request("http://slow.example:\(server.port)/")).start()
+        await names.isAsked.wait()
+        transfer.pause()
+        #expect(await session.transfers.map(\.state) == [.paused])
+        names.open()
+        await server.waitUntil(connectionCount: 1)
+        #expect(await session.transfers.map(\.state) == [.paused])
+        transfer.resume()
+        #expect(try await transfer.value.count == 8 << 20)
+        let metrics = try #require(transfer.metrics)
+        #expect(metrics.resolve > .zero)
+    }
+
+    @Test func theLookUpHoldsAPlace() async throws {
+        let session = session { $0.limits.connectionsPerHost = 1 }
+        let held = session.transfer("http://slow.example/").start()
+        await names.isAsked.wait()
+        let queued = session.transfer("http://slow.example/").start()
+        #expect(await session.transfers.map(\.state) == [.running, .queued])
+        queued.cancel()
+        held.cancel()
+        #expect(try await networkError { try await queued.value }.phase == .queued)
+        #expect(try await networkError { try await held.value }.phase == .resolving)
+    }
+}
+
+extension Session {
+    /// Ends the session; nothing may be left in it that waits.
+    fileprivate func finishShutdown() async { try? await shutdown(.graceful(within: .seconds(30))) }
+}
