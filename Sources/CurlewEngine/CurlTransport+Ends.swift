@@ -71,8 +71,8 @@ extension CurlTransport {
             guard transfer.wire.isHeadComplete else {
                 return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
             }
-            if case .pipe(let pipe) = transfer.plan.upload, pipe.hasOverrun, let length = pipe.length {
-                return EngineFailure(.bodyTooLong(declared: length), phase: .sending)
+            if case .pipe(let pipe) = transfer.plan.upload, pipe.hasOverrun, let declared = pipe.declared {
+                return EngineFailure(.bodyTooLong(declared: declared), phase: .sending)
             }
             return nil
         }

@@ -35,6 +35,12 @@ func snippetOfByteCount(_ configuration: inout SessionConfiguration) {
     print(ByteCount.bytes(1_572_864))  // 1.5 MiB
 }
 
+// HTTP/Decompression.swift
+func snippetOfDecompression(_ request: inout Request) {
+    request.options.decompression = .off  // the archive as it is stored
+    request.options.compression = .gzip(above: .kibibytes(16))
+}
+
 // HTTP/HTTPVersion.swift
 func snippetOfVersion(_ response: Response<Data>) {
     if response.head.version == .http2 { print("one connection for all") }

@@ -16,9 +16,9 @@ extension NetworkError {
     /// | 69 unavailable | `cannotConnect`, `unacceptableStatus`, `unsupported` |
     /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
     /// | 71 system | `resourceExhausted` |
-    /// | 74 input/output | `connectionLost` |
+    /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
     /// | 75 try again | `timedOut`, `cancelled`, `unacceptableStatus` with 408, 429 or 503 |
-    /// | 76 protocol | `tlsFailed`, `invalidResponse`, `tooManyRedirects` |
+    /// | 76 protocol | `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` |
     /// | 77 not permitted | `untrusted`, `unacceptableStatus` with 401, 403 or 407 |
     public var exitCode: Int32 {
         if kind == .unacceptableStatus, let status = response?.status {
@@ -35,9 +35,9 @@ extension NetworkError {
         .cannotResolve: 68,
         .cannotConnect: 69, .unacceptableStatus: 69, .unsupported: 69,
         .resourceExhausted: 71,
-        .connectionLost: 74,
+        .connectionLost: 74, .truncatedEncoding: 74,
         .timedOut: 75, .cancelled: 75,
-        .tlsFailed: 76, .invalidResponse: 76, .tooManyRedirects: 76,
+        .tlsFailed: 76, .invalidResponse: 76, .corruptEncoding: 76, .tooManyRedirects: 76,
         .untrusted: 77,
     ]
 }

@@ -45,6 +45,10 @@ extension NetworkError.Kind {
     public static let streamRefused = Self(rawValue: "stream_refused")
     /// The peer sent something that is not HTTP, or more head than the limit allows.
     public static let invalidResponse = Self(rawValue: "invalid_response")
+    /// The body ended before its content coding (gzip and so on) did; what was decoded is not the whole.
+    public static let truncatedEncoding = Self(rawValue: "truncated_encoding")
+    /// The body's bytes are not what its content coding (gzip and so on) writes.
+    public static let corruptEncoding = Self(rawValue: "corrupt_encoding")
     /// Redirects went on beyond the limit, or in a circle.
     public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
     /// A validator refused the status.

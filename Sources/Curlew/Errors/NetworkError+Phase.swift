@@ -24,7 +24,7 @@ extension NetworkError {
         case receiving
         /// The response was judged.
         case validating
-        /// The body was turned into a value.
+        /// The body was decompressed, or turned into a value.
         case decoding
     }
 }

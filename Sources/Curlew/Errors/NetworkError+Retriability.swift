@@ -91,6 +91,8 @@ struct RetryRule: Sendable {
         RetryRule(.resourceExhausted, in: unsent, .safe, "nothing was sent, and resources may be free again"),
         RetryRule(.resourceExhausted, in: sent, .repeatable, "the server may have acted before resources ran out"),
         RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),
+        RetryRule(.truncatedEncoding, .repeatable, "the server acted, and its answer broke off"),
+        RetryRule(.corruptEncoding, .repeatable, "the server acted, and its answer was garbled"),
 
         RetryRule(.unacceptableStatus, statuses: [.misdirectedRequest], .safe, "another connection may be right"),
         RetryRule(.unacceptableStatus, statuses: [.tooEarly], .safe, "the server did not act on an early request"),

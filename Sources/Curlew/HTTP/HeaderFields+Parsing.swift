@@ -34,6 +34,20 @@ extension HeaderFields {
         return result
     }
 
+    /// A copy of the block, start line and all, without the lines of fields of these names.
+    static func block(_ block: [UInt8], without names: [HeaderName], from offset: Int) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(block.count)
+        var kept = 0
+        var lines = FieldLines(block, from: offset)
+        while let line = lines.next() {
+            guard names.contains(where: { $0.isSpelled(block, line.name) }) else { continue }
+            result += block[kept..<line.name.lowerBound]
+            kept = lines.position
+        }
+        return result + block[kept...]
+    }
+
     private static func value(of line: FieldLines.Line, in block: [UInt8]) -> String {
         guard !line.isFolded else {
             var joined: [UInt8] = []
@@ -78,7 +92,8 @@ private struct FieldLines {
     }
 
     private let block: [UInt8]
-    private var position: Int
+    /// Where the line after the last one given begins.
+    private(set) var position: Int
 
     init(_ block: [UInt8], from offset: Int) {
         self.block = block

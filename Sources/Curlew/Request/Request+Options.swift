@@ -19,6 +19,10 @@ extension Request {
         public var label: String?
         /// How many decoded bytes of the response's body may be collected.
         public var responseLimit: ByteCount?
+        /// What happens to a compressed response; nil leaves it to the session's configuration.
+        public var decompression: Decompression?
+        /// Whether the request's body is compressed; nil leaves it to the session's configuration.
+        public var compression: RequestCompression?
 
         /// Whether the body waits until the server has said that it wants it.
         public var expectContinue: ExpectContinue?
@@ -29,7 +33,8 @@ extension Request {
         public init(
             timeouts: Timeouts? = nil, priority: Priority = .normal, label: String? = nil,
             responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
-            connection: ConnectionUse = .shared
+            connection: ConnectionUse = .shared, decompression: Decompression? = nil,
+            compression: RequestCompression? = nil
         ) {
             self.timeouts = timeouts
             self.priority = priority
@@ -37,6 +42,8 @@ extension Request {
             self.responseLimit = responseLimit
             self.expectContinue = expectContinue
             self.connection = connection
+            self.decompression = decompression
+            self.compression = compression
         }
     }
 

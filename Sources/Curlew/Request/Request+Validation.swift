@@ -18,6 +18,9 @@ extension Request {
         if let limit = options.responseLimit, limit < 0 {
             throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
         }
+        if let threshold = options.compression?.threshold, threshold < 0 {
+            throw refused("The threshold of compression is negative.", hint: "Use zero to compress every body.")
+        }
         do throws(InvalidURL) {
             return try RequestTarget(urlText)
         } catch {

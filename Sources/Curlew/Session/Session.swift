@@ -52,7 +52,7 @@ public actor Session {
         self.init(core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver), isShared: false)
     }
 
-    private init(core: SessionCore, isShared: Bool) {
+    init(core: SessionCore, isShared: Bool = false) {
         self.core = core
         self.isShared = isShared
     }
@@ -92,10 +92,10 @@ public actor Session {
     ///
     /// Any status is a result; nothing is judged but the wire. Cancelling the task cancels the transfer.
     /// - Parameter request: A request, or a URL as a string literal.
-    /// - Returns: The body, at most `limits.responseBody` bytes, and the response's head.
+    /// - Returns: The body, decoded and at most `limits.responseBody` bytes, and the response's head.
     /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`, `.timedOut`,
     ///   `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`, `.invalidResponse`,
-    ///   `.bodyTooLarge`, `.bodyFailed`, each with the phase it happened in.
+    ///   `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`, each with the phase it happened in.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         let response = try await core.transfer(request).response()
         return (response.value, response.head)

@@ -35,7 +35,7 @@ extension SessionConfiguration: Codable {
 
 extension SessionConfiguration.Limits: Decodable {
     private enum Keys: CodingKey {
-        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead
+        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead, decompressionRatio
     }
 
     /// Decodes the members that are there.
@@ -48,6 +48,7 @@ extension SessionConfiguration.Limits: Decodable {
         transfersPerHost = try container.count(.transfersPerHost) ?? transfersPerHost
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
+        decompressionRatio = try container.count(.decompressionRatio)
     }
 }
 
@@ -68,17 +69,20 @@ extension SessionConfiguration.TLS: Decodable {
 
 extension SessionConfiguration.HTTP: Codable {
     private enum Keys: CodingKey {
-        case version, expectContinue, expectContinueTimeout
+        case version, expectContinue, expectContinueTimeout, decompression, compression
     }
 
     /// Decodes the members that are there; times are seconds.
-    /// - Throws: `DecodingError.dataCorrupted` for an unknown version or a negative or endless time.
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown version or choice, a negative threshold, and a negative or
+    ///   endless time.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
         version = try container.decodeIfPresent(Version.self, forKey: .version) ?? version
         expectContinue = try container.decodeIfPresent(ExpectContinue.self, forKey: .expectContinue) ?? expectContinue
         expectContinueTimeout = try container.seconds(.expectContinueTimeout) ?? expectContinueTimeout
+        decompression = try container.decodeIfPresent(Decompression.self, forKey: .decompression) ?? decompression
+        compression = try container.decodeIfPresent(RequestCompression.self, forKey: .compression) ?? compression
     }
 
     /// Encodes times as seconds.
@@ -88,6 +92,8 @@ extension SessionConfiguration.HTTP: Codable {
         try container.encode(version, forKey: .version)
         try container.encode(expectContinue, forKey: .expectContinue)
         try container.encode(expectContinueTimeout.inSeconds, forKey: .expectContinueTimeout)
+        try container.encode(decompression, forKey: .decompression)
+        try container.encode(compression, forKey: .compression)
     }
 }
 

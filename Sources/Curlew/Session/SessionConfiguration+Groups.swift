@@ -17,17 +17,24 @@ extension SessionConfiguration {
         public var responseBody: ByteCount
         /// How many bytes the head of a response may have; 256 KiB unless set.
         public var responseHead: ByteCount
+        /// How many decoded bytes there may be for one of a compressed body, looked at above 1 MiB; nil, the default,
+        /// for any number.
+        ///
+        /// Honest bodies can reach a thousand. Collected bodies are bounded by `responseBody` in any case.
+        public var decompressionRatio: Int?
 
         /// Limits, each with its default.
         public init(
             connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
-            responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256)
+            responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256),
+            decompressionRatio: Int? = nil
         ) {
             self.connectionsPerHost = connectionsPerHost
             self.connections = connections
             self.transfersPerHost = transfersPerHost
             self.responseBody = responseBody
             self.responseHead = responseHead
+            self.decompressionRatio = decompressionRatio
         }
     }
 
@@ -58,7 +65,7 @@ extension SessionConfiguration {
         }
     }
 
-    /// Which protocol versions are spoken.
+    /// Which protocol versions are spoken, and whether bodies are compressed.
     public struct HTTP: Sendable, Hashable {
         /// A way to choose the protocol version.
         public enum Version: String, Sendable, Hashable, Codable, CaseIterable {
@@ -76,15 +83,22 @@ extension SessionConfiguration {
         public var expectContinue: ExpectContinue
         /// How long the server may take to say so before the body is sent anyway; 1 s unless set.
         public var expectContinueTimeout: Duration
+        /// What happens to compressed responses; they are offered and undone unless set.
+        public var decompression: Decompression
+        /// Whether request bodies are compressed; they are not unless set.
+        public var compression: RequestCompression
 
         /// The choices, each with its default.
         public init(
             version: Version = .automatic, expectContinue: ExpectContinue = .above(.mebibytes(1)),
-            expectContinueTimeout: Duration = .seconds(1)
+            expectContinueTimeout: Duration = .seconds(1), decompression: Decompression = .automatic,
+            compression: RequestCompression = .off
         ) {
             self.version = version
             self.expectContinue = expectContinue
             self.expectContinueTimeout = expectContinueTimeout
+            self.decompression = decompression
+            self.compression = compression
         }
     }
 

@@ -36,6 +36,12 @@ extension SessionConfiguration {
             ("buffers.highWater", buffers.highWater), ("buffers.receive", buffers.receive),
         ]
         for (name, value) in sizes where value < 1 { throw refused("\(name) must be above zero") }
+        if let ratio = limits.decompressionRatio, ratio < 1 {
+            throw refused("limits.decompressionRatio must be above zero")
+        }
+        if let threshold = http.compression.threshold, threshold < 0 {
+            throw refused("http.compression must not have a negative threshold")
+        }
         if buffers.lowWater < 0 { throw refused("buffers.lowWater must not be negative") }
     }
 

@@ -18,7 +18,7 @@ public struct SessionConfiguration: Sendable, Hashable {
     public var tls: TLS
     /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
     public var fields: HeaderFields
-    /// Which protocol versions are spoken.
+    /// Which protocol versions are spoken, and whether bodies are compressed.
     public var http: HTTP
     /// How much data is buffered for a transfer.
     public var buffers: Buffers

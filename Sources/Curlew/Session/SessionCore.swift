@@ -12,11 +12,16 @@ final class SessionCore: Sendable {
     let relay = SessionEventRelay()
     private let defaultTrust: TrustDomain
     private let domains = TrustDomains()
+    /// What decodes responses, unless a request says that nothing is to be.
+    private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: as they are, and for large bodies.
     private let defaultLines: (plain: HeaderLines, large: HeaderLines)
     private let refusal: NetworkError?
 
-    init(_ configuration: SessionConfiguration, trust: any TrustEvaluator, resolver: Resolver = .system) {
+    init(
+        _ configuration: SessionConfiguration, trust: any TrustEvaluator, resolver: Resolver = .system,
+        codings: ContentCodings = .system
+    ) {
         self.configuration = configuration
         self.trust = trust
         let relay = relay
@@ -25,9 +30,11 @@ final class SessionCore: Sendable {
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
         defaultTrust = domains.domain(for: trust)
+        decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
+        let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
-            SessionCore.lines(configuration.fields, expects: false),
-            SessionCore.lines(configuration.fields, expects: true)
+            SessionCore.lines(configuration.fields, accepting: accepting, expects: false),
+            SessionCore.lines(configuration.fields, accepting: accepting, expects: true)
         )
         do throws(NetworkError) {
             try configuration.validate()
@@ -74,20 +81,61 @@ final class SessionCore: Sendable {
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
         plan.totalTimeout = timeouts.total?.engineTime
+        compress(request, in: &plan)
         return plan
     }
 
-    private func lines(for request: Request, asksFirst: Bool) -> HeaderLines {
-        if request.fields.isEmpty { return asksFirst ? defaultLines.large : defaultLines.plain }
-        return SessionCore.lines(configuration.fields.merging(request.fields), expects: asksFirst)
+    private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
+        let decodes = decodes(request)
+        if request.fields.isEmpty, contentEncoding == nil, decodes == (configuration.http.decompression == .automatic) {
+            return asksFirst ? defaultLines.large : defaultLines.plain
+        }
+        var fields = configuration.fields.merging(request.fields)
+        if let contentEncoding { fields[.contentEncoding] = contentEncoding }
+        return SessionCore.lines(
+            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, expects: asksFirst)
     }
 
-    private static func lines(_ fields: HeaderFields, expects: Bool) -> HeaderLines {
+    private func decodes(_ request: Request) -> Bool {
+        (request.options.decompression ?? configuration.http.decompression) == .automatic
+    }
+
+    /// - Parameter codings: What to offer in `Accept-Encoding` to a server, unless the fields say something themselves.
+    private static func lines(_ fields: HeaderFields, accepting codings: String?, expects: Bool) -> HeaderLines {
         // libcurl adds these to some requests by itself; what the user did not say is not sent.
         let additions: [HeaderName] = expects ? [.contentType, .accept] : [.contentType, .accept, .expect]
-        return HeaderLines(
-            fields.map { ($0.name.rawValue, $0.value) },
-            suppressing: additions.filter { fields[$0] == nil }.map(\.rawValue))
+        var lines = fields.map { ($0.name.rawValue, $0.value) }
+        if let codings, !fields.contains(.acceptEncoding) {
+            // A range counts the bytes of the representation, which a content coding would be part of (RFC 9110 §14.2).
+            lines.append((HeaderName.acceptEncoding.rawValue, fields.contains(.range) ? "identity" : codings))
+        }
+        return HeaderLines(lines, suppressing: additions.filter { fields[$0] == nil }.map(\.rawValue))
+    }
+
+    /// Puts the compressed body in the place of the plain one, which stays reachable if it can be read again.
+    private func compress(_ request: Request, in plan: inout TransferPlan) {
+        let compression = request.options.compression ?? configuration.http.compression
+        guard let threshold = compression.threshold, let zlib = decodingPolicy.codings.zlib, !request.body.isNone,
+            !request.fields.contains(.contentEncoding), !configuration.fields.contains(.contentEncoding)
+        else { return }
+        let upload: TransferPlan.Upload
+        switch plan.upload {
+        case .none: return
+        case .bytes(let bytes):
+            guard bytes.count > threshold.bytes,
+                let compressed = try? Deflater(zlib).compressed(bytes)
+            else { return }
+            upload = .bytes(compressed)
+        case .pipe(let pipe):
+            guard pipe.declared ?? .max > threshold.bytes else { return }
+            upload = .pipe(pipe.transformed { try Deflater(zlib) })
+        }
+        if request.body.canReplay, let plain = try? request.body.upload() {
+            plan.alternative = TransferPlan.Alternative(lines: plan.lines, upload: plain)
+        }
+        plan.upload = upload
+        plan.asksFirst = upload.isAskedFor(by: request.options.expectContinue ?? configuration.http.expectContinue)
+        plan.lines = lines(for: request, asksFirst: plan.asksFirst, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
     func transfer(_ request: Request) -> TransferToken {
@@ -97,7 +145,8 @@ final class SessionCore: Sendable {
         } catch {
             run = .failure(error)
         }
-        return TransferToken(request: request, share: share, run: run)
+        return TransferToken(
+            request: request, share: share, run: run, policy: decodes(request) ? decodingPolicy : nil)
     }
 }
 
@@ -110,7 +159,7 @@ extension TransferPlan.Upload {
         switch self {
         case .none: return false
         case .bytes(let bytes): length = Int64(bytes.count)
-        case .pipe(let pipe): length = pipe.length ?? .max
+        case .pipe(let pipe): length = pipe.declared ?? .max
         }
         switch policy.threshold {
         case nil: return false

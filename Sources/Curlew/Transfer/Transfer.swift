@@ -102,7 +102,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     ///
     /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
     /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
-    ///   `.timedOut`, `.bodyTooLarge`, or whatever else ended the transfer, with its phase.
+    ///   `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
     public var value: Output {
         get async throws(NetworkError) { try await output(token.response()) }
     }
@@ -128,7 +128,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         return AsyncThrowingStream { try await reader.next() }
     }
 
-    /// The bytes of the body alone, with a typed error; one reader, back-pressure, starts at the first pull.
+    /// The bytes of the body alone, decoded, with a typed error; one reader, back-pressure, starts at the first pull.
     public var bytes: TransferBytes { TransferBytes(token) }
 
     /// How far the transfer is: the newest value only, and always the last one.
@@ -148,7 +148,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     }
 
     /// What was measured, nil until the transfer has finished or when it never started.
-    public var metrics: TransferMetrics? { engine?.outcome.map { TransferMetrics($0.metrics) } }
+    public var metrics: TransferMetrics? { engine?.outcome.map { token.metrics($0.metrics) } }
 }
 
 extension Transfer.State {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bytes of a response body as they arrive: one reader, back-pressure, typed errors.
+/// The bytes of a response body as they arrive, decoded: one reader, back-pressure, typed errors.
 ///
 /// The transfer starts with the first step. A slow reader makes the transfer pause, so no more than the session's
 /// high-water mark is held, beside what came before the first reader asked. Leaving the loop early cancels the

@@ -34,6 +34,13 @@ public struct TransferMetrics: Sendable, Hashable {
     public var responseHeadBytes: Int64
     /// Bytes of the response's body, as received (compressed if it was).
     public var responseBodyBytes: Int64
+    /// Bytes of the response's body after its content codings were undone; as received when it had none, or when
+    /// `decompression` is off.
+    ///
+    /// What was decoded so far, while a stream is still read.
+    public var decodedBodyBytes: Int64
+    /// The content codings that were undone, such as "gzip", in the order they had been applied; nil when none was.
+    public var contentEncoding: String?
 
     /// The protocol version that was spoken.
     public var version: HTTPVersion
@@ -50,19 +57,21 @@ public struct TransferMetrics: Sendable, Hashable {
     /// Whether the TLS session was resumed from an earlier one.
     public var isTLSSessionResumed: Bool
 
-    /// Metrics of their parts, each empty unless given.
+    /// Metrics of their parts, each empty unless given; decoded bytes are those of the response's body unless given.
     public init(
         queued: Duration = .zero, resolve: Duration = .zero, connect: Duration = .zero, secure: Duration = .zero,
         send: Duration = .zero, wait: Duration = .zero, receive: Duration = .zero, total: Duration = .zero,
         requestHeadBytes: Int64 = 0, requestBodyBytes: Int64 = 0, responseHeadBytes: Int64 = 0,
-        responseBodyBytes: Int64 = 0, version: HTTPVersion = .http1_1, localAddress: String = "",
-        remoteAddress: String = "", isConnectionReused: Bool = false, tlsVersion: String? = nil,
-        tlsCipher: String? = nil, isTLSSessionResumed: Bool = false
+        responseBodyBytes: Int64 = 0, decodedBodyBytes: Int64? = nil, contentEncoding: String? = nil,
+        version: HTTPVersion = .http1_1, localAddress: String = "", remoteAddress: String = "",
+        isConnectionReused: Bool = false, tlsVersion: String? = nil, tlsCipher: String? = nil,
+        isTLSSessionResumed: Bool = false
     ) {
         (self.queued, self.resolve, self.connect, self.secure) = (queued, resolve, connect, secure)
         (self.send, self.wait, self.receive, self.total) = (send, wait, receive, total)
         (self.requestHeadBytes, self.requestBodyBytes) = (requestHeadBytes, requestBodyBytes)
         (self.responseHeadBytes, self.responseBodyBytes) = (responseHeadBytes, responseBodyBytes)
+        (self.decodedBodyBytes, self.contentEncoding) = (decodedBodyBytes ?? responseBodyBytes, contentEncoding)
         self.version = version
         self.localAddress = localAddress
         self.remoteAddress = remoteAddress
@@ -85,6 +94,7 @@ extension TransferMetrics: CustomStringConvertible {
         let received = ByteCount(responseHeadBytes) + ByteCount(responseBodyBytes)
         var parts = ["\(total.brief) total" + (times.isEmpty ? "" : ": \(times)")]
         parts.append("\(sent) sent, \(received) received")
+        if let contentEncoding { parts.append("\(contentEncoding) decoded to \(ByteCount(decodedBodyBytes))") }
         parts.append("\(version)" + (remoteAddress.isEmpty ? "" : " to \(remoteAddress)"))
         if let tlsVersion { parts.append(isTLSSessionResumed ? "\(tlsVersion) resumed" : tlsVersion) }
         if isConnectionReused { parts.append("reused") }

@@ -9,6 +9,8 @@ final class TransferReader: Sendable {
 
     private struct State {
         var stage = Stage.fresh
+        /// What the body goes through before it is handed on, known with the head.
+        var decoding: BodyDecoding?
         var isAsked = false
         var meter = RateMeter()
     }
@@ -41,7 +43,8 @@ final class TransferReader: Sendable {
 
     private func nextAlone() async throws(NetworkError) -> TransferElement? {
         let engine: EngineTransfer
-        switch state.withLock({ $0.stage }) {
+        let (stage, decoding) = state.withLock { ($0.stage, $0.decoding) }
+        switch stage {
         case .reading(let running): engine = running
         case .ended(let error):
             if let error { throw error }
@@ -55,12 +58,43 @@ final class TransferReader: Sendable {
             }
             state.withLock { $0.stage = .reading(engine) }
         }
-        return try element(await engine.next(withProgress: withProgress))
+        guard let decoding else { return try element(await engine.next(withProgress: withProgress), engine) }
+        while true {
+            if let chunk = try await decoded(by: decoding, engine) { return .bytes(chunk) }
+            let step = await engine.next(withProgress: withProgress)
+            guard case .bytes(let chunk) = step else { return try element(step, engine) }
+            decoding.feed(ByteChunk(chunk))
+        }
     }
 
-    private func element(_ step: EngineTransfer.Step) throws(NetworkError) -> TransferElement? {
+    /// The next decoded bytes, nil when more have to come over the wire first.
+    private func decoded(by decoding: BodyDecoding, _ engine: EngineTransfer) async throws(NetworkError) -> ByteChunk? {
+        var steps = 0
+        while true {
+            do throws(NetworkError) {
+                switch try decoding.step() {
+                case .bytes(let chunk): return chunk
+                case .starved: return nil
+                case .working: steps += 1
+                }
+            } catch {
+                engine.cancel()
+                decoding.abandon()
+                state.withLock { $0.stage = .ended(error) }
+                throw error
+            }
+            if steps.isMultiple(of: 16) { await Task.yield() }
+        }
+    }
+
+    private func element(
+        _ step: EngineTransfer.Step, _ engine: EngineTransfer
+    ) throws(NetworkError) -> TransferElement? {
         switch step {
-        case .head(let raw): return .head(token.head(raw))
+        case .head(let raw):
+            guard let decoding = token.decoding(of: raw, engine) else { return .head(token.head(raw)) }
+            state.withLock { $0.decoding = decoding }
+            return .head(decoding.head)
         case .bytes(let chunk): return .bytes(ByteChunk(chunk))
         case .progress(let counters):
             return state.withLock { state in
@@ -68,10 +102,19 @@ final class TransferReader: Sendable {
                 return .progress(TransferProgress(counters, rate: state.meter.bytesPerSecond))
             }
         case .end(let outcome):
-            let error = outcome.failure.map { token.error($0, outcome) }
+            let error = outcome.failure.map { token.error($0, outcome) } ?? encodingError()
             state.withLock { $0.stage = .ended(error) }
             if let error { throw error }
             return nil
+        }
+    }
+    /// Why a body that came whole is not whole after all.
+    private func encodingError() -> NetworkError? {
+        do throws(NetworkError) {
+            try state.withLock { $0.decoding }?.finish()
+            return nil
+        } catch {
+            return error
         }
     }
 }

@@ -18,18 +18,26 @@ final class TransferToken: Sendable {
         var claim = Claim.none
         var isDetached = false
         var body: Data?
+        /// For a body that is encoded: its decoding, by a reader or by those who await the value.
+        var decoding: BodyDecoding?
+        var collected: CollectedDecoding?
     }
 
     let request: Request
     /// The run, or why there can be none.
     let run: Result<EngineTransfer, NetworkError>
     private let share: LoopShare
+    /// Nil when bodies are taken as they come.
+    private let policy: DecodingPolicy?
     private let state = Lock(State())
 
-    init(request: Request, share: LoopShare, run: Result<EngineTransfer, NetworkError>) {
+    init(
+        request: Request, share: LoopShare, run: Result<EngineTransfer, NetworkError>, policy: DecodingPolicy? = nil
+    ) {
         self.request = request
         self.share = share
         self.run = run
+        self.policy = policy
     }
 
     deinit {
@@ -102,13 +110,50 @@ final class TransferToken: Sendable {
         start()
         let outcome = try await outcome(of: engine)
         if let failure = outcome.failure { throw error(failure, outcome) }
-        let body = state.withLock { state in
-            if let body = state.body { return body }
+        switch body(outcome, engine) {
+        case .plain(let body):
+            return Response(head: head(outcome.head), value: body, metrics: TransferMetrics(outcome.metrics))
+        case .encoded(let collected):
+            let body = try await collected.value()
+            return Response(head: collected.decoding.head, value: body, metrics: metrics(outcome.metrics))
+        }
+    }
+
+    private enum Body { case plain(Data), encoded(CollectedDecoding) }
+
+    /// What was collected, taken over once.
+    private func body(_ outcome: EngineTransfer.Outcome, _ engine: EngineTransfer) -> Body {
+        state.withLock { state in
+            if let body = state.body { return .plain(body) }
+            if let collected = state.collected { return .encoded(collected) }
+            if let decoding = outcome.head.flatMap({ BodyDecoding($0, request, engine, policy) }) {
+                if let chunk = outcome.body?.takeChunk() {
+                    decoding.feed(whole: ByteChunk(chunk), limit: engine.plan.collectLimit)
+                }
+                let collected = CollectedDecoding(decoding)
+                (state.decoding, state.collected) = (decoding, collected)
+                return .encoded(collected)
+            }
             let body = Data(taking: outcome.body)
             state.body = body
-            return body
+            return .plain(body)
         }
-        return Response(head: head(outcome.head), value: body, metrics: TransferMetrics(outcome.metrics))
+    }
+
+    /// The decoding of a streamed body; nil when it is handed on as it comes.
+    func decoding(of raw: RawHead, _ engine: EngineTransfer) -> BodyDecoding? {
+        guard let decoding = BodyDecoding(raw, request, engine, policy) else { return nil }
+        state.withLock { $0.decoding = decoding }
+        return decoding
+    }
+
+    func metrics(_ raw: RawMetrics) -> TransferMetrics {
+        var metrics = TransferMetrics(raw)
+        if let decoding = state.withLock({ $0.decoding }) {
+            metrics.decodedBodyBytes = decoding.decodedBytes
+            metrics.contentEncoding = decoding.encoding
+        }
+        return metrics
     }
 
     /// The end, or the end of the caller's interest when its task is cancelled.
@@ -198,6 +243,7 @@ extension TransferMetrics {
         requestBodyBytes = raw.requestBodyBytes
         responseHeadBytes = raw.responseHeadBytes
         responseBodyBytes = raw.responseBodyBytes
+        decodedBodyBytes = raw.responseBodyBytes
         version = HTTPVersion(engineNumber: raw.version)
         localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
         remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)

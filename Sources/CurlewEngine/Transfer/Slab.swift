@@ -162,7 +162,7 @@ package final class CollectedBody: @unchecked Sendable {
     }
 
     /// Turns what was gathered into a chunk, for a transfer that is streamed after all.
-    func takeChunk() -> Chunk? {
+    package func takeChunk() -> Chunk? {
         takeMemory().map { memory, count in
             Chunk(slab: Slab(memory: memory, capacity: count, used: count, pool: nil), offset: 0, count: count)
         }

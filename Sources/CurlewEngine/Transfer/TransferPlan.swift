@@ -15,6 +15,17 @@ package struct TransferPlan: Sendable {
         case pipe(UploadPipe)
     }
 
+    /// Another way to say the same, for a server that refuses this one.
+    package struct Alternative: Sendable {
+        package var lines: HeaderLines
+        package var upload: Upload
+
+        package init(lines: HeaderLines, upload: Upload) {
+            self.lines = lines
+            self.upload = upload
+        }
+    }
+
     package var method: String
     /// ASCII, absolute, http or https.
     package var url: String
@@ -23,6 +34,8 @@ package struct TransferPlan: Sendable {
     package var isSecure: Bool
     package var lines: HeaderLines
     package var upload: Upload
+    /// The body as it is and the lines for it, when `upload` is compressed and its source can be read again.
+    package var alternative: Alternative?
     package var trust: TrustDomain
     /// Nanoseconds; nil never fires.
     package var connectTimeout: UInt64?

@@ -18,16 +18,18 @@ package final class UploadPipe: Sendable {
     package struct Feed: Sendable {
         fileprivate weak let pipe: UploadPipe?
         fileprivate let run: Int
+        /// What the producer's bytes go through, in the producer's own task or thread.
+        fileprivate let transform: Lock<any BodyTransform>?
 
         /// Hands over bytes and waits while the queue is full.
         ///
         /// False when nobody wants more.
-        package func push(_ bytes: [UInt8]) async -> Bool { await pipe?.push(bytes, run: run) ?? false }
+        package func push(_ bytes: [UInt8]) async -> Bool { await pipe?.push(bytes, self) ?? false }
 
         /// Hands over bytes without waiting, for a producer that asks `room` first.
         ///
         /// False when nobody wants more.
-        package func offer(_ bytes: [UInt8]) -> Bool { pipe.map { $0.append(bytes, run: run) != .closed } ?? false }
+        package func offer(_ bytes: [UInt8]) -> Bool { pipe.map { $0.take(bytes, self) != .closed } ?? false }
 
         /// Whether a producer that offers may go on.
         package var hasRoom: Bool {
@@ -36,7 +38,7 @@ package final class UploadPipe: Sendable {
         }
 
         /// Ends the body, with the producer's error when it could not finish.
-        package func finish(_ error: (any Error)? = nil) { pipe?.finish(error, run: run) }
+        package func finish(_ error: (any Error)? = nil) { pipe?.finish(error, self) }
     }
 
     private enum Appended { case taken, full, closed }
@@ -47,6 +49,7 @@ package final class UploadPipe: Sendable {
         var queue: [[UInt8]] = []
         var offset = 0
         var queued = 0
+        /// Bytes the producer gave, before any transformation.
         var pushed: Int64 = 0
         var handedOver: Int64 = 0
         var hasOverrun = false
@@ -59,27 +62,39 @@ package final class UploadPipe: Sendable {
         weak var transfer: EngineTransfer?
     }
 
-    package let length: Int64?
+    /// Bytes the producer said it has, nil when it did not say.
+    package let declared: Int64?
     package let canReplay: Bool
+    private let makeTransform: (@Sendable () throws -> any BodyTransform)?
     private let open: @Sendable (Feed) -> (@Sendable () -> Void)?
     private let wantsMore: (@Sendable () -> Void)?
     private let state = Lock(State())
     private let limit = 512 << 10
 
     /// - Parameters:
-    ///   - length: Bytes the body has, when known; more or fewer is an error, never sent.
+    ///   - length: Bytes the producer has, when known; more or fewer is an error, never sent.
     ///   - open: Starts a producer and gives back what ends it, called once when the transfer ends or starts over, also
     ///     after the producer finished. Called on the loop thread: it must only start.
     ///   - wantsMore: Called on the loop thread when a queue that was full has room for a producer that `offer`s.
     package init(
         length: Int64?, canReplay: Bool, wantsMore: (@Sendable () -> Void)? = nil,
+        transform: (@Sendable () throws -> any BodyTransform)? = nil,
         open: @escaping @Sendable (Feed) -> (@Sendable () -> Void)?
     ) {
-        self.length = length
+        declared = length
         self.canReplay = canReplay
+        makeTransform = transform
         self.open = open
         self.wantsMore = wantsMore
     }
+
+    /// The same body through a transformation, made anew for each run; it takes the place of this pipe.
+    package func transformed(by make: @escaping @Sendable () throws -> any BodyTransform) -> UploadPipe {
+        UploadPipe(length: declared, canReplay: canReplay, wantsMore: wantsMore, transform: make, open: open)
+    }
+
+    /// Bytes that are sent, when known.
+    package var length: Int64? { makeTransform == nil ? declared : nil }
 
     deinit { state.withLock { $0.onClose }?() }
 
@@ -90,10 +105,31 @@ package final class UploadPipe: Sendable {
 
     // MARK: The producer's side
 
-    private func append(_ bytes: [UInt8], run: Int) -> Appended {
+    /// Takes what the producer gave, transformed first, which is too much work to do inside the lock.
+    private func take(_ bytes: [UInt8], _ feed: Feed) -> Appended {
+        guard let transform = feed.transform, !bytes.isEmpty else {
+            return append(bytes, given: bytes.count, run: feed.run)
+        }
+        let (isWanted, isStarved) = state.withLock { state in
+            (state.run == feed.run && !state.isClosed, state.loopWaits && state.queued == 0)
+        }
+        guard isWanted else { return .closed }
+        do {
+            // A slow source must not sit in a compressor's window while the connection is idle.
+            let output = try transform.withLock { try $0.transform(bytes, flush: isStarved) }
+            return append(output, given: bytes.count, run: feed.run)
+        } catch {
+            end(error, run: feed.run)
+            return .closed
+        }
+    }
+
+    private func append(_ bytes: [UInt8], given: Int, run: Int) -> Appended {
         let (result, waiting) = state.withLock { state -> (Appended, EngineTransfer?) in
             guard state.run == run, !state.isClosed, !state.isFinished else { return (.closed, nil) }
-            guard !bytes.isEmpty else { return (.taken, nil) }
+            state.pushed += Int64(given)
+            if let declared, state.pushed > declared { state.hasOverrun = true }
+            guard !bytes.isEmpty || state.hasOverrun else { return (.taken, nil) }
             if let last = state.queue.indices.last, state.queue[last].count + bytes.count <= 64 << 10 {
                 // Small pieces are gathered, so that a source of short lines costs no more than one of blocks.
                 state.queue[last] += bytes
@@ -101,8 +137,6 @@ package final class UploadPipe: Sendable {
                 state.queue.append(bytes)
             }
             state.queued += bytes.count
-            state.pushed += Int64(bytes.count)
-            if let length, state.pushed > length { state.hasOverrun = true }
             defer { state.loopWaits = false }
             return (state.queued < limit ? .taken : .full, state.loopWaits ? state.transfer : nil)
         }
@@ -110,8 +144,9 @@ package final class UploadPipe: Sendable {
         return result
     }
 
-    private func push(_ bytes: [UInt8], run: Int) async -> Bool {
-        switch append(bytes, run: run) {
+    private func push(_ bytes: [UInt8], _ feed: Feed) async -> Bool {
+        let run = feed.run
+        switch take(bytes, feed) {
         case .taken: return true
         case .closed: return false
         case .full:
@@ -127,7 +162,17 @@ package final class UploadPipe: Sendable {
         }
     }
 
-    private func finish(_ error: (any Error)?, run: Int) {
+    private func finish(_ error: (any Error)?, _ feed: Feed) {
+        guard error == nil, let transform = feed.transform else { return end(error, run: feed.run) }
+        do {
+            _ = append(try transform.withLock { try $0.finish() }, given: 0, run: feed.run)
+            end(nil, run: feed.run)
+        } catch {
+            end(error, run: feed.run)
+        }
+    }
+
+    private func end(_ error: (any Error)?, run: Int) {
         let waiting = state.withLock { state -> EngineTransfer? in
             guard state.run == run, !state.isClosed, !state.isFinished else { return nil }
             state.isFinished = true
@@ -148,7 +193,10 @@ package final class UploadPipe: Sendable {
         let pulled = state.withLock { state -> Pulled in
             let wasFull = state.queued >= limit
             let allowed = length.map { Swift.max(0, $0 - state.handedOver) } ?? Int64.max
-            if state.hasOverrun, let length { return .failed(.bodyTooLong(declared: length)) }
+            if state.hasOverrun, let declared { return .failed(.bodyTooLong(declared: declared)) }
+            if state.isFinished, state.error == nil, makeTransform != nil, let declared, state.pushed < declared {
+                return .failed(.bodyTooShort(sent: state.pushed, declared: declared))
+            }
             var copied = 0
             while copied < capacity, Int64(copied) < allowed, let first = state.queue.first {
                 let room = Swift.min(capacity, Int(clamping: allowed)) - copied
@@ -193,7 +241,12 @@ package final class UploadPipe: Sendable {
             return state.run
         }
         guard let run else { return }
-        let stop = open(Feed(pipe: self, run: run))
+        let stop: (@Sendable () -> Void)?
+        do {
+            stop = open(Feed(pipe: self, run: run, transform: try makeTransform.map { Lock(try $0()) }))
+        } catch {
+            return end(error, run: run)
+        }
         let tooLate = state.withLock { state -> Bool in
             guard state.run == run, !state.isClosed else { return true }
             state.onClose = stop

@@ -10,6 +10,7 @@
 #error "Curlew runs on Linux only: its loop is epoll, its threads are pthreads and its peers are Linux servers."
 #endif
 
+#include "curlew_codings.h"
 #include <curl/curl.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
