@@ -35,6 +35,16 @@ struct LeakTests {
         var open: Int
     }
 
+    private struct Crowd: Decodable {
+        var successes: Int
+        var failures: [String: Int]
+        var peak: Int
+        var longestTurn: Int
+        var connections: Int
+        var seconds: Double
+        var processorSeconds: Double
+    }
+
     /// A plain and a secure server with the routes that curlew-soak asks for.
     private struct Servers {
         let plain: MockServer
@@ -97,5 +107,14 @@ struct LeakTests {
         #expect(report.control.count == 1)
         #expect(report.control.first?.hasSuffix("/dev/zero") == true)
         #expect(report.open > 10, "epoll, eventfd, wake-up pairs, four sockets")
+    }
+
+    @Test func tenThousandCallsAtOnceAllSucceed() async throws {
+        let report = try await SoakProcess.run(["crowd"], as: Crowd.self)
+        #expect(report.successes == 10_000)
+        #expect(report.failures == [:])
+        #expect(report.connections == 64)
+        // Client, server and ten thousand tasks together.
+        #expect(report.peak <= 250 << 10, "KiB")
     }
 }

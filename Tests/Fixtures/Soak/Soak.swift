@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// curlew-soak is the child process of tests that measure a process: what is open, what runs, how much memory is used.
-// LeakTests start it with servers of their own and read one line of JSON from its standard output.
+// curlew-soak is a process to measure: what is open, what runs, how much memory is used. LeakTests start it with servers
+// of their own and read one line of JSON from its standard output; the scene `faults` is for people, and runs as long as
+// they like.
 
 import Curlew
 import FoundationEssentials
@@ -10,19 +11,27 @@ import Glibc
 
 @main
 struct Soak {
+    private static let usage = """
+        usage: curlew-soak mixed|slow|exec PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
+               curlew-soak crowd
+               curlew-soak faults SECONDS [SEED]
+        """
+
     static func main() async throws {
-        let arguments = CommandLine.arguments.dropFirst()
-        guard let scene = arguments.first, arguments.count == 4 else {
-            print("usage: curlew-soak mixed|slow|exec PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM")
-            exit(2)
-        }
-        let servers = Servers(plain: arguments[2], secure: arguments[3], roots: arguments[4])
+        let arguments = Array(CommandLine.arguments.dropFirst())
         ProcessFigures.closeInheritedOnExec()
-        switch scene {
-        case "mixed": try await report(MixedScene(servers).run())
-        case "slow": try await report(SlowScene(servers).run())
-        case "exec": try await report(ExecScene(servers).run())
-        default: exit(2)
+        switch (arguments.first, arguments.count) {
+        case ("mixed", 4): try await report(MixedScene(Servers(arguments)).run())
+        case ("slow", 4): try await report(SlowScene(Servers(arguments)).run())
+        case ("exec", 4): try await report(ExecScene(Servers(arguments)).run())
+        case ("crowd", 1): try await report(CrowdScene().run())
+        case ("faults", 2...3):
+            let seed = arguments.count == 3 ? UInt64(arguments[2]) : UInt64.random(in: 0..<1_000_000)
+            guard let seconds = Int(arguments[1]), let seed else { fallthrough }
+            exit(try await FaultsScene(time: .seconds(seconds), seed: seed).run())
+        default:
+            print(usage)
+            exit(2)
         }
     }
 
@@ -36,6 +45,8 @@ struct Servers: Sendable {
     let plain: String
     let secure: String
     let roots: String
+
+    init(_ arguments: [String]) { (plain, secure, roots) = (arguments[1], arguments[2], arguments[3]) }
 
     var trust: CustomRoots { CustomRoots(pem: roots) }
 }

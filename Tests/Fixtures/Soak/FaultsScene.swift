@@ -1,0 +1,138 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import Glibc
+
+/// Mixed traffic against servers that fail at random, in rounds of ten seconds with sessions and servers of their own:
+/// every transfer ends, none by a fault of ours, and each round leaves what the first ones left.
+struct FaultsScene {
+    private static let round = Duration.seconds(10)
+    private static let clients = 40
+    /// Rounds after which a process has all the threads, caches and memory it needs.
+    private static let warmUp = 3
+    /// How much more memory may be resident at the end than after the warm-up.
+    private static let tolerance = 16 << 10
+
+    let time: Duration
+    let seed: UInt64
+
+    /// Gives the exit status.
+    func run() async throws -> Int32 {
+        print("faults: \(time.components.seconds) s, seed \(seed)")
+        let clock = ContinuousClock()
+        let end = clock.now + time
+        var (rounds, printed) = (0, clock.now)
+        var outcomes: [String: Int] = [:]
+        var warm: (figures: ProcessFigures, memory: Int)?
+        var violations: [String] = []
+        while clock.now < end {
+            let found = try await round(seed &+ UInt64(rounds) &* 1000, until: min(end, clock.now + Self.round))
+            outcomes.merge(found.outcomes, uniquingKeysWith: +)
+            violations += found.violations
+            rounds += 1
+            if rounds == Self.warmUp { warm = (await .atRest(), ProcessFigures.memory("VmRSS")) }
+            if printed.duration(to: clock.now) >= .seconds(30) {
+                printed = clock.now
+                report(rounds, outcomes, await .atRest())
+            }
+        }
+        let last = await ProcessFigures.atRest()
+        report(rounds, outcomes, last)
+        for (outcome, count) in outcomes.sorted(by: { $0.key < $1.key }) { print("  \(count)\t\(outcome)") }
+        return judge(outcomes, violations, warm ?? (last, ProcessFigures.memory("VmRSS")), last)
+    }
+
+    private func report(_ rounds: Int, _ outcomes: [String: Int], _ figures: ProcessFigures) {
+        let total = outcomes.values.reduce(0, +)
+        let memory = ProcessFigures.memory("VmRSS")
+        print(
+            "round \(rounds): \(total) transfers, RSS \(memory) KiB, \(figures.descriptors.count) descriptors,",
+            "\(ProcessFigures.memory("Threads")) threads (\(figures.loopThreads) loops)")
+        fflush(nil)
+    }
+
+    private func judge(
+        _ outcomes: [String: Int], _ violations: [String], _ warm: (figures: ProcessFigures, memory: Int),
+        _ last: ProcessFigures
+    ) -> Int32 {
+        var wrong = outcomes.keys.filter { $0.contains("internal") || $0.contains("CORRUPT") }
+        if last.descriptors != warm.figures.descriptors {
+            wrong.append("descriptors were \(warm.figures.descriptors) and are \(last.descriptors)")
+        }
+        if last.loopThreads + last.sourceThreads > 0 { wrong.append("threads are left") }
+        let growth = ProcessFigures.memory("VmRSS") - warm.memory
+        print(
+            "since the warm-up: \(growth) KiB of memory, \(last.descriptors.count - warm.figures.descriptors.count) fds"
+        )
+        if growth > Self.tolerance { wrong.append("\(growth) KiB more than after the warm-up") }
+        for violation in Set(violations).sorted() { print("a server saw: \(violation)") }
+        for line in wrong { print("WRONG: \(line)") }
+        print(wrong.isEmpty ? "faults: fine" : "faults: \(wrong.count) things are wrong")
+        return wrong.isEmpty ? 0 : 1
+    }
+
+    // MARK: One round
+
+    private func round(
+        _ seed: UInt64, until end: ContinuousClock.Instant
+    ) async throws -> (outcomes: [String: Int], violations: [String]) {
+        let authorities = [try TestAuthority(), try TestAuthority()]
+        let servers =
+            [try FaultyServer(seed: seed)]
+            + (try authorities.map { try FaultyServer($0.issue(), seed: seed &+ 1) })
+        let sessions = sessions(authorities)
+        let watchdog = Task { await complain(about: sessions, at: end + .seconds(40)) }
+        defer { watchdog.cancel() }
+        var outcomes: [String: Int] = [:]
+        await withTaskGroup(of: [String: Int].self) { group in
+            for number in 0..<Self.clients {
+                let client = RandomClient(
+                    sessions: sessions, origins: servers.map(\.server.origin),
+                    chance: Chance(seed: seed &+ UInt64(number)))
+                group.addTask { await acts(client, until: end) }
+            }
+            for await acts in group { outcomes.merge(acts, uniquingKeysWith: +) }
+        }
+        for (number, session) in sessions.enumerated() {
+            let left = await session.transfers
+            if !left.isEmpty { outcomes["internal: \(left.count) transfers never ended", default: 0] += 1 }
+            try await session.shutdown(number == 0 ? .immediate : .graceful(within: .seconds(5)))
+        }
+        for server in servers { server.server.stop() }
+        return (outcomes, servers.flatMap(\.server.violations))
+    }
+
+    private func acts(_ client: RandomClient, until end: ContinuousClock.Instant) async -> [String: Int] {
+        var client = client
+        var outcomes: [String: Int] = [:]
+        while ContinuousClock.now < end { outcomes[await client.act(), default: 0] += 1 }
+        return outcomes
+    }
+
+    /// A patient session, a crowded one, and one that trusts everybody.
+    private func sessions(_ authorities: [TestAuthority]) -> [Session] {
+        let roots = CustomRoots(pem: authorities.map(\.certificatePEM).joined())
+        var configuration = SessionConfiguration()
+        configuration.timeouts = Timeouts(connect: .seconds(1), idle: .milliseconds(700), total: .seconds(6))
+        let patient = Session(configuration, trust: roots)
+        let crowded = patient.copy {
+            $0.limits.connectionsPerHost = 3
+            $0.buffers.highWater = .kibibytes(64)
+            $0.buffers.lowWater = .kibibytes(16)
+        }
+        return [patient, crowded, patient.copy(trust: InsecureTrust(reason: "the soak"))]
+    }
+
+    /// Ends the process when a round does not end.
+    private func complain(about sessions: [Session], at time: ContinuousClock.Instant) async {
+        while ContinuousClock.now < time {
+            await elapse(milliseconds: 500)
+            if Task.isCancelled { return }
+        }
+        print("WRONG: transfers hang")
+        for session in sessions { for transfer in await session.transfers { print("  \(transfer)") } }
+        exit(1)
+    }
+}
