@@ -63,11 +63,16 @@ public final class Gate: Sendable {
         await state.wait { $0.arrivals >= times ? true : nil } ?? false
     }
 
+    /// The server side: says that it is here.
+    func arrive() {
+        state.update { $0.arrivals += 1 }
+    }
+
     /// The server side: says that it is here, then blocks the connection's thread until the gate opens.
     ///
     /// Throws when the server stops or the client goes away first.
     func pass(_ waiter: SocketWaiter) throws {
-        state.update { $0.arrivals += 1 }
+        arrive()
         try waiter.until(latch)
     }
 }

@@ -12,11 +12,15 @@ public struct RecordedRequest: Sendable {
     public internal(set) var path: String
     /// What follows the question mark, without it and still percent-encoded; nil when there is none.
     public internal(set) var query: String?
-    /// `HTTP/1.1` or `HTTP/1.0`.
+    /// `HTTP/1.1` or `HTTP/1.0`; `HTTP/2` on an `HTTP2Server`.
     public internal(set) var version: String
     /// The header fields in the order they came, names as sent.
     public internal(set) var fields: [(name: String, value: String)]
-    /// The trailer fields of a chunked body, in order.
+    /// The scheme as HTTP/2 names it (RFC 9113 §8.3.1); nil on a `MockServer`.
+    public internal(set) var scheme: String?
+    /// The authority as HTTP/2 names it (RFC 9113 §8.3.1); nil on a `MockServer`, where `Host` is a field.
+    public internal(set) var authority: String?
+    /// The trailer fields of a chunked body, or of HTTP/2, in order.
     public internal(set) var trailers: [(name: String, value: String)] = []
 
     /// The body's first bytes, up to `MockServer.Options.requestBodyLimit`.
@@ -36,6 +40,12 @@ public struct RecordedRequest: Sendable {
     public internal(set) var connection: Int
     /// Which request on its connection it is; the first is 1.
     public internal(set) var ordinal: Int
+    /// Its HTTP/2 stream (RFC 9113 §5.1.1); 0 on a `MockServer`.
+    public internal(set) var stream = 0
+    /// The code with which the client reset its stream; nil when it did not, and on a `MockServer`.
+    public internal(set) var resetCode: HTTP2ErrorCode?
+    /// Whether its connection has ended, so that nothing more will come; always false on a `MockServer`.
+    public internal(set) var isConnectionClosed = false
     /// Whether it said `Expect: 100-continue`.
     public internal(set) var expectsContinue = false
     /// Whether the server sent `100 Continue`, because it was expected and no body had come by then.
@@ -72,7 +82,7 @@ public struct RecordedRequest: Sendable {
         String(decoding: body, as: UTF8.self)
     }
 
-    private static let emptyDigest = SHA256Stream().hex
+    static let emptyDigest = SHA256Stream().hex
 }
 
 extension RecordedRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

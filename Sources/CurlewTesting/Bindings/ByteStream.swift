@@ -15,8 +15,19 @@ protocol ByteStream: AnyObject {
     /// Returns when the kernel has taken all bytes.
     func send(_ bytes: ArraySlice<UInt8>) throws
 
+    /// Appends what has arrived, without waiting for anything.
+    func receiveAvailable(appendingTo buffer: inout [UInt8]) throws -> Arrival
+
+    /// Gives the kernel as many of the bytes as it takes now, and says how many.
+    func sendAvailable(_ bytes: ArraySlice<UInt8>) throws -> Int
+
     /// Announces the end inside the protocol (TLS close_notify), if it has such a thing.
     func announceEnd()
+}
+
+/// What a look at a connection brought.
+enum Arrival {
+    case bytes, nothing, end
 }
 
 /// How much one `receive` asks for.
@@ -52,6 +63,22 @@ final class PlainStream: ByteStream {
                 try waitAfterFailure { try waiter.untilWritable() }
             }
         }
+    }
+
+    func receiveAvailable(appendingTo buffer: inout [UInt8]) throws -> Arrival {
+        let count = recv(waiter.socket, &scratch, scratch.count, 0)
+        if count > 0 { buffer.append(contentsOf: scratch[..<count]) }
+        if count >= 0 { return count > 0 ? .bytes : .end }
+        try waitAfterFailure {}
+        return .nothing
+    }
+
+    func sendAvailable(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(waiter.socket, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+        }
+        if count < 0 { try waitAfterFailure {} }
+        return max(0, count)
     }
 
     func announceEnd() {}

@@ -66,6 +66,20 @@ struct SocketWaiter {
         try untilQuiet(latch: -1, deadline: ContinuousClock.now + duration)
     }
 
+    /// Waits until the socket has something to read, can be written if that is asked, a latch is set or the time has
+    /// come; does not say which.
+    func untilAny(isWriting: Bool, latches: [EventLatch], deadline: ContinuousClock.Instant?) throws {
+        let events = Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0)
+        var entries = [
+            pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket, events: events, revents: 0),
+        ]
+        entries += latches.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        let left = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        let count = poll(&entries, nfds_t(entries.count), left.map(Self.milliseconds) ?? -1)
+        if count > 0, entries[0].revents != 0 { throw Disconnect.stopped }
+    }
+
     private func untilSocket(_ events: Int16) throws {
         var entries = [
             pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),

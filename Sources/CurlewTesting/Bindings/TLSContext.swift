@@ -8,10 +8,15 @@ import Glibc
 // Safe because OpenSSL allows SSL_new on one SSL_CTX from many threads, and nothing else is done after `init`.
 final class TLSContext: @unchecked Sendable {
     private let context: OpaquePointer
+    /// What it agrees on by ALPN.
+    private let applicationProtocol: [UInt8]
 
-    init(_ identity: TestIdentity, _ options: MockServer.TLSOptions) throws {
+    init(
+        _ identity: TestIdentity, _ options: MockServer.TLSOptions, applicationProtocol: String = "http/1.1"
+    ) throws {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestingError.openSSL("Starting TLS") }
         self.context = context
+        self.applicationProtocol = Array(applicationProtocol.utf8)
         try limitVersions(options)
         try install(identity)
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER), nil)
@@ -23,9 +28,12 @@ final class TLSContext: @unchecked Sendable {
         }
         SSL_CTX_set_alpn_select_cb(
             context,
-            { _, chosen, count, offered, offeredCount, _ in
-                TLSContext.choose(chosen, count, offered, offeredCount)
-            }, nil)
+            { _, chosen, count, offered, offeredCount, server in
+                guard let server else { return SSL_TLSEXT_ERR_NOACK }
+                // Alive as long as a connection is, which holds the server's core.
+                let context = Unmanaged<TLSContext>.fromOpaque(server).takeUnretainedValue()
+                return context.choose(chosen, count, offered, offeredCount)
+            }, Unmanaged.passUnretained(self).toOpaque())
         if let authority = options.clientAuthority { try demandCertificate(from: authority) }
     }
 
@@ -87,18 +95,17 @@ final class TLSContext: @unchecked Sendable {
         }
     }
 
-    private static func choose(
+    private func choose(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
         _ count: UnsafeMutablePointer<UInt8>?,
         _ offered: UnsafePointer<UInt8>?,
         _ offeredCount: UInt32
     ) -> CInt {
-        let wanted = Array("http/1.1".utf8)
         var position = 0
         while let offered, position < Int(offeredCount) {
             let length = Int(offered[position])
             let name = UnsafeBufferPointer(start: offered + position + 1, count: length)
-            if position + 1 + length <= Int(offeredCount), name.elementsEqual(wanted) {
+            if position + 1 + length <= Int(offeredCount), name.elementsEqual(applicationProtocol) {
                 chosen?.pointee = offered + position + 1
                 count?.pointee = UInt8(length)
                 return SSL_TLSEXT_ERR_OK

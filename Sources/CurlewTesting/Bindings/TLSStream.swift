@@ -48,6 +48,33 @@ final class TLSStream: ByteStream {
         }
     }
 
+    func receiveAvailable(appendingTo buffer: inout [UInt8]) throws -> Arrival {
+        ERR_clear_error()
+        let count = SSL_read(connection, &scratch, CInt(scratch.count))
+        if count > 0 {
+            buffer.append(contentsOf: scratch[..<Int(count)])
+            return .bytes
+        }
+        return isBlocked(after: count) ? .nothing : .end
+    }
+
+    /// A write that found the kernel full has to be repeated with the same bytes, and may be with more behind them.
+    func sendAvailable(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        ERR_clear_error()
+        let count = bytes.withUnsafeBytes { SSL_write(connection, $0.baseAddress, CInt(min($0.count, 16_384))) }
+        if count > 0 { return Int(count) }
+        guard isBlocked(after: count) else { throw Disconnect.peerClosed }
+        return 0
+    }
+
+    private func isBlocked(after code: CInt) -> Bool {
+        switch SSL_get_error(connection, code) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: true
+        case SSL_ERROR_SYSCALL: errno == EINTR
+        default: false
+        }
+    }
+
     func announceEnd() {
         ERR_clear_error()
         SSL_shutdown(connection)

@@ -34,8 +34,12 @@ struct ServerState: Sendable {
     var bytesSent = 0
     var violations: [String] = []
     var isStopped = false
+    /// What came over HTTP/2, as `requests` bounded.
+    var frames: [ReceivedFrame] = []
+    var mostOpenStreams = 0
 
     static let requestLimit = 10_000
+    static let frameLimit = 10_000
     static let violationLimit = 100
 
     mutating func append(_ request: RecordedRequest) -> Int {
@@ -45,6 +49,11 @@ struct ServerState: Sendable {
         }
         requests.append(request)
         return firstNumber + requests.count - 1
+    }
+
+    mutating func append(_ frame: ReceivedFrame) {
+        if frames.count == 2 * Self.frameLimit { frames.removeFirst(Self.frameLimit) }
+        frames.append(frame)
     }
 
     /// The next request that nobody was given: `.some(nil)` when there is none and will be none.
@@ -78,11 +87,16 @@ final class ServerCore: Sendable {
         port = Socket.port(of: listener)
     }
 
-    /// Begins to accept.
+    /// Begins to accept; each connection is served on a thread of its own.
     ///
-    /// The accepting thread owns the listening socket.
-    func start() throws {
-        guard threads.start({ self.accept() }) else {
+    /// The accepting thread owns the listening socket, and with it what `serve` holds.
+    func start(
+        serving serve: @escaping @Sendable (ServerCore, _ number: Int, _ socket: CInt) -> Void = {
+            core, number, socket in
+            Connection(core, number: number, socket: socket).run()
+        }
+    ) throws {
+        guard threads.start({ self.accept(serve) }) else {
             close(listener)
             throw TestingError("No thread could be started.")
         }
@@ -107,27 +121,27 @@ final class ServerCore: Sendable {
         withExtendedLifetime(routes) {}
     }
 
-    private func accept() {
+    private func accept(_ serve: @escaping @Sendable (ServerCore, Int, CInt) -> Void) {
         defer { close(listener) }
         let waiter = SocketWaiter(socket: listener, stop: stop)
         while (try? waiter.untilReadable()) != nil {
             threads.reap()
             switch Socket.accept(listener) {
-            case .connection(let socket): serve(socket)
+            case .connection(let socket): begin(socket, serve)
             case .nothing: break
             case .outOfDescriptors: try? SocketWaiter(socket: -1, stop: stop).pause(.milliseconds(10))
             }
         }
     }
 
-    private func serve(_ socket: CInt) {
+    private func begin(_ socket: CInt, _ serve: @escaping @Sendable (ServerCore, Int, CInt) -> Void) {
         let number = state.update { state in
             state.connectionCount += 1
             state.openConnections += 1
             state.sockets[state.connectionCount] = socket
             return state.connectionCount
         }
-        if !threads.start({ Connection(self, number: number, socket: socket).run() }) {
+        if !threads.start({ serve(self, number, socket) }) {
             willClose(number)
             close(socket)
             didClose(number)

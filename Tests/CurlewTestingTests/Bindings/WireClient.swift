@@ -39,8 +39,12 @@ final class WireClient {
     private var secure: SecureConnection?
     private var scratch = [UInt8](repeating: 0, count: 64 * 1024)
 
-    init(_ server: MockServer, address: LoopbackAddress = .v4, tls: SecureSettings? = nil) throws {
-        socket = try Self.connect(port: server.port, address: address)
+    convenience init(_ server: MockServer, address: LoopbackAddress = .v4, tls: SecureSettings? = nil) throws {
+        try self.init(port: server.port, address: address, tls: tls)
+    }
+
+    init(port: UInt16, address: LoopbackAddress = .v4, tls: SecureSettings? = nil) throws {
+        socket = try Self.connect(port: port, address: address)
         if let tls { secure = try SecureConnection(socket, tls) }
     }
 

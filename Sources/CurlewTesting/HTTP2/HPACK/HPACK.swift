@@ -1,0 +1,142 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// HPACK turns fields into blocks and back (RFC 7541). The encoder never indexes, since a test server has nothing to
+// gain; the decoder takes everything a client may send. Only HTTP2Frame and HTTP2Connection call it.
+
+/// What is wrong with a block of fields.
+struct MalformedFields: Error {
+    let reason: String
+
+    init(_ reason: String) {
+        self.reason = reason
+    }
+}
+
+package enum HPACK {
+    package typealias Field = (name: String, value: String)
+
+    /// Fields as literals without indexing, with plain strings (RFC 7541 §6.2.2).
+    package static func encode(_ fields: [Field]) -> [UInt8] {
+        var block: [UInt8] = []
+        for field in fields {
+            block.append(0)
+            append(field.name, to: &block)
+            append(field.value, to: &block)
+        }
+        return block
+    }
+
+    private static func append(_ text: String, to block: inout [UInt8]) {
+        append(text.utf8.count, prefix: 7, to: &block)
+        block += text.utf8
+    }
+
+    /// An integer whose first byte has `prefix` bits for it (RFC 7541 §5.1).
+    package static func append(_ value: Int, prefix: Int, to block: inout [UInt8]) {
+        let most = 1 << prefix - 1
+        if value < most {
+            block.append(UInt8(value))
+            return
+        }
+        block.append(UInt8(most))
+        var rest = value - most
+        while rest >= 128 {
+            block.append(UInt8(rest & 127 | 128))
+            rest >>= 7
+        }
+        block.append(UInt8(rest))
+    }
+}
+
+/// The decoding side of one connection, with its dynamic table (RFC 7541 §2.3.2).
+package struct HPACKDecoder {
+    /// What SETTINGS_HEADER_TABLE_SIZE allows.
+    private let sizeLimit: Int
+    /// The newest entry first.
+    private(set) package var table: [HPACK.Field] = []
+    private(set) package var tableSize = 0
+    private var maximumSize: Int
+
+    package init(tableSize: Int = 4096) {
+        sizeLimit = tableSize
+        maximumSize = tableSize
+    }
+
+    /// The fields of a whole block in order.
+    package mutating func decode(_ block: ArraySlice<UInt8>) throws -> [HPACK.Field] {
+        var rest = block
+        var fields: [HPACK.Field] = []
+        while let first = rest.first {
+            if first & 0x80 != 0 {
+                fields.append(try entry(try Self.integer(&rest, prefix: 7)))
+            } else if first & 0xC0 == 0x40 {
+                let field = try literal(&rest, prefix: 6)
+                insert(field)
+                fields.append(field)
+            } else if first & 0xE0 == 0x20 {
+                let size = try Self.integer(&rest, prefix: 5)
+                guard size <= sizeLimit, fields.isEmpty else {
+                    throw MalformedFields("The dynamic table's size changes to \(size), or too late.")
+                }
+                maximumSize = size
+                evict(for: 0)
+            } else {
+                fields.append(try literal(&rest, prefix: 4))
+            }
+        }
+        return fields
+    }
+
+    private mutating func literal(_ rest: inout ArraySlice<UInt8>, prefix: Int) throws -> HPACK.Field {
+        let index = try Self.integer(&rest, prefix: prefix)
+        let name = index == 0 ? try Self.string(&rest) : try entry(index).name
+        return (name, try Self.string(&rest))
+    }
+
+    private func entry(_ index: Int) throws -> HPACK.Field {
+        let fixed = hpackStaticTable
+        if index >= 1, index <= fixed.count { return fixed[index - 1] }
+        guard index > fixed.count, index - fixed.count <= table.count else {
+            throw MalformedFields("No field has the index \(index).")
+        }
+        return table[index - fixed.count - 1]
+    }
+
+    private mutating func insert(_ field: HPACK.Field) {
+        let size = Self.size(field)
+        evict(for: size)
+        guard size <= maximumSize else { return }
+        table.insert(field, at: 0)
+        tableSize += size
+    }
+
+    private mutating func evict(for size: Int) {
+        while tableSize + size > maximumSize, let last = table.popLast() { tableSize -= Self.size(last) }
+    }
+
+    /// What an entry counts for (RFC 7541 §4.1).
+    private static func size(_ field: HPACK.Field) -> Int { field.name.utf8.count + field.value.utf8.count + 32 }
+
+    private static func integer(_ rest: inout ArraySlice<UInt8>, prefix: Int) throws -> Int {
+        guard let first = rest.popFirst() else { throw MalformedFields("A block of fields ends too early.") }
+        let most = 1 << prefix - 1
+        var value = Int(first) & most
+        if value < most { return value }
+        for shift in stride(from: 0, through: 28, by: 7) {
+            guard let byte = rest.popFirst() else { throw MalformedFields("A block of fields ends in a number.") }
+            value += Int(byte & 127) << shift
+            if byte & 128 == 0 { return value }
+        }
+        throw MalformedFields("A number in a block of fields is too large.")
+    }
+
+    private static func string(_ rest: inout ArraySlice<UInt8>) throws -> String {
+        let isCompressed = (rest.first ?? 0) & 0x80 != 0
+        let count = try integer(&rest, prefix: 7)
+        guard count <= rest.count else { throw MalformedFields("A block of fields ends in a string.") }
+        let bytes = rest.prefix(count)
+        rest = rest.dropFirst(count)
+        return String(decoding: isCompressed ? try Huffman.decode(bytes) : Array(bytes), as: UTF8.self)
+    }
+}

@@ -1,0 +1,171 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// An HTTP/2 frame as a value (RFC 9113 §4.1): nine bytes of header and a payload, right or wrong.
+///
+/// Nothing is checked, so that a test can send what no decent server would: any type, any flags, any stream, and a
+/// length that is a lie.
+///
+/// ```swift
+/// HTTP2Frame.rstStream(1, .refusedStream)
+/// HTTP2Frame.data(0, Array("on no stream".utf8))
+/// HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3])   // of a type nobody knows
+/// var cut = HTTP2Frame.data(1, [1, 2, 3])
+/// cut.declaredLength = 4                                             // the next frame loses a byte to this one
+/// ```
+public struct HTTP2Frame: Sendable, Hashable {
+    /// What a frame is for (RFC 9113 §6): an open set of bytes.
+    public struct Kind: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The byte on the wire.
+        public let rawValue: UInt8
+
+        /// Takes any byte.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// DATA: a part of a body.
+        public static let data = Kind(rawValue: 0)
+        /// HEADERS: the beginning of a head or of trailers.
+        public static let headers = Kind(rawValue: 1)
+        /// PRIORITY: obsolete advice.
+        public static let priority = Kind(rawValue: 2)
+        /// RST_STREAM: the end of a stream.
+        public static let rstStream = Kind(rawValue: 3)
+        /// SETTINGS: what the sender can take.
+        public static let settings = Kind(rawValue: 4)
+        /// PUSH_PROMISE: the announcement of a pushed stream.
+        public static let pushPromise = Kind(rawValue: 5)
+        /// PING: a question whether the connection lives, or its answer.
+        public static let ping = Kind(rawValue: 6)
+        /// GOAWAY: the end of new streams.
+        public static let goAway = Kind(rawValue: 7)
+        /// WINDOW_UPDATE: leave to send more DATA.
+        public static let windowUpdate = Kind(rawValue: 8)
+        /// CONTINUATION: more of a head or of trailers.
+        public static let continuation = Kind(rawValue: 9)
+
+        /// The name in RFC 9113, such as "DATA"; for unknown bytes the number in hexadecimal.
+        public var description: String {
+            rawValue < Self.names.count ? Self.names[Int(rawValue)] : "0x" + String(rawValue, radix: 16)
+        }
+
+        private static let names = [
+            "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE",
+            "CONTINUATION",
+        ]
+    }
+
+    /// The bits that say more about a frame; what a bit means depends on the kind.
+    public struct Flags: OptionSet, Sendable, Hashable {
+        /// The byte on the wire.
+        public let rawValue: UInt8
+
+        /// Takes any byte.
+        public init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        /// END_STREAM of DATA and HEADERS: the sender has finished.
+        public static let endStream = Flags(rawValue: 0x1)
+        /// ACK of SETTINGS and PING.
+        public static let ack = Flags(rawValue: 0x1)
+        /// END_HEADERS of HEADERS, PUSH_PROMISE and CONTINUATION: the block of fields is complete.
+        public static let endHeaders = Flags(rawValue: 0x4)
+        /// PADDED of DATA, HEADERS and PUSH_PROMISE: the payload begins with the length of its padding.
+        public static let padded = Flags(rawValue: 0x8)
+        /// PRIORITY of HEADERS: five bytes of obsolete advice come first.
+        public static let priority = Flags(rawValue: 0x20)
+    }
+
+    /// What it is for.
+    public var kind: Kind
+    /// Its flags.
+    public var flags: Flags
+    /// Its stream, 31 bits; 0 is the connection.
+    public var stream: Int
+    /// What follows the nine bytes, padding included.
+    public var payload: [UInt8]
+    /// The length to claim instead of the payload's; nil, the default, for the truth.
+    public var declaredLength: Int?
+
+    /// A frame from its parts.
+    public init(_ kind: Kind, flags: Flags = [], stream: Int, payload: [UInt8] = []) {
+        self.kind = kind
+        self.flags = flags
+        self.stream = stream
+        self.payload = payload
+    }
+
+    /// The bytes on the wire.
+    public var encoded: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.headerSize + payload.count)
+        Self.encodeHeader(kind, flags, stream, length: declaredLength ?? payload.count, to: &bytes)
+        return bytes + payload
+    }
+
+    static let headerSize = 9
+
+    static func encodeHeader(_ kind: Kind, _ flags: Flags, _ stream: Int, length: Int, to bytes: inout [UInt8]) {
+        let length = UInt32(truncatingIfNeeded: length)
+        bytes += [UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8)]
+        bytes += [UInt8(truncatingIfNeeded: length), kind.rawValue, flags.rawValue]
+        bytes += bigEndian(UInt32(truncatingIfNeeded: stream))
+    }
+
+    /// Takes one whole frame from the front of the bytes.
+    ///
+    /// The reserved bit before the stream is ignored (RFC 9113 §4.1).
+    /// - Parameter bytes: What has come; shortened by the frame.
+    /// - Returns: nil, with the bytes as they were, when the frame is not complete.
+    public static func decode(from bytes: inout ArraySlice<UInt8>) -> HTTP2Frame? {
+        guard let header = Header(bytes), bytes.count >= headerSize + header.length else { return nil }
+        let start = bytes.startIndex + headerSize
+        let frame = HTTP2Frame(
+            header.kind, flags: header.flags, stream: header.stream,
+            payload: Array(bytes[start..<start + header.length]))
+        bytes = bytes[(start + header.length)...]
+        return frame
+    }
+
+    /// The nine bytes before a payload.
+    struct Header {
+        let length: Int
+        let kind: Kind
+        let flags: Flags
+        let stream: Int
+
+        init?(_ bytes: ArraySlice<UInt8>) {
+            guard bytes.count >= headerSize else { return nil }
+            let at = bytes.startIndex
+            length = Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2])
+            kind = Kind(rawValue: bytes[at + 3])
+            flags = Flags(rawValue: bytes[at + 4])
+            stream = Int(number(bytes[(at + 5)..<(at + 9)]) & 0x7FFF_FFFF)
+        }
+    }
+}
+
+extension HTTP2Frame: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// One line: kind, stream, flags and length.
+    public var description: String {
+        "\(kind) stream \(stream) flags 0x\(String(flags.rawValue, radix: 16)) length \(declaredLength ?? payload.count)"
+    }
+
+    /// The same line, so that lists of frames stay readable.
+    public var debugDescription: String { description }
+
+    /// The line alone; never the payload, which may be large.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}
+
+/// Four bytes, the highest first.
+func bigEndian(_ number: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+}
+
+/// The number in at most four bytes, the highest first.
+func number(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+    bytes.reduce(0) { $0 << 8 | UInt32($1) }
+}

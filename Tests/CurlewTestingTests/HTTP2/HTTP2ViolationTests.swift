@@ -1,0 +1,72 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import Testing
+
+/// What a client does wrong is written down, and ends the connection where RFC 9113 says so.
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2ViolationTests {
+    @Test(arguments: [
+        ([HTTP2Frame.data(1, [1])], HTTP2ErrorCode.protocolError),
+        ([.data(0, [1])], .protocolError),
+        ([.continuation(1)], .protocolError),
+        ([.headers(1, [], endHeaders: false), .ping()], .protocolError),
+        ([.headers(2, [])], .protocolError),
+        ([.rstStream(5, .cancel)], .protocolError),
+        ([.windowUpdate(0, by: 0)], .protocolError),
+        ([.windowUpdate(0, by: Int(Int32.max))], .flowControlError),
+        ([HTTP2Frame(.ping, stream: 0, payload: [1])], .frameSizeError),
+        ([HTTP2Frame(.settings, stream: 0, payload: [1])], .frameSizeError),
+        ([HTTP2Frame(.init(rawValue: 99), stream: 0, payload: [UInt8](repeating: 0, count: 16_385))], .frameSizeError),
+        ([HTTP2Frame(.headers, flags: .endHeaders, stream: 1, payload: [0xFF])], .compressionError),
+        ([.pushPromise(1, promising: 2, [])], .protocolError),
+    ]) func endsTheConnection(_ frames: [HTTP2Frame], _ code: HTTP2ErrorCode) throws {
+        let server = try HTTP2Server()
+        let client = try HTTP2Client(server)
+        for frame in frames { try client.send(frame) }
+        let goAway = try client.next(.goAway)
+        #expect(goAway.errorCode == code)
+        #expect(server.violations.count == 1)
+        #expect(try client.ending() == .fin)
+    }
+
+    @Test func needsThePreface() throws {
+        let server = try HTTP2Server()
+        let wire = try WireClient(port: server.port)
+        try wire.send("GET / HTTP/1.1\r\n\r\n")
+        #expect(throws: WireError.ended(.fin)) { while true { try wire.receive() } }
+        #expect(server.violations.count == 1 && server.requests.isEmpty)
+    }
+
+    @Test(arguments: [
+        [(":method", "GET"), (":path", "/"), (":scheme", "http"), ("X-A", "1")],
+        [(":method", "GET"), (":path", "/"), (":scheme", "http"), ("connection", "close")],
+        [(":method", "GET"), (":path", "/"), (":scheme", "http"), ("te", "gzip")],
+        [(":method", "GET"), (":path", "/"), ("a", "b"), (":scheme", "http")],
+        [(":method", "GET"), (":scheme", "http")],
+        [(":path", "/"), (":scheme", "http")],
+        [(":method", "GET"), (":method", "GET"), (":path", "/"), (":scheme", "http")],
+    ]) func fieldsAreJudged(_ fields: [(String, String)]) throws {
+        let server = try HTTP2Server { _ in .respond(200) }
+        let client = try HTTP2Client(server)
+        try client.send(.headers(1, fields.map { (name: $0.0, value: $0.1) }, endStream: true))
+        #expect(try client.answer(1).kinds == [.headers])
+        #expect(!server.violations.isEmpty)
+    }
+
+    @Test func lengthsWindowsAndLimitsAreWatched() async throws {
+        var options = HTTP2Server.Options()
+        options.connection = { _ in .now.settings([.maxConcurrentStreams(1), .initialWindowSize(2)]) }
+        let server = try HTTP2Server(options: options) { _ in .afterRequest.head(200) }
+        let client = try HTTP2Client(server)
+        _ = try client.next(.settings)
+        try client.send(.settingsAck)
+        try client.request(1, "POST", fields: [("content-length", "5")], endStream: false)
+        try client.send(.data(1, [1, 2, 3], endStream: true))
+        try client.request(3)
+        _ = try client.next(.headers)
+        _ = await server.waitForFrame { $0.frame.stream == 3 }
+        #expect(server.violations.count == 3, "\(server.violations)")
+    }
+}
