@@ -54,6 +54,52 @@ struct TimeoutTests {
         try await expectTimeout(request, Timeouts(idle: short), phase: .sending, naming: "idle")
     }
 
+    @Test func noResponseHead() async throws {
+        let server = try stallingServer(.start)
+        let limit = Timeouts(responseHead: short)
+        try await expectTimeout(Request(server.url("/")), limit, phase: .waiting, naming: "responseHead")
+        let post = Request(.post, server.url("/"), body: .text("body"))
+        try await expectTimeout(post, limit, phase: .waiting, naming: "responseHead")
+        let upload = Request(.post, server.url("/"), body: .bytes(PatternBody(seed: 1, length: 200_000).bytes))
+        try await expectTimeout(upload, limit, phase: .waiting, naming: "responseHead")
+        await server.waitUntil(openConnections: 0)
+    }
+
+    @Test func halfAResponseHead() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in
+            .text("x").informational(103).fault(.stall(gate), at: .head(30))
+        }
+        try await expectTimeout(
+            Request(server.url("/")), Timeouts(responseHead: short), phase: .receiving, naming: "responseHead")
+    }
+
+    @Test func theHeadsTimeoutIsForTheHeadAlone() async throws {
+        let head = Timeouts(responseHead: .milliseconds(300))
+        let drip = MockResponse.bytes(Array(repeating: 7, count: 12)).dripping(bytes: 1, every: .milliseconds(50))
+        let server = try MockServer { _ in drip }
+        let clock = ContinuousClock.now
+        let request = Request(server.url("/"), options: Request.Options(timeouts: head))
+        #expect(try await Session().data(for: request).0.count == 12)
+        #expect(clock.duration(to: .now) > .milliseconds(500))
+
+        // A body that takes longer to send than the head may take to come.
+        let gate = Gate()
+        server.on("POST", "/", .text("done"))
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 100), chunk: 50, hold: (1, gate)))
+        let session = Session()
+        let upload = session.transfer(
+            Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: head))
+        ).start()
+        // Another transfer's timeout tells that the time has passed.
+        let silent = try stallingServer(.start)
+        try await expectTimeout(
+            Request(silent.url("/")), Timeouts(idle: .milliseconds(500)), in: session, phase: .waiting, naming: "idle")
+        #expect(upload.state == .running)
+        gate.open()
+        #expect(try await upload.value == Data("done".utf8))
+    }
+
     @Test func theSessionsTimeouts() async throws {
         let server = try stallingServer(.start)
         let session = Session { $0.timeouts.idle = .milliseconds(150) }
