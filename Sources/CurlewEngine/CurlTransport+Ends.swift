@@ -7,7 +7,8 @@ internal import Glibc
 extension CurlTransport {
     // MARK: How transfers leave the wire
 
-    func end(_ handle: EasyHandle, _ failure: EngineFailure?) {
+    /// - Parameter isCut: Whether libcurl was not done with it.
+    func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
         guard let transfer = handle.transfer else { return }
         let domain = handle.domain
         let metrics = metrics(of: handle, transfer)
@@ -17,6 +18,7 @@ extension CurlTransport {
         inUse.removeLast()
         domain.active -= 1
         transfer.wire.handle = nil
+        if isCut || transfer.wire.abort != nil { resetStream(of: transfer, in: domain) }
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         dropIfDone(domain)
@@ -24,6 +26,18 @@ extension CurlTransport {
         transfer.wire.collected = nil
         leavePlace(transfer)
         finishClosingIfIdle()
+    }
+
+    /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until the connection is used
+    /// again, and the server goes on meanwhile.
+    ///
+    /// A connection of HTTP/1.1 is closed by now.
+    private func resetStream(of transfer: EngineTransfer, in domain: CurlDomain) {
+        guard let origin = transfer.wire.origin else { return }
+        let isAlone = !inUse.contains { $0.domain === domain && $0.transfer?.wire.origin === origin }
+        if isAlone { return sockets.bury(lastWatchedBy: transfer.id) }
+        guard origin.speaksHTTP2 else { return }
+        for descriptor in sockets.descriptors(to: origin, domain: domain.number) { nudge(domain, descriptor) }
     }
 
     /// Ends a transfer that has no handle.
@@ -46,11 +60,17 @@ extension CurlTransport {
     ///
     /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
-        guard transfer.wire.restarts < 3, transfer.wire.head.isEmpty, !transfer.wire.isHeadComplete else { return false }
+        guard transfer.wire.restarts == 0, transfer.wire.head.isEmpty, !transfer.wire.isHeadComplete else { return false }
         switch failure.reason {
-        case .streamRefused: break
-        case .curl(CURLE_HTTP2.rawValue, _), .curl(CURLE_HTTP2_STREAM.rawValue, _):
-            guard transfer.plan.isIdempotent, transfer.wire.restarts == 0 else { return false }
+        case .streamRefused: return false
+        case .curl(CURLE_HTTP2.rawValue, _):
+            // The server is going away, as a rule.
+            guard transfer.plan.isIdempotent else { return false }
+        case .curl(CURLE_SEND_ERROR.rawValue, _):
+            // A reused connection that was closed in the meantime.
+            guard curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else { return false }
+            let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
+            guard transfer.plan.isIdempotent || isUnsent else { return false }
         default: return false
         }
         guard let url = handle.url, transfer.rewindBody() else { return false }
@@ -91,18 +111,18 @@ extension CurlTransport {
             if errno == EADDRNOTAVAIL { return EngineFailure(.noAddress, phase: .connecting) }
         }
         let text = handle.text(for: code)
-        if isRefused(code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
-        if code == CURLE_HTTP2_STREAM, transfer.wire.isHeadComplete, !handle.hasDetail {
-            // The stream was closed without an error while the body was being sent: the answer is whole.
-            return nil
-        }
+        if isRefused(handle, code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
+        if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
         return EngineFailure(.curl(code: code.rawValue, text: text), phase: phase)
     }
 
-    /// Whether an HTTP/2 server said that it has not acted on the request (RFC 9113 §8.7), which libcurl tells in its
-    /// text alone.
-    private func isRefused(_ code: CURLcode, _ text: String) -> Bool {
-        code == CURLE_HTTP2_STREAM && text.contains("REFUSED_STREAM")
+    /// Whether an HTTP/2 server said that it has not acted on the request (RFC 9113 §8.7).
+    ///
+    /// libcurl sends it again, each time over a new connection, and tells only in its text when it gives up.
+    private func isRefused(_ handle: EasyHandle, _ code: CURLcode, _ text: String) -> Bool {
+        if code == CURLE_HTTP2_STREAM { return text.contains("REFUSED_STREAM") }
+        return code == CURLE_RECV_ERROR && text.contains("Connection died")
+            && curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) > 1
     }
 
     /// How far a transfer has come, from what libcurl has measured.

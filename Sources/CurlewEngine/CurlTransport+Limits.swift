@@ -24,6 +24,9 @@ extension CurlTransport {
             }
             return first
         }
+        if transfer.wire.isUploadHeld && !transfer.isHeldBack {
+            consider(transfer.wire.lastActivity &+ CurlTransport.quiet, .held)
+        }
         if let answered = transfer.wire.answeredAt { consider(answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if let idle = plan.idleTimeout, !transfer.isHeldBack {
@@ -49,6 +52,9 @@ extension CurlTransport {
     /// How long libcurl may take to notice that an answer is whole before it is ended for it, in nanoseconds.
     private static let grace: UInt64 = 50_000_000
 
+    /// How long nothing may come before a held body goes on, in nanoseconds.
+    private static let quiet: UInt64 = 10_000_000
+
     /// Ends what is late, and finds out when to look again.
     func sweep(_ now: UInt64) {
         sweepAt = Monotonic.never
@@ -59,6 +65,9 @@ extension CurlTransport {
         }
         for (transfer, limit) in late where transfer.outcome == nil {
             switch limit {
+            case .held:
+                transfer.releaseUpload()
+                scheduleSweep(transfer)
             case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
             case .queue:
                 if transfer.wantsPause {

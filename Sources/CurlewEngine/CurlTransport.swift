@@ -34,6 +34,8 @@ package final class CurlTransport {
     var demand = 0
     var lastTicket: UInt64 = 0
     var sweepAt = Monotonic.never
+    /// Grows with every call of libcurl's that moved something.
+    var progress: UInt64 = 0
     private(set) var isClosed = false
     private var closers: [UnsafeContinuation<Void, Never>] = []
     private var closeAt = Monotonic.never
@@ -53,12 +55,24 @@ package final class CurlTransport {
         let (descriptor, number) = SocketTable.parts(of: token)
         guard Int(number) < domains.count, let domain = domains[Int(number)] else { return }
         guard sockets.wants(descriptor) else { return sockets.stray(descriptor, mask) }
+        let progress = self.progress
         var action: CInt = 0
         if mask & (curlew_readable | curlew_hung_up | curlew_peer_closed) != 0 { action |= CURL_CSELECT_IN }
         if mask & curlew_writable != 0 { action |= CURL_CSELECT_OUT }
         if mask & curlew_failed != 0 { action |= CURL_CSELECT_ERR }
         var running: CInt = 0
         curl_multi_socket_action(domain.multi, descriptor, action, &running)
+        guard self.progress == progress else { return sockets.moved(descriptor) }
+        if action == CURL_CSELECT_OUT { return sockets.isVainlyWritable(descriptor, now: now) }
+        // libcurl 7.88 sees that an HTTP/2 connection has failed when it is called once more, which may be never.
+        if sockets.origin(of: descriptor)?.speaksHTTP2 == true { nudge(domain, descriptor) }
+        sockets.moved(descriptor)
+    }
+
+    /// Makes libcurl look at a connection without an event.
+    func nudge(_ domain: CurlDomain, _ descriptor: CInt) {
+        var running: CInt = 0
+        curl_multi_socket_action(domain.multi, descriptor, CURL_CSELECT_IN | CURL_CSELECT_OUT, &running)
     }
 
     /// Due timers, ended transfers, arrived bytes, passed limits, in that order.
@@ -69,6 +83,7 @@ package final class CurlTransport {
         if now >= oweAt { settle(now) }
         if !widened.isEmpty { admitWidened() }
         if now >= sweepAt { sweep(now) }
+        if now >= sockets.rearmAt { sockets.rearm(now) }
         if now >= closeAt { cancelAll(EngineFailure.Reason.closed) }
     }
 
@@ -84,14 +99,14 @@ package final class CurlTransport {
                 guard let transfer = handle.transfer else { continue }
                 let failure = failure(of: handle, transfer, message.pointee.data.result)
                 if let failure, restart(handle, transfer, after: failure) { continue }
-                end(handle, failure)
+                end(handle, failure, isCut: false)
             }
         }
     }
 
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
-        var first = min(sweepAt, closeAt, oweAt)
+        var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
@@ -100,6 +115,7 @@ package final class CurlTransport {
     var isIdle: Bool { inUse.isEmpty && waiting.isEmpty && resolving.isEmpty }
 
     func markDirty(_ transfer: EngineTransfer) {
+        progress &+= 1
         guard !transfer.wire.isDirty else { return }
         transfer.wire.isDirty = true
         dirty.append(transfer)
@@ -138,6 +154,7 @@ package final class CurlTransport {
 
     /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
     func widen(_ origin: Origin) {
+        origin.speaksHTTP2 = true
         guard !origin.isShared, origin.isSecure || CurlVersion.current.sharesPlainHTTP2 else { return }
         demand -= origin.connections(for: origin.active)
         origin.isShared = true

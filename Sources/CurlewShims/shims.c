@@ -58,7 +58,9 @@ void curlew_multi_set_callbacks(CURLM *multi, void *context, curlew_socket_callb
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
-int curlew_thread_start(void *(*body)(void *), void *argument, const char *name) {
+void curlew_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+int curlew_thread_start(void *(*body)(void *), void *argument) {
     pthread_attr_t attributes;
     int failure = pthread_attr_init(&attributes);
     if (failure) return failure;
@@ -68,7 +70,6 @@ int curlew_thread_start(void *(*body)(void *), void *argument, const char *name)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
     failure = pthread_create(&thread, &attributes, body, argument);
-    if (!failure) pthread_setname_np(thread, name);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return failure;

@@ -116,7 +116,7 @@ extension NetworkError {
             case .head: Meaning(.timedOut, "No response head came within timeouts.responseHead.")
             case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
             case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
-            case .queue, .answered: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
+            case .queue, .answered, .held: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
             }
         }
 
@@ -149,8 +149,10 @@ extension NetworkError {
                 case 6: (.cannotResolve, "Check the host name and the name servers.")
                 case 7: (.cannotConnect, "Check that the server listens and no firewall is between.")
                 case 8, 43, 61: (.invalidResponse, nil)
-                case 16, 92: (.connectionLost, "The server broke off the HTTP/2 stream or connection.")
-                case 18: (.connectionLost, "The body is shorter than announced.")
+                case 16: (.connectionLost, "The server is going away, or it broke the rules of HTTP/2.")
+                case 92: (.connectionLost, "The server broke off the HTTP/2 stream.")
+                case 18 where phase == .receiving: (.connectionLost, "The body is shorter than announced.")
+                case 18: (.connectionLost, "The server closed the connection without an answer.")
                 case 27: (.resourceExhausted, nil)
                 case 28: (.timedOut, nil)
                 case 35: (phase == .securing ? .tlsFailed : .connectionLost, nil)

@@ -78,12 +78,14 @@ private func requestIsNext(
     _ remotePort: CInt, _ localPort: CInt
 ) -> CInt {
     guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
-    guard curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) > 0 else { return CURL_PREREQFUNC_OK }
+    transfer.wire.sends += 1
+    guard transfer.wire.sends > 1 else { return CURL_PREREQFUNC_OK }
     handle.hasRetried = true
-    // A refused HTTP/2 stream is sent again without a word about a failure; the server has not acted on it.
-    if transfer.plan.isIdempotent || transfer.wire.origin?.isShared == true && !handle.hasDetail {
-        return CURL_PREREQFUNC_OK
-    }
+    // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
+    // connection it does so without a word about a failure.
+    let isRefused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
+        || transfer.wire.origin?.speaksHTTP2 == true && !handle.hasDetail
+    if transfer.plan.isIdempotent || isRefused { return CURL_PREREQFUNC_OK }
     transfer.wire.abort = .notRepeated
     return CURL_PREREQFUNC_ABORT
 }

@@ -23,6 +23,9 @@ final class SocketTable {
         var origin: Origin?
         /// The transfer that last had it watched.
         var transfer: UInt64 = 0
+        /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
+        var vain = 0
+        var muteUntil: UInt64 = 0
     }
 
     private let epoll: CInt
@@ -33,6 +36,8 @@ final class SocketTable {
     private(set) var open = 0
     /// Whether a transfer is on the wire; told by the owner.
     var isOnWire: (UInt64) -> Bool = { _ in false }
+    /// When a descriptor is to be asked again for being writable.
+    private(set) var rearmAt = Monotonic.never
 
     init(epoll: CInt) { self.epoll = epoll }
 
@@ -71,6 +76,7 @@ final class SocketTable {
         }
         entries[index].wanted = mask
         if mask != 0 { entries[index].transfer = transfer }
+        let asked = entries[index].muteUntil == 0 ? mask : mask & ~curlew_writable
         if mask == 0 {
             if !entries[index].isOurs { forget(descriptor) }
             return
@@ -79,11 +85,16 @@ final class SocketTable {
             curlew_close_pair_on_exec(descriptor)
             entries[index].isMarked = true
         }
-        guard entries[index].registered != mask || entries[index].domain != domain else { return }
-        let token = UInt64(domain) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        guard entries[index].registered != asked || entries[index].domain != domain else { return }
+        entries[index].domain = domain
+        register(descriptor, asked)
+    }
+
+    private func register(_ descriptor: CInt, _ mask: UInt32) {
+        let index = Int(descriptor)
+        let token = UInt64(entries[index].domain) << 32 | UInt64(UInt32(bitPattern: descriptor))
         if curlew_epoll_update(epoll, descriptor, entries[index].registered != 0, mask, token) == 0 {
             entries[index].registered = mask
-            entries[index].domain = domain
         }
     }
 
@@ -100,6 +111,56 @@ final class SocketTable {
         open -= 1
         origin.sockets -= 1
         entries[index].origin = nil
+    }
+
+    /// Takes note that a connection was writable and that nothing could be written.
+    ///
+    /// libcurl 7.88 goes on asking while an HTTP/2 window is closed, which keeps a core busy. So after a few times there
+    /// is a pause, which the next bytes from the server end.
+    func isVainlyWritable(_ descriptor: CInt, now: UInt64) {
+        let index = Int(descriptor)
+        guard index < entries.count else { return }
+        entries[index].vain += 1
+        // A socket with a small buffer takes what libcurl holds already in some steps, of which nothing is seen here.
+        guard entries[index].vain >= 64, entries[index].registered & curlew_writable != 0 else { return }
+        entries[index].muteUntil = now &+ 20_000_000
+        rearmAt = min(rearmAt, entries[index].muteUntil)
+        register(descriptor, entries[index].wanted & ~curlew_writable)
+    }
+
+    /// Something came of an event, or bytes came from the server: writing may succeed again.
+    func moved(_ descriptor: CInt) {
+        let index = Int(descriptor)
+        if index < entries.count, entries[index].vain > 0 { unmute(index) }
+    }
+
+    /// Asks again for what was not asked for a while.
+    func rearm(_ now: UInt64) {
+        rearmAt = Monotonic.never
+        for index in entries.indices where entries[index].muteUntil != 0 {
+            if entries[index].muteUntil <= now { unmute(index) } else { rearmAt = min(rearmAt, entries[index].muteUntil) }
+        }
+    }
+
+    private func unmute(_ index: Int) {
+        entries[index].vain = 0
+        guard entries[index].muteUntil != 0 else { return }
+        entries[index].muteUntil = 0
+        if entries[index].wanted != 0 { register(CInt(index), entries[index].wanted) }
+    }
+
+    /// Where a descriptor leads, when it is one of ours.
+    func origin(of descriptor: CInt) -> Origin? {
+        Int(descriptor) < entries.count ? entries[Int(descriptor)].origin : nil
+    }
+
+    func descriptors(to origin: Origin, domain: UInt32) -> [CInt] {
+        entries.indices.filter { entries[$0].origin === origin && entries[$0].domain == domain }.map { CInt($0) }
+    }
+
+    /// Closes the connection that a transfer, which has ended, was the last to use.
+    func bury(lastWatchedBy transfer: UInt64) {
+        for index in entries.indices where entries[index].transfer == transfer && isIdle(index) { bury(CInt(index)) }
     }
 
     /// Whether libcurl wants events of a descriptor.
@@ -119,11 +180,7 @@ final class SocketTable {
         guard isIdle(index), let origin = entries[index].origin else { return unregister(descriptor) }
         if !origin.isShared || hasEnded && origin.active == 0 { return bury(descriptor) }
         unregister(descriptor)
-        guard !hasEnded else { return }
-        let token = UInt64(entries[index].domain) << 32 | UInt64(UInt32(bitPattern: descriptor))
-        if curlew_epoll_update(epoll, descriptor, false, curlew_peer_closed, token) == 0 {
-            entries[index].registered = curlew_peer_closed
-        }
+        if !hasEnded { register(descriptor, curlew_peer_closed) }
     }
 
     /// Whether a socket waits in libcurl's pool: that of a paused transfer is not watched either.

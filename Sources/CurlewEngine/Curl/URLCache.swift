@@ -16,8 +16,10 @@ final class Origin {
     var active = 0
     /// Open sockets towards it, in use or idle, of all domains.
     var sockets = 0
-    /// The server has answered by HTTP/2, so transfers share connections.
+    /// Transfers share connections.
     var isShared = false
+    /// The server has answered by HTTP/2.
+    var speaksHTTP2 = false
     var queue = WaitingLine<EngineTransfer>()
 
     init(host: String, port: UInt16, isSecure: Bool) {

@@ -7,18 +7,27 @@ internal import CurlewShims
 ///
 /// Gives errno when the system refuses, 0 otherwise; what `body` captured is released when the thread ends.
 func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
-    let retained = Unmanaged.passRetained(ThreadBody(body))
+    let retained = Unmanaged.passRetained(ThreadBody(name, body))
     let failure = curlew_thread_start(
         { argument in
             if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
             return nil
-        }, retained.toOpaque(), name)
+        }, retained.toOpaque())
     if failure != 0 { retained.release() }
     return failure
 }
 
 private final class ThreadBody: Sendable {
-    let run: @Sendable () -> Void
+    private let name: String
+    private let body: @Sendable () -> Void
 
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    func run() {
+        curlew_thread_name(name)
+        body()
+    }
 }

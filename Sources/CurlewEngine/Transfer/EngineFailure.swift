@@ -33,8 +33,9 @@ package struct EngineFailure: Error {
 
     package enum Limit: Sendable {
         case connect, head, idle, total, queue
-        /// Not a limit of the user's: a whole answer to a request whose body libcurl still wants to send.
-        case answered
+        /// No limits of the user's: a whole answer to a request whose body libcurl still wants to send, and a body that
+        /// waited while its answer came.
+        case answered, held
     }
 
     /// Why a transfer had to wait for a place.

@@ -41,8 +41,13 @@ struct Wire {
     /// The addresses that libcurl is given.
     var name: ResolvedName?
     var resumedAt: UInt64 = 0
-    /// How often the request was sent again.
+    /// How often the request was begun again by us, and how often libcurl began to send it since.
     var restarts = 0
+    var sends = 0
+    /// The body waits while an answer that came before its end is received.
+    var isUploadHeld = false
+    /// How often libcurl asked for bytes since.
+    var pulls = 0
     /// libcurl reads no more, though it still sends.
     var hasAnswerEnded = false
     /// When the answer was whole and the body all handed over, but not all sent.
@@ -67,12 +72,14 @@ struct Wire {
         abort = nil
         answeredAt = nil
         hasAnswerEnded = false
+        isUploadHeld = false
         isReceivingPaused = false
         isSendingPaused = false
         isStarved = false
         launchedAt = now
         lastActivity = now
         restarts += 1
+        sends = 0
     }
 }
 
@@ -115,7 +122,10 @@ extension EngineTransfer {
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
-        if wire.head.starts(with: [72, 84, 84, 80, 47, 50]), let origin = wire.origin { transport.widen(origin) }
+        if wire.head.starts(with: [72, 84, 84, 80, 47, 50]), let origin = wire.origin {
+            transport.widen(origin)
+            holdUpload(transport)
+        }
         transport.markDirty(self)
         applyPauses()
         return true
@@ -256,6 +266,7 @@ extension EngineTransfer {
             }
         }
         wire.lastActivity = transport.now
+        wire.pulls += 1
         wire.counters.sent += Int64(count)
         if count == 0 || wire.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
             wire.bodySentAt = transport.now
@@ -282,7 +293,7 @@ extension EngineTransfer {
     func applyPauses() {
         guard let handle = wire.handle else { return }
         let receiving = wire.isFlowPaused || wire.isUserPaused
-        let sending = wire.isStarved || wire.isUserPaused
+        let sending = wire.isStarved || wire.isUserPaused || wire.isUploadHeld
         let wasPaused = wire.isReceivingPaused || wire.isSendingPaused
         if !receiving && !sending && !wasPaused { return }
         wire.isReceivingPaused = receiving

@@ -36,4 +36,31 @@ extension EngineTransfer {
         }
         return false
     }
+
+    /// Holds a body back whose answer has begun, over HTTP/2, until nothing more comes.
+    ///
+    /// libcurl 7.88 drops received bytes when it sends on a stream that the server has closed. Held, it takes them all;
+    /// the next attempt to send tells whether the stream is closed, and then the answer is whole.
+    func holdUpload(_ transport: CurlTransport) {
+        guard plan.isBodyPulled, wire.bodySentAt == 0 else { return }
+        wire.isUploadHeld = true
+        transport.scheduleSweep(self)
+    }
+
+    /// Lets a body that was held go on, or find out that its stream is closed.
+    func releaseUpload() {
+        wire.isUploadHeld = false
+        wire.pulls = 0
+        applyPauses()
+    }
+
+    /// Whether an answer was whole when libcurl found its stream closed, without an error, as it sent the body.
+    func isAnsweredWhole(by handle: EasyHandle) -> Bool {
+        guard wire.isHeadComplete, plan.isBodyPulled else { return false }
+        if !wire.expectsBody { return true }
+        let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        if length >= 0 { return wire.counters.received >= length }
+        // The first attempt after the hold fails; a later one may have dropped bytes.
+        return wire.bodySentAt == 0 && wire.pulls <= 1
+    }
 }

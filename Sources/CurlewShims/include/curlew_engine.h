@@ -91,8 +91,10 @@ static inline CURLSHcode curlew_share_tls_sessions(CURLSH *share) {
 
 // MARK: Threads, fork, descriptors
 
-/// Starts a detached thread that has every signal blocked and the given name (at most 15 bytes). Returns errno.
-int curlew_thread_start(void *(*body)(void *), void *argument, const char *name);
+/// Starts a detached thread that has every signal blocked. Returns errno.
+int curlew_thread_start(void *(*body)(void *), void *argument);
+/// Names the calling thread (at most 15 bytes); nobody else can name a thread that may end at any time.
+void curlew_thread_name(const char *name);
 
 /// How often this process is the child of a fork since Curlew was first used; differs in a child from its parent.
 uint64_t curlew_fork_generation(void);

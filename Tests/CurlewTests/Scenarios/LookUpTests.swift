@@ -38,6 +38,8 @@ struct LookUpTests {
 
     private func session(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()
+        // Held look-ups must outlast a busy machine.
+        configuration.timeouts.connect = .seconds(50)
         configure(&configuration)
         return Session(configuration, resolver: Resolver { [names] in names.look(up: $0) })
     }
