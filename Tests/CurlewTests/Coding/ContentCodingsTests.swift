@@ -1,0 +1,75 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Curlew
+
+/// What is offered, what is missing, and how heads are read and changed for it.
+@Suite("ContentCodings")
+struct ContentCodingsTests {
+    @Test func whatIsMissingIsNotOffered() {
+        var codings = ContentCodings.system
+        #expect(codings.acceptEncoding == "gzip, deflate, br, zstd")
+        codings.brotli = nil
+        #expect(codings.acceptEncoding == "gzip, deflate, zstd")
+        codings.zlib = nil
+        #expect(codings.acceptEncoding == "zstd")
+        codings.zstandard = nil
+        #expect(codings.acceptEncoding == nil)
+    }
+
+    @Test func librariesThatAreNotThereAreNil() {
+        #expect(ZlibLibrary(library: "libcurlew-missing.so.9") == nil)
+        #expect(BrotliLibrary(library: ZlibLibrary.soname) == nil)
+        #expect(ZstandardLibrary(library: ZlibLibrary.soname) == nil)
+        #expect(ZlibLibrary(library: ZstandardLibrary.soname) == nil)
+    }
+
+    @Test(arguments: [("gzip", "libz.so.1"), ("deflate", "zlib1g"), ("br", "libbrotlidec.so.1"), ("zstd", "libzstd1")])
+    func aMissingLibraryIsNamed(name: String, library: String) throws {
+        let none = ContentCodings(zlib: nil, brotli: nil, zstandard: nil)
+        let error = #expect(throws: NetworkError.self) { _ = try none.decoder(for: [name]) }
+        #expect(error?.kind == .unsupported && error?.phase == .decoding)
+        #expect(error?.message.contains("“\(name)”") == true)
+        let told = "\(error?.message ?? "") \(error?.hint ?? "")"
+        #expect(told.contains(library))
+    }
+
+    @Test(arguments: ["compress", "x-compress", "aws-chunked", "g\nzip", "gzip;q=1"])
+    func unknownCodingsAreNamed(name: String) {
+        let error = #expect(throws: NetworkError.self) { _ = try ContentCodings.system.decoder(for: ["gzip", name]) }
+        #expect(error?.kind == .unsupported && error?.phase == .decoding)
+        #expect(error?.message.contains("does not know") == true && error?.message.contains("\n") == false)
+    }
+
+    @Test(
+        arguments: [
+            ("", []), ("identity", []), (" , ,", []), ("GZip", ["gzip"]), ("gzip, br", ["gzip", "br"]),
+            ("\tx-gzip ,identity,\tzstd", ["x-gzip", "zstd"]),
+        ] as [(String, [String])])
+    func namesInAField(value: String, names: [String]) {
+        #expect(ContentCodings.names(in: value) == names)
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", true),
+        ("HTTP/2 200 \r\ncontent-encoding:br\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\nA: b\nCONTENT-ENCODING: br\n\n", true),
+        ("HTTP/1.1 200 OK\r\nContent-Encodin: b\r\n\r\n", false),
+        ("HTTP/1.1 200 content-encoding\r\nX-Content-Encoding: br\r\n\r\n", false), ("", false), ("content", false),
+        ("content-encoding", true),
+    ])
+    func aFirstLookAtAHead(block: String, isThere: Bool) {
+        #expect(hasLine(beginningWith: "content-encoding", in: Array(block.utf8)) == isThere)
+    }
+
+    @Test func linesAreTakenOutOfAHead() {
+        let block = Array(
+            ("HTTP/1.1 200 Fine\r\nContent-Length: 7\r\nA: 1\r\ncontent-encoding: gzip,\r\n br\r\nB: 2\r\n"
+                + "Content-Encoding: zstd\r\n\r\n").utf8)
+        let rest = HeaderFields.block(block, without: [.contentEncoding, .contentLength], from: 0)
+        #expect(String(decoding: rest, as: UTF8.self) == "HTTP/1.1 200 Fine\r\nA: 1\r\nB: 2\r\n\r\n")
+        #expect(HeaderFields.block(block, without: ["X"], from: 0) == block)
+    }
+}
