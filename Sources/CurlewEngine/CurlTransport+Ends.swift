@@ -37,7 +37,16 @@ extension CurlTransport {
         let isAlone = !inUse.contains { $0.domain === domain && $0.transfer?.wire.origin === origin }
         if isAlone { return sockets.bury(lastWatchedBy: transfer.id) }
         guard origin.speaksHTTP2 else { return }
-        for descriptor in sockets.descriptors(to: origin, domain: domain.number) { nudge(domain, descriptor) }
+        nudge(origin, domain)
+    }
+
+    /// Makes libcurl look at the connections to an origin without an event.
+    func nudge(_ origin: Origin, _ domain: CurlDomain) {
+        wantsTurn = true
+        for descriptor in sockets.descriptors(to: origin, domain: domain.number) {
+            var running: CInt = 0
+            curl_multi_socket_action(domain.multi, descriptor, CURL_CSELECT_IN | CURL_CSELECT_OUT, &running)
+        }
     }
 
     /// Ends a transfer that has no handle.
@@ -66,6 +75,11 @@ extension CurlTransport {
         case .curl(CURLE_HTTP2.rawValue, _):
             // The server is going away, as a rule.
             guard transfer.plan.isIdempotent else { return false }
+        case .curl(CURLE_HTTP2_STREAM.rawValue, _):
+            // The server closed the stream without an error and before the body's end, so it has answered; libcurl 7.88
+            // loses an answer that comes together with the close. HTTP/1.1 brings it to light.
+            guard transfer.plan.isIdempotent, transfer.plan.isBodyPulled, handle.isClosedCleanly else { return false }
+            transfer.wire.isByHTTP1 = true
         case .curl(CURLE_SEND_ERROR.rawValue, _):
             // A reused connection that was closed in the meantime.
             guard curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else { return false }

@@ -24,9 +24,7 @@ extension CurlTransport {
             }
             return first
         }
-        if transfer.wire.isUploadHeld && !transfer.isHeldBack {
-            consider(transfer.wire.lastActivity &+ CurlTransport.quiet, .held)
-        }
+        if let silence = silence(of: transfer) { consider(transfer.wire.lastActivity &+ silence, .silent) }
         if let answered = transfer.wire.answeredAt { consider(answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if let idle = plan.idleTimeout, !transfer.isHeldBack {
@@ -52,8 +50,17 @@ extension CurlTransport {
     /// How long libcurl may take to notice that an answer is whole before it is ended for it, in nanoseconds.
     private static let grace: UInt64 = 50_000_000
 
-    /// How long nothing may come before a held body goes on, in nanoseconds.
-    private static let quiet: UInt64 = 10_000_000
+    /// After how long a silence libcurl is made to look at an HTTP/2 connection, in nanoseconds: soon, then after twice
+    /// as long, and so on for a while.
+    ///
+    /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
+    private func silence(of transfer: EngineTransfer) -> UInt64? {
+        guard transfer.wire.origin?.speaksHTTP2 == true, !transfer.isHeldBack else { return nil }
+        let first: UInt64 = transfer.plan.isBodyPulled ? 10_000_000 : 50_000_000
+        guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
+        let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
+        return next > 5_000_000_000 ? nil : max(next, first)
+    }
 
     /// Ends what is late, and finds out when to look again.
     func sweep(_ now: UInt64) {
@@ -65,9 +72,11 @@ extension CurlTransport {
         }
         for (transfer, limit) in late where transfer.outcome == nil {
             switch limit {
-            case .held:
+            case .silent:
+                transfer.wire.nudgedAt = now
                 transfer.releaseUpload()
-                scheduleSweep(transfer)
+                if let handle = transfer.wire.handle, let origin = transfer.wire.origin { nudge(origin, handle.domain) }
+                if transfer.wire.handle != nil { scheduleSweep(transfer) }
             case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
             case .queue:
                 if transfer.wantsPause {

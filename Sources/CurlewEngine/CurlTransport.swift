@@ -34,6 +34,8 @@ package final class CurlTransport {
     var demand = 0
     var lastTicket: UInt64 = 0
     var sweepAt = Monotonic.never
+    /// libcurl was called out of turn, and may have something to say.
+    var wantsTurn = false
     /// Grows with every call of libcurl's that moved something.
     var progress: UInt64 = 0
     private(set) var isClosed = false
@@ -64,19 +66,12 @@ package final class CurlTransport {
         curl_multi_socket_action(domain.multi, descriptor, action, &running)
         guard self.progress == progress else { return sockets.moved(descriptor) }
         if action == CURL_CSELECT_OUT { return sockets.isVainlyWritable(descriptor, now: now) }
-        // libcurl 7.88 sees that an HTTP/2 connection has failed when it is called once more, which may be never.
-        if sockets.origin(of: descriptor)?.speaksHTTP2 == true { nudge(domain, descriptor) }
         sockets.moved(descriptor)
-    }
-
-    /// Makes libcurl look at a connection without an event.
-    func nudge(_ domain: CurlDomain, _ descriptor: CInt) {
-        var running: CInt = 0
-        curl_multi_socket_action(domain.multi, descriptor, CURL_CSELECT_IN | CURL_CSELECT_OUT, &running)
     }
 
     /// Due timers, ended transfers, arrived bytes, passed limits, in that order.
     func advance(now: UInt64) {
+        wantsTurn = false
         for domain in domains { domain?.fireIfDue(now: now) }
         collectEnded()
         if !dirty.isEmpty { flush(now) }
@@ -106,6 +101,7 @@ package final class CurlTransport {
 
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
+        if wantsTurn { return 0 }
         var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }

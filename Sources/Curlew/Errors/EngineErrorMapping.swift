@@ -116,7 +116,7 @@ extension NetworkError {
             case .head: Meaning(.timedOut, "No response head came within timeouts.responseHead.")
             case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
             case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
-            case .queue, .answered, .held: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
+            case .queue, .answered, .silent: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
             }
         }
 
@@ -150,6 +150,8 @@ extension NetworkError {
                 case 7: (.cannotConnect, "Check that the server listens and no firewall is between.")
                 case 8, 43, 61: (.invalidResponse, nil)
                 case 16: (.connectionLost, "The server is going away, or it broke the rules of HTTP/2.")
+                case 92 where text.contains("PROTOCOL_ERROR"), 56 where text.contains("nghttp2_session_mem_recv"):
+                    (.invalidResponse, "One side broke the rules of HTTP/2, or was flooded.")
                 case 92: (.connectionLost, "The server broke off the HTTP/2 stream.")
                 case 18 where phase == .receiving: (.connectionLost, "The body is shorter than announced.")
                 case 18: (.connectionLost, "The server closed the connection without an answer.")

@@ -85,7 +85,14 @@ private func requestIsNext(
     // connection it does so without a word about a failure.
     let isRefused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
         || transfer.wire.origin?.speaksHTTP2 == true && !handle.hasDetail
-    if transfer.plan.isIdempotent || isRefused { return CURL_PREREQFUNC_OK }
+    if !transfer.wire.isHeadComplete {
+        transfer.wire.head.removeAll(keepingCapacity: true)
+        if isRefused && transfer.wire.sends > 3 {
+            transfer.wire.abort = .streamRefused
+            return CURL_PREREQFUNC_ABORT
+        }
+        if isRefused || transfer.plan.isIdempotent { return CURL_PREREQFUNC_OK }
+    }
     transfer.wire.abort = .notRepeated
     return CURL_PREREQFUNC_ABORT
 }

@@ -36,6 +36,7 @@ final class EasyHandle {
     private var waitsForShare = false
     private var isFresh = false
     private var isAlone = false
+    private var spoken = EngineConfiguration.Version.automatic
     /// The addresses given to libcurl, which reads them when the transfer begins.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
@@ -69,7 +70,8 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, configuration.version.option)
+        spoken = configuration.version
+        _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, spoken.option)
         // The gate is the only judge: libcurl's own host check would accept a bare common name, and anything but
         // VERIFYPEER 1 would make the gate's refusal advisory. Its roots are shared, so libcurl must not load any.
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
@@ -96,7 +98,7 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, plan.lines.list))
             lines = plan.lines
         }
-        set(applyConnection(plan, isAgain: transfer.wire.restarts > 0))
+        set(applyConnection(plan, isAgain: transfer.wire.restarts > 0, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin))
         // The look-up, and attempts before this one, have used some of it.
         let spent = transfer.wire.admittedAt < now ? now - transfer.wire.admittedAt : 0
@@ -126,7 +128,7 @@ final class EasyHandle {
     }
 
     /// Which connections may serve the transfer.
-    private func applyConnection(_ plan: TransferPlan, isAgain: Bool) -> CURLcode {
+    private func applyConnection(_ plan: TransferPlan, isAgain: Bool, isByHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)
@@ -149,9 +151,12 @@ final class EasyHandle {
         if isAlone != alone {
             isAlone.toggle()
             set(CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
-            // By HTTP/1.1 where there is a choice: others could join an HTTP/2 connection while it lasts.
-            let spoken = isAlone && version != .http2PriorKnowledge ? .http1Only : version
+        }
+        // A connection of one's own speaks HTTP/1.1 where there is a choice: others could join one of HTTP/2.
+        let spoken = (alone || isByHTTP1) && version != .http2PriorKnowledge ? .http1Only : version
+        if self.spoken != spoken {
             set(CURLOPT_HTTP_VERSION, spoken.option)
+            self.spoken = spoken
         }
         return code
     }
@@ -203,6 +208,9 @@ final class EasyHandle {
 
     /// Whether libcurl wrote something about the failure.
     var hasDetail: Bool { detail.pointee != 0 }
+
+    /// Whether a stream that failed was closed by the server without an error, in libcurl's words or for want of them.
+    var isClosedCleanly: Bool { !hasDetail || String(cString: detail).contains("closed cleanly, but") }
 
     /// What libcurl wrote about the last failure, or its text for the code.
     func text(for code: CURLcode) -> String {

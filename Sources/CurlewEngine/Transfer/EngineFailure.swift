@@ -33,9 +33,9 @@ package struct EngineFailure: Error {
 
     package enum Limit: Sendable {
         case connect, head, idle, total, queue
-        /// No limits of the user's: a whole answer to a request whose body libcurl still wants to send, and a body that
-        /// waited while its answer came.
-        case answered, held
+        /// No limits of the user's: a whole answer to a request whose body libcurl still wants to send, and an HTTP/2
+        /// connection that says nothing.
+        case answered, silent
     }
 
     /// Why a transfer had to wait for a place.

@@ -46,6 +46,10 @@ struct Wire {
     var sends = 0
     /// The body waits while an answer that came before its end is received.
     var isUploadHeld = false
+    /// When libcurl was last made to look at a silent HTTP/2 connection.
+    var nudgedAt: UInt64 = 0
+    /// The request is sent again by HTTP/1.1.
+    var isByHTTP1 = false
     /// How often libcurl asked for bytes since.
     var pulls = 0
     /// libcurl reads no more, though it still sends.
@@ -124,7 +128,7 @@ extension EngineTransfer {
         shared.withLock { $0.head = head }
         if wire.head.starts(with: [72, 84, 84, 80, 47, 50]), let origin = wire.origin {
             transport.widen(origin)
-            holdUpload(transport)
+            holdUpload(status, transport)
         }
         transport.markDirty(self)
         applyPauses()

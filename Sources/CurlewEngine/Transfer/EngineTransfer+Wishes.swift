@@ -41,14 +41,15 @@ extension EngineTransfer {
     ///
     /// libcurl 7.88 drops received bytes when it sends on a stream that the server has closed. Held, it takes them all;
     /// the next attempt to send tells whether the stream is closed, and then the answer is whole.
-    func holdUpload(_ transport: CurlTransport) {
-        guard plan.isBodyPulled, wire.bodySentAt == 0 else { return }
-        wire.isUploadHeld = true
+    func holdUpload(_ status: Int, _ transport: CurlTransport) {
+        // Of an error libcurl itself concludes that no more is wanted, and ends the stream.
+        wire.isUploadHeld = plan.isBodyPulled && wire.bodySentAt == 0 && status < 400
         transport.scheduleSweep(self)
     }
 
     /// Lets a body that was held go on, or find out that its stream is closed.
     func releaseUpload() {
+        guard wire.isUploadHeld else { return }
         wire.isUploadHeld = false
         wire.pulls = 0
         applyPauses()
