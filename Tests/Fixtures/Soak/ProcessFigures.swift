@@ -46,6 +46,12 @@ struct ProcessFigures: Codable, Equatable {
         return 0
     }
 
+    /// Kibibytes of memory in use, without what the allocator keeps for later.
+    static func heap() -> Int {
+        let figures = mallinfo2()
+        return (figures.uordblks + figures.hblkhd) >> 10
+    }
+
     /// What the parent left open is not passed on, so that only our own descriptors are judged.
     static func closeInheritedOnExec() {
         for number in targets().keys where number > 2 { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
