@@ -46,10 +46,24 @@ struct ProcessFigures: Codable, Equatable {
         return 0
     }
 
-    /// Kibibytes of memory in use, without what the allocator keeps for later.
-    static func heap() -> Int {
-        let figures = mallinfo2()
-        return (figures.uordblks + figures.hblkhd) >> 10
+    /// Kibibytes that are resident without what the allocator keeps for later.
+    static func trimmed() -> Int {
+        trimHeap()
+        return memory("VmRSS")
+    }
+
+    /// What the kernel says about each open socket: addresses and states, as in /proc/net.
+    static func sockets() -> [String] {
+        let tables = ["tcp", "tcp6", "udp", "unix", "netlink"].map {
+            ($0, text("/proc/net/\($0)").split(separator: "\n"))
+        }
+        return targets().values.filter { $0.hasPrefix("socket:[") }.map { target in
+            let inode = target.dropFirst("socket:[".count).dropLast()
+            for (name, lines) in tables {
+                for line in lines where line.split(separator: " ").contains(inode) { return "\(name): \(line)" }
+            }
+            return "\(target), in no table"
+        }
     }
 
     /// What the parent left open is not passed on, so that only our own descriptors are judged.
