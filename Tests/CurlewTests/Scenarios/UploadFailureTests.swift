@@ -115,6 +115,43 @@ struct UploadFailureTests {
         #expect(server.violations.isEmpty)
     }
 
+    /// As many bytes as declared, and one more when the server has them.
+    private struct Afterthought: AsyncSequence, Sendable {
+        let arrived = Gate()
+        let taken = Gate()
+
+        struct Iterator: AsyncIteratorProtocol {
+            let source: Afterthought
+            var number = 0
+
+            mutating func next() async -> [UInt8]? {
+                number += 1
+                if number == 1 { return [UInt8](repeating: 1, count: 10) }
+                if number == 2 {
+                    await source.arrived.waitUntilReached()
+                    return [2]
+                }
+                source.taken.open()
+                return nil
+            }
+        }
+
+        func makeAsyncIterator() -> Iterator { Iterator(source: self) }
+    }
+
+    @Test func aSourceThatGoesOnAfterItsDeclaredEnd() async throws {
+        let source = Afterthought()
+        let server = try MockServer { _ in .text("x").fault(.stall(source.arrived), at: .start) }
+        let task = Task {
+            try await Session().data(for: Request(.put, server.url("/"), body: .stream(source, length: 10)))
+        }
+        await source.taken.wait()
+        source.arrived.open()
+        let error = try await networkError { try await task.value }
+        #expect(error.kind == .bodyFailed && error.message.contains("more than the 10 bytes"))
+        #expect(server.requests.map(\.bodyLength) == [10])
+    }
+
     @Test func aSourceIsStoppedWithItsTransfer() async throws {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()

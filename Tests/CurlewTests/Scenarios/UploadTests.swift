@@ -170,4 +170,18 @@ struct UploadTests {
             #expect(server.digests.last.map { Data($0.utf8) } == data)
         }
     }
+
+    @Test func aBodyIsSentAgainFromItsStart() async throws {
+        let pattern = PatternBody(seed: 1, length: 200_000)
+        let file = try ScratchFile(pattern.bytes)
+        for body in [RequestBody.bytes(pattern.bytes), .file(file.path)] {
+            let server = try MockServer { _ in .text("x") }
+            server.on("PUT", "/", inOrder: [.status(200).fault(.close, at: .start), .text("done")])
+            let session = Session()
+            _ = try await session.data(for: Request(server.url("/")))
+            let (data, _) = try await session.data(for: Request(.put, server.url("/"), body: body))
+            #expect(data == Data("done".utf8) && server.connectionCount == 2)
+            #expect(server.digests.suffix(2) == [pattern.sha256, pattern.sha256])
+        }
+    }
 }
