@@ -1,0 +1,55 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// An HTTP/2 server over TLS and a session that trusts it.
+struct HTTP2Scene: Sendable {
+    let server: HTTP2Server
+    let session: Session
+
+    /// - Parameters:
+    ///   - idle: The session's idle limit.
+    ///   - connection: The script of the connection, by its number.
+    ///   - respond: The script of a stream.
+    init(
+        idle: Duration = .seconds(30),
+        connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
+        _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
+    ) throws {
+        let authority = try TestAuthority()
+        var options = HTTP2Server.Options()
+        options.connection = connection
+        server = try HTTP2Server(tls: authority.issue(), options: options, respond)
+        var configuration = SessionConfiguration()
+        configuration.timeouts.idle = idle
+        session = Session(configuration, trust: CustomRoots(pem: authority.certificatePEM))
+    }
+
+    func request(_ path: String = "/") -> Request { Request(server.url(path)) }
+
+    func post(_ body: RequestBody, _ path: String = "/") -> Request { Request(.post, server.url(path), body: body) }
+
+    /// A transfer's head, then the gate opened, then how it ends.
+    func failureAfterHead(
+        opening gate: Gate, _ location: SourceLocation = #_sourceLocation
+    ) async throws -> NetworkError {
+        let transfer = session.transfer(request())
+        return try await networkError(location) {
+            for try await element in transfer.stream {
+                if case .head(let head) = element {
+                    #expect(head.status == .ok, sourceLocation: location)
+                    gate.open()
+                }
+            }
+        }
+    }
+
+    func failure(_ request: Request? = nil, _ location: SourceLocation = #_sourceLocation) async throws -> NetworkError
+    {
+        try await networkError(location) { try await session.data(for: request ?? self.request()) }
+    }
+}

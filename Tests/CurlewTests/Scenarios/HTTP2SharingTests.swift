@@ -1,0 +1,103 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Many streams on one connection, and what the end of a connection means to each (RFC 9113 §5.1.2 and §6.8).
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2SharingTests {
+    /// Runs requests side by side and returns the bodies, sorted.
+    private func bodies(_ scene: HTTP2Scene, _ count: Int) async throws -> [String] {
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    String(decoding: try await scene.session.data(for: scene.request("/\(number)")).0, as: UTF8.self)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted()
+        }
+    }
+
+    @Test func aHundredAtOnceOnOneConnection() async throws {
+        let gate = Gate()
+        let scene = try HTTP2Scene { request in
+            request.path == "/warm" ? .respond(200) : .afterRequest.fault(.stall(gate)).respond(200, body: [65])
+        }
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        async let all = bodies(scene, 100)
+        await gate.waitUntilReached(times: 100)
+        #expect(scene.server.mostOpenStreams == 100)
+        gate.open()
+        #expect(try await all == [String](repeating: "A", count: 100))
+        #expect(scene.server.connectionCount == 1 && scene.server.violations.isEmpty)
+    }
+
+    @Test func theServersLimitIsKept() async throws {
+        let scene = try HTTP2Scene(connection: { _ in .now.settings([.maxConcurrentStreams(1)]) }) { _ in
+            .respond(200, text: "ok")
+        }
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
+        #expect(scene.server.mostOpenStreams == 1 && scene.server.violations.isEmpty)
+    }
+
+    @Test func aPausedStreamHoldsUpNobody() async throws {
+        let body = PatternBody(seed: 2, length: 8 << 20)
+        let scene = try HTTP2Scene { request in
+            request.path == "/big" ? .respond(200, pattern: body) : .respond(200, text: "ok")
+        }
+        let transfer = scene.session.transfer(scene.request("/big"))
+        var chunks = transfer.bytes.makeAsyncIterator()
+        var digest = SHA256Stream()
+        if let first = try await chunks.next() { digest.update(Data(first)) }
+        #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
+        while let next = try await chunks.next() { digest.update(Data(next)) }
+        #expect(digest.hex == body.sha256 && scene.server.connectionCount == 1)
+    }
+
+    @Test func aGoAwayAfterTheRequestChangesNothingForIt() async throws {
+        let scene = try HTTP2Scene { request in
+            .afterRequest.goAway(upTo: Int(Int32.max)).goAway(upTo: request.stream).respond(200, text: "ok")
+        }
+        for _ in 0..<2 { #expect(try await scene.session.data(for: scene.request()).0 == Data("ok".utf8)) }
+        #expect(scene.server.connectionCount == 2 && scene.server.requests.map(\.stream) == [1, 1])
+    }
+
+    @Test(arguments: [SocketFault.close, .cut, .reset], [true, false])
+    func anIdleConnectionThatEndedIsNotUsed(_ fault: SocketFault, _ says: Bool) async throws {
+        let gate = Gate()
+        let scene = try HTTP2Scene(connection: { number in
+            number == 1
+                ? .now.settings().fault(.stall(gate)).then(says ? .now.goAway() : .now).fault(fault) : .now.settings()
+        }) { _ in .respond(200) }
+        _ = try await scene.session.data(for: scene.request())
+        gate.open()
+        await scene.server.waitUntil(openConnections: 0)
+        let (_, head) = try await scene.session.data(for: scene.post(.text("order")))
+        #expect(head.status == .ok)
+        #expect(scene.server.requests.count { $0.method == "POST" } == 1)
+    }
+
+    @Test func aGoAwaySparesTheStreamsBelowItsLast() async throws {
+        let (gate, answer) = (Gate(), Gate())
+        let scene = try HTTP2Scene(connection: { number in
+            number == 1 ? .now.settings().fault(.stall(gate)).goAway(upTo: 5) : .now.settings()
+        }) { request in
+            guard request.connection == 1, request.path != "/warm" else { return .respond(200, text: "second") }
+            return .afterRequest.fault(.stall(answer)).respond(200, body: Array("first".utf8))
+        }
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        _ = await scene.server.nextRequest()
+        async let all = bodies(scene, 5)
+        for _ in 0..<5 { _ = await scene.server.nextRequest() }
+        gate.open()
+        // Those above the last stream go to another connection while those below are still held.
+        await scene.server.waitUntil(connectionCount: 2)
+        answer.open()
+        #expect(try await all == ["first", "first", "second", "second", "second"])
+        #expect(scene.server.violations.isEmpty)
+    }
+}
