@@ -6,26 +6,6 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The ways to talk to nginx.
-enum NginxRoute: CaseIterable, Sendable {
-    case plain, http1OverTLS, http2
-
-    var version: HTTPVersion { self == .http2 ? .http2 : .http1_1 }
-
-    func url(_ server: NginxServer, _ path: String) -> String {
-        self == .plain ? server.url(path) : server.secureURL(path)
-    }
-
-    func session(
-        _ server: NginxServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
-    ) -> Session {
-        Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
-            configuration.http.version = self == .http1OverTLS ? .http1Only : .automatic
-            configure(&configuration)
-        }
-    }
-}
-
 @Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(1)))
 struct NginxTests {
     private let server: NginxServer
@@ -41,30 +21,30 @@ struct NginxTests {
         return (length, stream.hex)
     }
 
-    @Test(arguments: NginxRoute.allCases) func smallFile(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func smallFile(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let response = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
         #expect(response.status == .ok)
-        #expect(String(decoding: response.value, as: UTF8.self) == NginxServer.small)
+        #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
         #expect(response.head.contentType == "text/plain")
         #expect(response.head.version == route.version)
         #expect(response.metrics.version == route.version)
-        #expect(response.metrics.tlsVersion == (route == .plain ? nil : "TLSv1.3"))
-        #expect(response.metrics.responseBodyBytes == Int64(NginxServer.small.utf8.count))
+        #expect(response.metrics.tlsVersion == (route.isSecure ? "TLSv1.3" : nil))
+        #expect(response.metrics.responseBodyBytes == Int64(PeerInstance.small.utf8.count))
     }
 
-    @Test(arguments: NginxRoute.allCases) func largeFile(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func largeFile(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         let (length, sha256) = try await digest(transfer)
-        #expect(length == NginxServer.large.length)
-        #expect(sha256 == NginxServer.large.sha256)
+        #expect(length == PeerInstance.large.length)
+        #expect(sha256 == PeerInstance.large.sha256)
         #expect(transfer.metrics?.version == route.version)
         #expect(transfer.currentProgress.expectedToReceive == Int64(length))
         #expect(transfer.currentProgress.isFinished)
     }
 
-    @Test(arguments: NginxRoute.allCases) func keepsConnectionAlive(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.reusing) func keepsConnectionAlive(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let request = Request(route.url(server, "/small.txt"))
         let first = try await session.transfer(request).response().metrics
@@ -78,7 +58,7 @@ struct NginxTests {
 
     @Test(arguments: SessionConfiguration.TLS.Version.allCases)
     func resumesTLSSession(_ version: SessionConfiguration.TLS.Version) async throws {
-        let session = NginxRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
+        let session = PeerRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
         let request = Request(server.secureURL("/once.txt"))
         let first = try await session.transfer(request).response()
         let second = try await session.transfer(request).response()
@@ -89,7 +69,7 @@ struct NginxTests {
         #expect(second.metrics.tlsVersion == "TLSv\(version.rawValue)")
     }
 
-    @Test(arguments: NginxRoute.allCases) func sixtyFourAtOnce(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.reusing) func sixtyFourAtOnce(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let bodies = try await withThrowingTaskGroup(of: (Int, Data, Status).self) { group in
             for number in 0..<64 {
@@ -105,20 +85,20 @@ struct NginxTests {
         #expect(bodies.count == 64)
         for (number, body, status) in bodies {
             #expect(status == .partialContent)
-            #expect(Array(body) == NginxServer.large.bytes(in: number * 65_536..<(number + 1) * 65_536))
+            #expect(Array(body) == PeerInstance.large.bytes(in: number * 65_536..<(number + 1) * 65_536))
         }
     }
 
     @Test func range() async throws {
-        let session = NginxRoute.plain.session(server)
+        let session = PeerRoute.plain.session(server)
         let request = Request(server.url("/large.bin"), fields: [.range: "bytes=1000000-1000999"])
         let (body, head) = try await session.data(for: request)
         #expect(head.status == .partialContent)
-        #expect(head[.contentRange] == "bytes 1000000-1000999/\(NginxServer.large.length)")
-        #expect(Array(body) == NginxServer.large.bytes(in: 1_000_000..<1_001_000))
+        #expect(head[.contentRange] == "bytes 1000000-1000999/\(PeerInstance.large.length)")
+        #expect(Array(body) == PeerInstance.large.bytes(in: 1_000_000..<1_001_000))
     }
 
-    @Test(arguments: NginxRoute.allCases) func uploadsFile(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func uploadsFile(_ route: PeerRoute) async throws {
         let body = PatternBody(seed: 16, length: 16 << 20)
         let name = UUID().uuidString
         let source = FileManager.default.temporaryDirectory.appending(path: "curlew-\(name)")
@@ -135,15 +115,15 @@ struct NginxTests {
         #expect(SHA256Stream.hex(of: stored) == body.sha256)
     }
 
-    @Test(arguments: NginxRoute.allCases) func head(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func head(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let (body, head) = try await session.data(for: Request(.head, route.url(server, "/large.bin")))
         #expect(head.status == .ok)
-        #expect(head.contentLength == Int64(NginxServer.large.length))
+        #expect(head.contentLength == Int64(PeerInstance.large.length))
         #expect(body.isEmpty)
     }
 
-    @Test(arguments: NginxRoute.allCases) func missingFile(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func missingFile(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let (body, head) = try await session.data(for: Request(route.url(server, "/missing.txt")))
         #expect(head.status == .notFound)
@@ -152,7 +132,7 @@ struct NginxTests {
 
     /// Others share the connection of a transfer whose reader stands still, and what is held for that one is bounded.
     @Test func slowReaderHoldsBackItsStreamOnly() async throws {
-        let session = NginxRoute.http2.session(server)
+        let session = PeerRoute.http2.session(server)
         let transfer = session.transfer(Request(server.secureURL("/large.bin")))
         var stream = SHA256Stream()
         var length = 0
@@ -160,7 +140,7 @@ struct NginxTests {
             if length == 0 {
                 for _ in 0..<200 {
                     let small = try await session.transfer(Request(server.secureURL("/small.txt"))).response()
-                    #expect(String(decoding: small.value, as: UTF8.self) == NginxServer.small)
+                    #expect(String(decoding: small.value, as: UTF8.self) == PeerInstance.small)
                     #expect(small.metrics.isConnectionReused)
                 }
                 #expect(transfer.state == .running)
@@ -169,11 +149,11 @@ struct NginxTests {
             length += chunk.count
             stream.update(chunk)
         }
-        #expect(length == NginxServer.large.length)
-        #expect(stream.hex == NginxServer.large.sha256)
+        #expect(length == PeerInstance.large.length)
+        #expect(stream.hex == PeerInstance.large.sha256)
     }
 
-    @Test(arguments: NginxRoute.allCases) func cancelsMidway(_ route: NginxRoute) async throws {
+    @Test(arguments: PeerRoute.reusing) func cancelsMidway(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         var received = 0
@@ -185,16 +165,16 @@ struct NginxTests {
         }
         #expect(error?.kind == .cancelled)
         #expect(error?.phase == .receiving)
-        #expect(received >= 4 << 20 && received < NginxServer.large.length)
+        #expect(received >= 4 << 20 && received < PeerInstance.large.length)
 
         let next = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
-        #expect(String(decoding: next.value, as: UTF8.self) == NginxServer.small)
+        #expect(String(decoding: next.value, as: UTF8.self) == PeerInstance.small)
         // Over HTTP/2 too: nothing else would tell the server at once.
         #expect(!next.metrics.isConnectionReused)
     }
 
-    @Test(arguments: NginxRoute.allCases) func idleConnectionClosedByServer(_ route: NginxRoute) async throws {
-        let impatient = try NginxServer(keepAlive: "50ms")
+    @Test(arguments: PeerRoute.allCases) func idleConnectionClosedByServer(_ route: PeerRoute) async throws {
+        let impatient = try NginxServer(.init(keepAlive: "50ms"))
         let session = route.session(impatient)
         let request = Request(route.url(impatient, "/small.txt"))
         let first = try await session.transfer(request).response()
@@ -213,13 +193,13 @@ struct NginxTests {
     }
 
     /// Requests that meet the end of an idle connection halfway are answered all the same.
-    @Test(arguments: [NginxRoute.plain, .http1OverTLS]) func requestsRaceKeepAlive(_ route: NginxRoute) async throws {
-        let impatient = try NginxServer(keepAlive: "1ms")
+    @Test(arguments: PeerRoute.http1Only) func requestsRaceKeepAlive(_ route: PeerRoute) async throws {
+        let impatient = try NginxServer(.init(keepAlive: "1ms"))
         let session = route.session(impatient)
         for _ in 0..<500 {
             let (body, head) = try await session.data(for: Request(route.url(impatient, "/small.txt")))
             #expect(head.status == .ok)
-            #expect(String(decoding: body, as: UTF8.self) == NginxServer.small)
+            #expect(String(decoding: body, as: UTF8.self) == PeerInstance.small)
         }
     }
 }

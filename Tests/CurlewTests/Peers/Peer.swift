@@ -9,7 +9,7 @@ import Testing
 
 /// A real server that tests talk to; each has its line in Tests/peers.txt.
 enum Peer: String, Sendable {
-    case nginx
+    case nginx, nghttpd, apache2
 
     /// Where the program is; nil when it is not installed.
     var executable: String? {

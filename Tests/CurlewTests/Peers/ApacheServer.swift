@@ -1,0 +1,120 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+
+/// An Apache of our own: static files, uploads and an echo, with a certificate made for it.
+///
+/// Neither the system's service nor anything of its configuration.
+struct ApacheServer: PeerServer {
+    /// The one that tests share.
+    static func shared() throws -> ApacheServer { try sharedResult.get() }
+    private static let sharedResult = Result { try ApacheServer() }
+
+    /// What is compressed with Brotli, if this Apache can.
+    static var hasBrotli: Bool { FileManager.default.fileExists(atPath: "\(modules)/mod_brotli.so") }
+
+    private static let modules = "/usr/lib/apache2/modules"
+    let instance: PeerInstance
+
+    init() throws {
+        instance = try PeerInstance(
+            .apache2, [.plain, .secure, .http1Only, .priorKnowledge], hasLargeFile: true, mark: "resuming normal"
+        ) { executable, folder, ports in
+            try Data(Self.echo.utf8).write(to: URL(filePath: "\(folder)/echo.lua"))
+            try Data(Self.configuration(folder, ports).utf8).write(to: URL(filePath: "\(folder)/httpd.conf"))
+            return [executable, "-DFOREGROUND", "-f", "\(folder)/httpd.conf"]
+        }
+    }
+
+    /// Answers with the request's body.
+    private static let echo = """
+        function handle(r)
+            r.content_type = "application/octet-stream"
+            r:write(r:requestbody() or "")
+            return apache2.OK
+        end
+
+        """
+
+    private static func loadModules() -> String {
+        let names = [
+            "mpm_event", "authz_core", "mime", "headers", "alias", "filter", "deflate", "brotli", "dav", "dav_fs",
+            "lua",
+            "ssl", "http2", "socache_shmcb",
+        ]
+        return names.filter { $0 != "brotli" || hasBrotli }
+            .map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n")
+    }
+
+    /// The log goes to standard output until the start is over, then to a file, so that nobody has to read on.
+    private static func configuration(_ folder: String, _ ports: [PeerListener: UInt16]) -> String {
+        func virtualHost(_ listener: PeerListener, _ protocols: String) -> String {
+            let isSecure = listener == .secure || listener == .http1Only
+            return """
+                Listen 127.0.0.1:\(ports[listener] ?? 0)
+                <VirtualHost 127.0.0.1:\(ports[listener] ?? 0)>
+                    Protocols \(protocols)
+                    SSLEngine \(isSecure ? "on" : "off")
+                </VirtualHost>
+
+                """
+        }
+        return """
+            ServerRoot \(folder)
+            ServerName localhost
+            DefaultRuntimeDir \(folder)
+            PidFile \(folder)/httpd.pid
+            Mutex pthread
+            \(loadModules())
+            \(geteuid() == 0 ? "User www-data\nGroup www-data" : "")
+            ServerLimit 1
+            StartServers 1
+            ThreadLimit 128
+            ThreadsPerChild 128
+            MaxRequestWorkers 128
+            MinSpareThreads 1
+            MaxSpareThreads 128
+            LogLevel notice
+            ErrorLog "|$sed -u /resuming.normal/q; exec cat > \(folder)/error.log"
+            TypesConfig /dev/null
+            AddType text/plain .txt
+            KeepAlive on
+            KeepAliveTimeout 60
+            MaxKeepAliveRequests 0
+            H2MaxSessionStreams 256
+            SSLSessionCache shmcb:\(folder)/sessions
+            SSLCertificateFile \(folder)/chain.pem
+            SSLCertificateKeyFile \(folder)/key.pem
+            Header always set Peer-Connection "expr=%{REMOTE_PORT}"
+            DocumentRoot \(folder)/files
+            DavLockDB \(folder)/temporary/locks
+            DavMinTimeout 60
+            <Directory \(folder)>
+                Require all granted
+            </Directory>
+            Alias /upload \(folder)/upload
+            <Location /upload>
+                Dav on
+            </Location>
+            Alias /limited \(folder)/upload
+            <Location /limited>
+                Dav on
+                LimitRequestBody 1000
+            </Location>
+            LuaMapHandler ^/echo$ \(folder)/echo.lua
+            Alias /gzip \(folder)/files
+            Alias /brotli \(folder)/files
+            <Location /gzip>
+                SetOutputFilter DEFLATE
+            </Location>
+            \(hasBrotli ? "<Location /brotli>\nSetOutputFilter BROTLI_COMPRESS\n</Location>" : "")
+            \(virtualHost(.plain, "http/1.1"))
+            \(virtualHost(.priorKnowledge, "h2c http/1.1"))
+            \(virtualHost(.secure, "h2 http/1.1"))
+            \(virtualHost(.http1Only, "http/1.1"))
+
+            """
+    }
+}

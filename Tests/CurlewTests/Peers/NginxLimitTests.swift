@@ -1,0 +1,159 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// nginx where it refuses, closes, paces and goes away.
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(1)))
+struct NginxLimitTests {
+    private let server: NginxServer
+
+    init() throws { server = try NginxServer.shared() }
+
+    private func on(_ route: PeerRoute) -> PeerScenario<NginxServer> { PeerScenario(server, route) }
+
+    // MARK: Uploads
+
+    @Test(arguments: PeerRoute.allCases) func storesPosted(_ route: PeerRoute) async throws {
+        try await on(route).stores(PatternBody(seed: 6, length: 300_000), by: .post, in: "/post")
+    }
+
+    @Test(arguments: PeerRoute.allCases) func storesLarge(_ route: PeerRoute) async throws {
+        try await on(route).stores(PeerInstance.large, as: .file(server.instance.largeFile))
+    }
+
+    @Test(arguments: PeerRoute.allCases) func storesStreamOfUnknownLength(_ route: PeerRoute) async throws {
+        let source = ChunkSource(body: PatternBody(seed: 2, length: 5_000_000), chunk: 70_001)
+        try await on(route).stores(source.body, as: .stream(source))
+    }
+
+    @Test(arguments: PeerRoute.http1Only) func asksBeforeSending(_ route: PeerRoute) async throws {
+        try await on(route).stores(PatternBody(seed: 5, length: 9000), fields: [.expect: "100-continue"])
+    }
+
+    @Test(arguments: PeerRoute.http1Only) func refusesBeforeBody(_ route: PeerRoute) async throws {
+        let body = RequestBody.bytes(PatternBody(seed: 5, length: 90_000).bytes)
+        try await on(route).isRefusedEarly("/limited/x", body, sends: 0...0, fields: [.expect: "100-continue"])
+    }
+
+    @Test(arguments: PeerRoute.reusing) func refusesLarge(_ route: PeerRoute) async throws {
+        let body = RequestBody.file(server.instance.largeFile)
+        try await on(route).isRefusedEarly("/limited/x", body, sends: 0...(32 << 20))
+    }
+
+    // MARK: Answers
+
+    @Test(arguments: PeerRoute.reusing) func nothing(_ route: PeerRoute) async throws {
+        let scenario = on(route)
+        for isReused in [false, true] {
+            let response = try await scenario.response(.get, "/nothing")
+            #expect(response.status == .noContent)
+            #expect(response.value.isEmpty)
+            #expect(response.metrics.isConnectionReused == isReused)
+        }
+    }
+
+    @Test(arguments: PeerRoute.reusing) func errorPage(_ route: PeerRoute) async throws {
+        let scenario = on(route)
+        let response = try await scenario.response(.get, "/broken")
+        #expect(response.status == .serviceUnavailable)
+        #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
+        #expect(try await scenario.small().isConnectionReused)
+    }
+
+    @Test(arguments: PeerRoute.allCases) func paced(_ route: PeerRoute) async throws {
+        let response = try await on(route).response(.get, "/paced.bin", fields: [.range: "bytes=0-1048575"])
+        #expect(response.status == .partialContent)
+        #expect(SHA256Stream.hex(of: response.value) == PatternBody(seed: 64, length: 1 << 20).sha256)
+        #expect(response.metrics.receive >= .milliseconds(300))
+    }
+
+    @Test func fallsBackToHTTP1() async throws {
+        let session = PeerRoute.http2.session(server)
+        for isReused in [false, true] {
+            let response = try await session.transfer(Request(server.url(.http1Only, "/small.txt"))).response()
+            #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
+            #expect(response.metrics.version == .http1_1)
+            #expect(response.metrics.tlsVersion == "TLSv1.3")
+            #expect(response.metrics.isConnectionReused == isReused)
+        }
+    }
+
+    // MARK: One connection
+
+    @Test func multiplexes() async throws {
+        try await on(.http2).multiplexes(90)
+    }
+
+    @Test func othersRunWhilePaused() async throws {
+        try await on(.http2).othersRunWhilePaused()
+    }
+
+    @Test func cancelledDownloadLeavesOthers() async throws {
+        try await on(.http2).cancelledDownloadLeavesOthers()
+    }
+
+    @Test func cancelledUploadLeavesOthers() async throws {
+        try await on(.http2).cancelledUploadLeavesOthers(.put, "/upload/\(UUID().uuidString)")
+    }
+
+    // MARK: The server closes
+
+    /// The answer of one of a mixture of requests.
+    private func answer(_ number: Int, _ scenario: PeerScenario<NginxServer>) async throws -> TransferMetrics {
+        let isPost = number % 2 == 1
+        let response = try await scenario.response(
+            isPost ? .post : .get, "/answer", body: isPost ? .text("question \(number)") : .none)
+        #expect(response.status == .ok)
+        #expect(String(decoding: response.value, as: UTF8.self) == "Answered.\n")
+        return response.metrics
+    }
+
+    @Test(arguments: PeerRoute.reusing) func closesAfterThreeRequests(_ route: PeerRoute) async throws {
+        let scenario = PeerScenario(try NginxServer(.init(keepAliveRequests: 3)), route)
+        var all: [TransferMetrics] = []
+        for number in 0..<100 { all.append(try await answer(number, scenario)) }
+        #expect(Set(all.map(\.localAddress)).count == 34)
+    }
+
+    @Test(arguments: PeerRoute.reusing) func closesAfterThreeOfManyRequests(_ route: PeerRoute) async throws {
+        let scenario = PeerScenario(try NginxServer(.init(keepAliveRequests: 3)), route)
+        let all = try await withThrowingTaskGroup(of: TransferMetrics.self) { group in
+            for number in 0..<50 { group.addTask { try await answer(number, scenario) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(all.count == 50)
+    }
+
+    /// A reload makes connections go away under requests: each is answered, or says that it can be repeated.
+    @Test(arguments: PeerRoute.reusing) func reloads(_ route: PeerRoute) async throws {
+        let server = try NginxServer()
+        let scenario = PeerScenario(server, route)
+        var (answered, repeatable) = (0, 0)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<400 {
+                if number % 80 == 40 { try server.reload() }
+                if number >= 16, let isAnswered = try await group.next() {
+                    if isAnswered { answered += 1 } else { repeatable += 1 }
+                }
+                group.addTask {
+                    do {
+                        try await scenario.small()
+                        return true
+                    } catch let error as NetworkError {
+                        guard case .safe = error.retriability else { throw error }
+                        return false
+                    }
+                }
+            }
+            for try await isAnswered in group { if isAnswered { answered += 1 } else { repeatable += 1 } }
+        }
+        print("reloads \(route): \(answered) answered, \(repeatable) repeatable")
+        #expect(answered + repeatable == 400)
+        #expect(answered >= 300)
+        try await scenario.small()
+    }
+}

@@ -1,0 +1,149 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+
+/// What a peer listens for, each at a port of its own.
+enum PeerListener: CaseIterable, Sendable {
+    /// HTTP/1.1 in the clear.
+    case plain
+    /// TLS with HTTP/2 and HTTP/1.1, by ALPN.
+    case secure
+    /// HTTP/2 in the clear, from the first byte.
+    case priorKnowledge
+    /// TLS with HTTP/1.1 alone.
+    case http1Only
+}
+
+/// A running peer.
+protocol PeerServer: Sendable {
+    var instance: PeerInstance { get }
+}
+
+extension PeerServer {
+    /// The URL of a path by http.
+    func url(_ path: String) -> String { url(.plain, path) }
+
+    /// The URL of a path by https.
+    func secureURL(_ path: String) -> String { url(.secure, path) }
+
+    /// The URL of a path at a listener, which the peer must have.
+    func url(_ listener: PeerListener, _ path: String) -> String {
+        let port = instance.ports[listener] ?? 0
+        let isSecure = listener == .secure || listener == .http1Only
+        return (isSecure ? "https://localhost:" : "http://127.0.0.1:") + "\(port)\(path)"
+    }
+
+    var authority: TestAuthority { instance.authority }
+
+    /// Where uploads to `/upload/…` are stored.
+    var uploads: String { "\(instance.folder)/upload" }
+
+    /// The digest and length of what was stored by a name, which is removed.
+    func takeUpload(_ name: String) throws -> (length: Int, sha256: String) {
+        let file = URL(filePath: "\(uploads)/\(name)")
+        let stored = try Data(contentsOf: file)
+        try FileManager.default.removeItem(at: file)
+        return (stored.count, SHA256Stream.hex(of: stored))
+    }
+}
+
+/// A program started in a folder of its own, which is removed with it.
+final class PeerInstance: Sendable {
+    /// A file of 64 MiB that those serve which are asked to.
+    static let large = PatternBody(seed: 64, length: 64 << 20)
+    /// A short text that each serves.
+    static let small = "Served by a peer.\n"
+    /// A text of some hundred KiB that each serves.
+    static let text = (0..<10_000).map { "Line \($0) of \($0 * $0 % 977) said \($0 % 7).\n" }.joined()
+
+    let authority: TestAuthority
+    let folder: String
+    let ports: [PeerListener: UInt16]
+    private let process: PeerProcess
+
+    /// Where the large file is, of those that have it.
+    var largeFile: String { "\(folder)/files/large.bin" }
+
+    /// Starts it; it accepts connections from then on.
+    ///
+    /// - Parameters:
+    ///   - mark: What it prints when it is ready.
+    ///   - arguments: The command line, after writing what files it needs to the folder.
+    init(
+        _ peer: Peer, _ listeners: [PeerListener], hasLargeFile: Bool, mark: String,
+        arguments: (_ executable: String, _ folder: String, _ ports: [PeerListener: UInt16]) throws -> [String]
+    ) throws {
+        guard let executable = peer.executable else {
+            throw PeerFailure("\(peer.rawValue) is not installed, but CURLEW_REQUIRE_PEERS=1 demands it")
+        }
+        authority = try TestAuthority()
+        var failure = ""
+        // Between finding a port and listening at it somebody else may take it.
+        for _ in 0..<5 {
+            let ports = try Dictionary(uniqueKeysWithValues: listeners.map { ($0, try findFreePort()) })
+            let folder = try Self.makeFolder(peer, authority.issue())
+            if hasLargeFile { try Data(Self.large.bytes).write(to: URL(filePath: "\(folder)/files/large.bin")) }
+            let process = try PeerProcess(arguments(executable, folder, ports), folder: folder)
+            guard let output = process.failure(before: mark) else {
+                (self.folder, self.ports, self.process) = (folder, ports, process)
+                return
+            }
+            failure = output
+        }
+        throw PeerFailure("\(peer.rawValue) does not start: \(failure)")
+    }
+
+    /// A server that gives up root for its work must be able to store there.
+    private static func makeFolder(_ peer: Peer, _ identity: TestIdentity) throws -> String {
+        let name = "curlew-\(peer.rawValue)-\(UUID().uuidString)"
+        let folder = FileManager.default.temporaryDirectory.appending(path: name).path
+        for name in ["files", "upload", "temporary"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder)/\(name)", withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o777])
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: "\(folder)/\(name)")
+        }
+        let files = [
+            "chain.pem": identity.chainPEM, "key.pem": identity.privateKeyPEM, "files/small.txt": small,
+            "files/text.txt": text,
+        ]
+        for (name, text) in files { try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
+        return folder
+    }
+}
+
+/// The ways to talk to a peer.
+enum PeerRoute: CaseIterable, Sendable {
+    case plain, http1OverTLS, http2, priorKnowledge
+
+    /// Those whose connections serve more than one request: libcurl 7.88 fails when it uses one again that is HTTP/2 in
+    /// the clear (curl issue 10634).
+    static let reusing: [PeerRoute] = [.plain, .http1OverTLS, .http2]
+    static let http2Only: [PeerRoute] = [.http2, .priorKnowledge]
+    static let http1Only: [PeerRoute] = [.plain, .http1OverTLS]
+
+    var isHTTP2: Bool { self == .http2 || self == .priorKnowledge }
+    var isSecure: Bool { self == .http2 || self == .http1OverTLS }
+    var version: HTTPVersion { isHTTP2 ? .http2 : .http1_1 }
+
+    func url(_ server: some PeerServer, _ path: String) -> String {
+        switch self {
+        case .plain: server.url(.plain, path)
+        case .http1OverTLS, .http2: server.url(.secure, path)
+        case .priorKnowledge: server.url(.priorKnowledge, path)
+        }
+    }
+
+    func session(
+        _ server: some PeerServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
+            if self == .http1OverTLS { configuration.http.version = .http1Only }
+            if self == .priorKnowledge { configuration.http.version = .http2PriorKnowledge }
+            configure(&configuration)
+        }
+    }
+}
