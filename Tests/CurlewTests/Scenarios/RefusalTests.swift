@@ -115,6 +115,18 @@ struct RefusalTests {
         #expect(error.retriability == .never)
     }
 
+    @Test func anAnnouncedBodyOverTheLimitIsNotWaitedFor() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in
+            .bytes([UInt8](repeating: 1, count: 5000)).fault(.stall(gate), at: .body(1))
+        }
+        var request = Request(server.url("/"))
+        request.options.responseLimit = .bytes(1000)
+        let error = try await networkError { try await Session().data(for: request) }
+        #expect(error.kind == .bodyTooLarge && error.phase == .receiving)
+        #expect(!gate.isOpen)
+    }
+
     @Test func theSessionsBodyLimit() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 64 << 20)) }
         let session = Session { $0.limits.responseBody = .mebibytes(1) }

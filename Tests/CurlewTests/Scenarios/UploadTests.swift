@@ -184,4 +184,22 @@ struct UploadTests {
             #expect(server.digests.suffix(2) == [pattern.sha256, pattern.sha256])
         }
     }
+
+    @Test func bodiesOfOneLengthAreNotMixedUp() async throws {
+        let server = try MockServer { request in .bytes(request.body) }
+        let session = Session()
+        for text in ["first", "other", "third"] {
+            let (data, _) = try await session.data(for: Request(.post, server.url("/"), body: .text(text)))
+            #expect(data == Data(text.utf8))
+        }
+        #expect(server.connectionCount == 1)
+    }
+
+    @Test func nobodyIsAskedWhoShallNotBe() async throws {
+        let server = try MockServer { _ in .status(204) }
+        let session = Session { $0.http.expectContinue = .never }
+        let body = RequestBody.bytes([UInt8](repeating: 1, count: 2 << 20))
+        _ = try await session.data(for: Request(.put, server.url("/"), body: body))
+        #expect(server.requests.map(\.expectsContinue) == [false])
+    }
 }
