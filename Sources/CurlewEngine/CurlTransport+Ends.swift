@@ -69,6 +69,7 @@ extension CurlTransport {
     ///
     /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
+        if case .refusedCoding = failure.reason { return beginAgain(handle, transfer) }
         guard transfer.wire.restarts == 0, transfer.wire.head.isEmpty, !transfer.wire.isHeadComplete else { return false }
         switch failure.reason {
         case .streamRefused: return false
@@ -78,7 +79,7 @@ extension CurlTransport {
         case .curl(CURLE_HTTP2_STREAM.rawValue, _):
             // The server closed the stream without an error and before the body's end, so it has answered; libcurl 7.88
             // loses an answer that comes together with the close. HTTP/1.1 brings it to light.
-            guard transfer.plan.isIdempotent, transfer.plan.isBodyPulled, handle.isClosedCleanly else { return false }
+            guard transfer.plan.isIdempotent, transfer.isBodyPulled, handle.isClosedCleanly else { return false }
             transfer.wire.isByHTTP1 = true
         case .curl(CURLE_SEND_ERROR.rawValue, _):
             // A reused connection that was closed in the meantime.
@@ -87,6 +88,10 @@ extension CurlTransport {
             guard transfer.plan.isIdempotent || isUnsent else { return false }
         default: return false
         }
+        return beginAgain(handle, transfer)
+    }
+
+    private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer) -> Bool {
         guard let url = handle.url, transfer.rewindBody() else { return false }
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
         transfer.wire.beginAgain(at: now)
@@ -105,7 +110,7 @@ extension CurlTransport {
             guard transfer.wire.isHeadComplete else {
                 return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
             }
-            if case .pipe(let pipe) = transfer.plan.upload, pipe.hasOverrun, let declared = pipe.declared {
+            if case .pipe(let pipe) = transfer.upload, pipe.hasOverrun, let declared = pipe.declared {
                 return EngineFailure(.bodyTooLong(declared: declared), phase: .sending)
             }
             return nil
@@ -150,7 +155,7 @@ extension CurlTransport {
             return .connecting
         }
         guard transfer.wire.bodySentAt == 0 else { return .waiting }
-        return transfer.plan.isBodyPulled ? .sending : .waiting
+        return transfer.isBodyPulled ? .sending : .waiting
     }
 
     func metrics(of handle: EasyHandle, _ transfer: EngineTransfer) -> RawMetrics {
@@ -173,7 +178,7 @@ extension CurlTransport {
         if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
         metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = wire.counters.sent
-        if case .bytes(let bytes) = transfer.plan.upload, !transfer.plan.isBodyPulled {
+        if case .bytes(let bytes) = transfer.upload, !transfer.isBodyPulled {
             // libcurl counts a body that left with the head as part of it.
             metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
         }

@@ -43,7 +43,7 @@ extension CurlTransport {
         let ready = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T)
         guard ready > 0 else { return nil }
         let begun = transfer.wire.launchedAt &+ UInt64(ready) &* 1000
-        if transfer.plan.isBodyPulled && transfer.wire.bodySentAt == 0 { return nil }
+        if transfer.isBodyPulled && transfer.wire.bodySentAt == 0 { return nil }
         return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt)
     }
 
@@ -56,7 +56,7 @@ extension CurlTransport {
     /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
     private func silence(of transfer: EngineTransfer) -> UInt64? {
         guard transfer.wire.origin?.speaksHTTP2 == true, !transfer.isHeldBack else { return nil }
-        let first: UInt64 = transfer.plan.isBodyPulled ? 10_000_000 : 50_000_000
+        let first: UInt64 = transfer.isBodyPulled ? 10_000_000 : 50_000_000
         guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
         let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
         return next > 5_000_000_000 ? nil : max(next, first)

@@ -131,7 +131,7 @@ final class SessionCore: Sendable {
             upload = .pipe(pipe.transformed { try Deflater(zlib) })
         }
         if request.body.canReplay, let plain = try? request.body.upload() {
-            plan.alternative = TransferPlan.Alternative(lines: plan.lines, upload: plain)
+            plan.alternative = TransferPlan.Alternative(lines: plan.lines, upload: plain, asksFirst: plan.asksFirst)
         }
         plan.upload = upload
         plan.asksFirst = upload.isAskedFor(by: request.options.expectContinue ?? configuration.http.expectContinue)

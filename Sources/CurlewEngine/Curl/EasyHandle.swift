@@ -94,9 +94,10 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
         }
-        if lines !== plan.lines {
-            set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, plan.lines.list))
-            lines = plan.lines
+        let lines = transfer.lines
+        if self.lines !== lines {
+            set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
+            self.lines = lines
         }
         set(applyConnection(plan, isAgain: transfer.wire.restarts > 0, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin))
@@ -113,9 +114,9 @@ final class EasyHandle {
             set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
             continueTimeout = patience
         }
-        let (shape, implied) = EasyHandle.shape(of: plan)
+        let (shape, implied) = EasyHandle.shape(of: transfer)
         if self.shape != shape || shape.hasFields {
-            set(take(shape, plan.upload))
+            set(take(shape, transfer.upload))
             self.shape = shape
         }
         let method = plan.method == implied ? nil : plan.method
@@ -172,16 +173,16 @@ final class EasyHandle {
         return list == nil ? CURLE_OUT_OF_MEMORY : code
     }
 
-    private static func shape(of plan: TransferPlan) -> (Shape, method: String) {
-        switch plan.upload {
+    private static func shape(of transfer: EngineTransfer) -> (Shape, method: String) {
+        switch transfer.upload {
         case .none:
-            switch plan.method {
+            switch transfer.plan.method {
             case "HEAD": (.head, "HEAD")
             // Content-Length: 0 is owed where the method gives a body a meaning (RFC 9110 §8.6).
             case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
             default: (.get, "GET")
             }
-        case .bytes(let bytes) where !plan.isBodyPulled: (.fields(count: bytes.count), "POST")
+        case .bytes(let bytes) where !transfer.isBodyPulled: (.fields(count: bytes.count), "POST")
         case .bytes(let bytes): (.upload(length: Int64(bytes.count)), "PUT")
         case .pipe(let pipe): (.upload(length: pipe.length ?? -1), "PUT")
         }

@@ -14,6 +14,8 @@ package struct EngineFailure: Error {
         case cannotResolve(host: String, text: String)
         /// The connection died before an answer, and repeating might do it twice.
         case notRepeated
+        /// The server does not take the body's coding; the request is sent again without, so nobody sees this.
+        case refusedCoding
         /// HTTP/2: the server said that it did nothing with the request.
         case streamRefused
         case bodyTooLarge(limit: Int)

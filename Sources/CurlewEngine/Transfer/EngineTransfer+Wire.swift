@@ -48,6 +48,8 @@ struct Wire {
     var isUploadHeld = false
     /// When libcurl was last made to look at a silent HTTP/2 connection.
     var nudgedAt: UInt64 = 0
+    /// The body is sent as it is, after the server has refused its coding.
+    var usesAlternative = false
     /// The request is sent again by HTTP/1.1.
     var isByHTTP1 = false
     /// How often libcurl asked for bytes since.
@@ -117,10 +119,14 @@ extension EngineTransfer {
             wire.head.removeAll(keepingCapacity: true)
             return true
         }
+        if status == 415 && takeAlternative() {
+            wire.abort = .refusedCoding
+            return false
+        }
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
-        if case .bytes(let bytes) = plan.upload, !plan.isBodyPulled {
+        if case .bytes(let bytes) = upload, !isBodyPulled {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)
         }
@@ -250,7 +256,7 @@ extension EngineTransfer {
             return Int(CURL_READFUNC_PAUSE)
         }
         let count: Int
-        switch plan.upload {
+        switch upload {
         case .none: count = 0
         case .bytes(let bytes):
             count = min(capacity, bytes.count - wire.bodyOffset)
@@ -282,7 +288,7 @@ extension EngineTransfer {
     func rewindBody() -> Bool {
         wire.counters.sent = 0
         wire.bodyOffset = 0
-        if case .pipe(let pipe) = plan.upload { return pipe.rewind() }
+        if case .pipe(let pipe) = upload { return pipe.rewind() }
         return true
     }
 

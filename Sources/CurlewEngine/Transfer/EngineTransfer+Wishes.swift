@@ -23,12 +23,12 @@ extension EngineTransfer {
     /// libcurl would go on until it is all gone, or for ever when the server reads no more.
     var isAnsweredEarly: Bool {
         guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
-        if case .none = plan.upload { return false }
+        if case .none = upload { return false }
         if wire.expectsBody && !wire.hasAnswerEnded {
             let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
             guard length >= 0, wire.counters.received >= length else { return false }
         }
-        if plan.isBodyPulled && wire.bodySentAt == 0 { return true }
+        if isBodyPulled && wire.bodySentAt == 0 { return true }
         if wire.answeredAt == nil {
             let transport = handle.domain.transport
             wire.answeredAt = transport.now
@@ -43,7 +43,7 @@ extension EngineTransfer {
     /// the next attempt to send tells whether the stream is closed, and then the answer is whole.
     func holdUpload(_ status: Int, _ transport: CurlTransport) {
         // Of an error libcurl itself concludes that no more is wanted, and ends the stream.
-        wire.isUploadHeld = plan.isBodyPulled && wire.bodySentAt == 0 && status < 400
+        wire.isUploadHeld = isBodyPulled && wire.bodySentAt == 0 && status < 400
         transport.scheduleSweep(self)
     }
 
@@ -57,11 +57,44 @@ extension EngineTransfer {
 
     /// Whether an answer was whole when libcurl found its stream closed, without an error, as it sent the body.
     func isAnsweredWhole(by handle: EasyHandle) -> Bool {
-        guard wire.isHeadComplete, plan.isBodyPulled else { return false }
+        guard wire.isHeadComplete, isBodyPulled else { return false }
         if !wire.expectsBody { return true }
         let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         if length >= 0 { return wire.counters.received >= length }
         // The first attempt after the hold fails; a later one may have dropped bytes.
         return wire.bodySentAt == 0 && wire.pulls <= 1
+    }
+
+    // MARK: What is sent, on the loop: as planned, or as the server wants it
+
+    var upload: TransferPlan.Upload {
+        if wire.usesAlternative, let alternative = plan.alternative { return alternative.upload }
+        return plan.upload
+    }
+
+    var lines: HeaderLines {
+        if wire.usesAlternative, let alternative = plan.alternative { return alternative.lines }
+        return plan.lines
+    }
+
+    /// Whether libcurl asks for the body bit by bit, instead of sending it together with the head.
+    var isBodyPulled: Bool {
+        let asksFirst = wire.usesAlternative ? plan.alternative?.asksFirst ?? false : plan.asksFirst
+        switch upload {
+        case .none: return false
+        case .bytes(let bytes): return bytes.count >= EasyHandle.smallBody || asksFirst
+        case .pipe: return true
+        }
+    }
+
+    /// Takes the alternative from now on, unless there is none or it is in use: the server refused the coding of the body
+    /// (415, RFC 9110 §15.5.16).
+    func takeAlternative() -> Bool {
+        guard let alternative = plan.alternative, !wire.usesAlternative else { return false }
+        if case .pipe(let pipe) = plan.upload { pipe.close() }
+        wire.usesAlternative = true
+        if case .pipe(let pipe) = alternative.upload { pipe.attach(to: self) }
+        shared.withLock { $0.counters.expectedToSend = alternative.upload.length }
+        return true
     }
 }

@@ -69,17 +69,17 @@ package final class EngineTransfer: @unchecked Sendable {
         self.plan = plan
         self.loop = loop
         var state = Shared(priority: plan.priority)
-        switch plan.upload {
-        case .none: state.counters.expectedToSend = 0
-        case .bytes(let bytes): state.counters.expectedToSend = Int64(bytes.count)
-        case .pipe(let pipe): state.counters.expectedToSend = pipe.length ?? -1
-        }
+        state.counters.expectedToSend = plan.upload.length
         shared = Lock(state)
         if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
     }
 
-    deinit {
+    deinit { closePipes() }
+
+    /// Tells the producers of the body that nobody reads any more.
+    private func closePipes() {
         if case .pipe(let pipe) = plan.upload { pipe.close() }
+        if case .pipe(let pipe) = plan.alternative?.upload { pipe.close() }
     }
 
     package var snapshot: Snapshot {
@@ -311,7 +311,7 @@ package final class EngineTransfer: @unchecked Sendable {
             return Told(taking: &shared, outcome: outcome)
         }
         guard let told else { return false }
-        if case .pipe(let pipe) = plan.upload { pipe.close() }
+        closePipes()
         told.resumeAll()
         return true
     }

@@ -13,16 +13,27 @@ package struct TransferPlan: Sendable {
         case bytes([UInt8])
         /// Bytes that a producer pushes while the transfer runs.
         case pipe(UploadPipe)
+
+        /// How many bytes there are, -1 when nobody knows.
+        var length: Int64 {
+            switch self {
+            case .none: 0
+            case .bytes(let bytes): Int64(bytes.count)
+            case .pipe(let pipe): pipe.length ?? -1
+            }
+        }
     }
 
     /// Another way to say the same, for a server that refuses this one.
     package struct Alternative: Sendable {
         package var lines: HeaderLines
         package var upload: Upload
+        package var asksFirst: Bool
 
-        package init(lines: HeaderLines, upload: Upload) {
+        package init(lines: HeaderLines, upload: Upload, asksFirst: Bool) {
             self.lines = lines
             self.upload = upload
+            self.asksFirst = asksFirst
         }
     }
 
@@ -60,15 +71,6 @@ package struct TransferPlan: Sendable {
         switch method {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
         default: false
-        }
-    }
-
-    /// Whether libcurl asks for the body bit by bit, instead of sending it together with the head.
-    var isBodyPulled: Bool {
-        switch upload {
-        case .none: false
-        case .bytes(let bytes): bytes.count >= EasyHandle.smallBody || asksFirst
-        case .pipe: true
         }
     }
 

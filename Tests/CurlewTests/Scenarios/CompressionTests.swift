@@ -176,6 +176,40 @@ struct CompressionTests {
         #expect(try !hasAlternative(.bytes([1, 2, 3])))
     }
 
+    @Test func aServerThatRefusesTheCodingGetsThePlainBodyOnce() async throws {
+        let server = try MockServer { request in
+            request.field("Content-Encoding") == nil ? .text("taken") : .text("no gzip", status: 415)
+        }
+        let file = try ScratchFile(lines)
+        let stream = ChunkSource(body: PatternBody(seed: 1, length: 300_000))
+        let bodies: [(RequestBody, String)] = [
+            (.bytes(lines), SHA256Stream.hex(of: lines)), (.file(file.path), SHA256Stream.hex(of: lines)),
+            (.stream(stream, canReplay: true), stream.body.sha256),
+        ]
+        for (body, digest) in bodies {
+            let before = server.requestCount
+            let transfer = session.transfer(Request(.post, server.url("/"), body: body))
+            var record = StreamRecord()
+            for try await element in transfer.stream { record.take(element) }
+            #expect(record.order.count { $0 == "head" } == 1, "the refusal is not shown")
+            #expect(record.head?.status == 200 && record.body == Data("taken".utf8))
+            #expect(server.requestCount == before + 2)
+            #expect(server.requests.last?.bodySHA256 == digest)
+            #expect(transfer.currentProgress.sent == server.requests.last.map { Int64($0.bodyLength) })
+        }
+    }
+
+    @Test func aRefusalThatHoldsIsShown() async throws {
+        let server = try MockServer { _ in .text("never", status: 415) }
+        let (data, head) = try await session.data(for: Request(.post, server.url("/"), body: .bytes(lines)))
+        #expect(head.status == 415 && data == Data("never".utf8))
+        #expect(server.requestCount == 2)
+        let once = ChunkSource(body: PatternBody(seed: 1, length: 300_000))
+        let request = Request(.post, server.url("/"), body: .stream(once))
+        #expect(try await session.data(for: request).1.status == 415)
+        #expect(server.requestCount == 3, "what can be read only once is not sent again")
+    }
+
     @Test func configurationsAreReadAndWritten() throws {
         let configuration = SessionConfiguration {
             $0.http.compression = .gzip(above: .kibibytes(2))
