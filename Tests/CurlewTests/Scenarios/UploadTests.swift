@@ -195,11 +195,11 @@ struct UploadTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test func nobodyIsAskedWhoShallNotBe() async throws {
+    @Test(arguments: [false, true]) func largeBodiesAskUnlessToldNotTo(_ asks: Bool) async throws {
         let server = try MockServer { _ in .status(204) }
-        let session = Session { $0.http.expectContinue = .never }
+        let session = Session { if !asks { $0.http.expectContinue = .never } }
         let body = RequestBody.bytes([UInt8](repeating: 1, count: 2 << 20))
         _ = try await session.data(for: Request(.put, server.url("/"), body: body))
-        #expect(server.requests.map(\.expectsContinue) == [false])
+        #expect(server.requests.map(\.expectsContinue) == [asks])
     }
 }
