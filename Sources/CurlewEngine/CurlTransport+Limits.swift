@@ -31,6 +31,14 @@ extension CurlTransport {
             // Not connected yet: that is the connect timeout's business.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
+        if let slowest = plan.slowest, !transfer.isHeldBack {
+            // While it is paused or connecting nothing is measured.
+            if isConnected && transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
+                transfer.wire.measuredAt = now
+                transfer.wire.measured = transfer.wire.counters.sent + transfer.wire.counters.received
+            }
+            consider((isConnected ? transfer.wire.measuredAt : now) &+ slowest.within, .slow)
+        }
         if let head = plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
@@ -45,6 +53,13 @@ extension CurlTransport {
         let begun = transfer.wire.launchedAt &+ UInt64(ready) &* 1000
         if transfer.isBodyPulled && transfer.wire.bodySentAt == 0 { return nil }
         return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt)
+    }
+
+    /// Whether too little has moved since the rate was last measured; it is measured anew.
+    private func isTooSlow(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
+        let moved = transfer.wire.counters.sent + transfer.wire.counters.received
+        defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
+        return moved - transfer.wire.measured < transfer.plan.slowest?.bytes ?? 0
     }
 
     /// How long libcurl may take to notice that an answer is whole before it is ended for it, in nanoseconds.
@@ -86,6 +101,7 @@ extension CurlTransport {
                 } else {
                     remove(transfer, .queueTimedOut(report(on: transfer)))
                 }
+            case .slow: if isTooSlow(transfer, now) { remove(transfer, .timedOut(.slow)) } else { scheduleSweep(transfer) }
             case .connect, .head, .idle, .total: remove(transfer, .timedOut(limit))
             }
         }

@@ -115,6 +115,10 @@ extension NetworkError {
             case .connect: Meaning(.timedOut, "No connection was made within timeouts.connect.")
             case .head: Meaning(.timedOut, "No response head came within timeouts.responseHead.")
             case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
+            case .slow:
+                Meaning(
+                    .timedOut, "Fewer bytes moved than timeouts.slowest demands.",
+                    hint: "The server or the network is slow; try again later, or demand less.")
             case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
             case .queue, .answered, .silent: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
             }

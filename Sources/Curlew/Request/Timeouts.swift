@@ -22,6 +22,9 @@ public struct Timeouts: Hashable, Sendable {
     /// 60 s unless set.
     public var idle: Duration?
 
+    /// The rate below which a connected transfer is given up; nil, the default, for none.
+    public var slowest: MinimumRate?
+
     /// The whole transfer including its wait in the queue; nil, the default, for ever.
     public var total: Duration?
 
@@ -33,13 +36,54 @@ public struct Timeouts: Hashable, Sendable {
     /// Timeouts, each with its default.
     public init(
         connect: Duration = .seconds(10), responseHead: Duration? = nil, idle: Duration? = .seconds(60),
-        total: Duration? = nil, queue: Duration? = nil
+        total: Duration? = nil, queue: Duration? = nil, slowest: MinimumRate? = nil
     ) {
         self.connect = connect
         self.responseHead = responseHead
         self.idle = idle
         self.total = total
         self.queue = queue
+        self.slowest = slowest
+    }
+
+    /// So many bytes, both ways together, within every such span of time.
+    ///
+    /// A span begins when the connection is ready, after each span and after a pause; waiting for the response counts.
+    public struct MinimumRate: Hashable, Sendable, Codable {
+        /// The fewest bytes of bodies that must move in each span.
+        public var bytes: ByteCount
+        /// The span, in seconds when encoded.
+        public var within: Duration
+
+        /// A rate, such as 1 KiB within 30 s.
+        public init(bytes: ByteCount, within: Duration) {
+            self.bytes = bytes
+            self.within = within
+        }
+
+        /// Decodes a size and seconds.
+        /// - Throws: `DecodingError` when one is missing, negative or endless.
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: Keys.self)
+            bytes = try container.decode(ByteCount.self, forKey: .bytes)
+            guard let within = try container.seconds(.within) else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .within, in: container, debugDescription: "A rate needs a span of time.")
+            }
+            self.within = within
+        }
+
+        /// Encodes a size and seconds.
+        /// - Throws: What the encoder throws.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(bytes, forKey: .bytes)
+            try container.encode(within.inSeconds, forKey: .within)
+        }
+
+        private enum Keys: CodingKey {
+            case bytes, within
+        }
     }
 
     /// The member that is not above zero, by name; nil when all are.
@@ -49,13 +93,14 @@ public struct Timeouts: Hashable, Sendable {
         if let idle, idle <= .zero { return "idle" }
         if let total, total <= .zero { return "total" }
         if let queue, queue <= .zero { return "queue" }
+        if let slowest, slowest.within <= .zero || slowest.bytes < 1 { return "slowest" }
         return nil
     }
 }
 
 extension Timeouts: Codable {
     private enum CodingKeys: CodingKey {
-        case connect, responseHead, idle, total, queue
+        case connect, responseHead, idle, total, queue, slowest
     }
 
     /// Decodes seconds as numbers.
@@ -70,6 +115,7 @@ extension Timeouts: Codable {
         responseHead = try container.seconds(.responseHead)
         total = try container.seconds(.total)
         queue = try container.seconds(.queue)
+        slowest = try container.decodeIfPresent(MinimumRate.self, forKey: .slowest)
     }
 
     /// Encodes seconds as numbers, and null for no timeout.
@@ -81,6 +127,7 @@ extension Timeouts: Codable {
         try container.encode(idle?.inSeconds, forKey: .idle)
         try container.encode(total?.inSeconds, forKey: .total)
         try container.encode(queue?.inSeconds, forKey: .queue)
+        try container.encode(slowest, forKey: .slowest)
     }
 }
 

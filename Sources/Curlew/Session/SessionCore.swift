@@ -76,6 +76,7 @@ final class SessionCore: Sendable {
         plan.connectTimeout = timeouts.connect.engineTime
         plan.headTimeout = timeouts.responseHead?.engineTime
         plan.idleTimeout = timeouts.idle?.engineTime
+        plan.slowest = timeouts.slowest.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
         plan.queueTimeout = timeouts.queue?.engineTime
         plan.continueTimeout = configuration.http.expectContinueTimeout.engineTime
         plan.asksFirst = asksFirst

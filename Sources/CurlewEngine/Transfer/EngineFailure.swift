@@ -34,7 +34,7 @@ package struct EngineFailure: Error {
     }
 
     package enum Limit: Sendable {
-        case connect, head, idle, total, queue
+        case connect, head, idle, slow, total, queue
         /// No limits of the user's: a whole answer to a request whose body libcurl still wants to send, and an HTTP/2
         /// connection that says nothing.
         case answered, silent

@@ -41,6 +41,9 @@ struct Wire {
     /// The addresses that libcurl is given.
     var name: ResolvedName?
     var resumedAt: UInt64 = 0
+    /// Since when the rate is measured, and what had moved by then.
+    var measuredAt: UInt64 = 0
+    var measured: Int64 = 0
     /// How often the request was begun again by us, and how often libcurl began to send it since.
     var restarts = 0
     var sends = 0

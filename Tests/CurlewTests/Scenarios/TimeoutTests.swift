@@ -100,6 +100,25 @@ struct TimeoutTests {
         #expect(try await upload.value == Data("done".utf8))
     }
 
+    @Test func tooSlow() async throws {
+        let drip = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(20))
+        let server = try MockServer { _ in drip }
+        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: 100, within: short))
+        try await expectTimeout(Request(server.url("/")), limit, phase: .receiving, naming: "slowest")
+        let silent = try stallingServer(.start)
+        try await expectTimeout(Request(silent.url("/")), limit, phase: .waiting, naming: "slowest")
+    }
+
+    @Test func fastEnough() async throws {
+        let drip = MockResponse.bytes(Array(repeating: 7, count: 30)).dripping(bytes: 1, every: .milliseconds(30))
+        let server = try MockServer { _ in drip }
+        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: 1, within: .milliseconds(400)))
+        let clock = ContinuousClock.now
+        let request = Request(server.url("/"), options: Request.Options(timeouts: limit))
+        #expect(try await Session().data(for: request).0.count == 30)
+        #expect(clock.duration(to: .now) > .milliseconds(800), "several spans have passed")
+    }
+
     @Test func theSessionsTimeouts() async throws {
         let server = try stallingServer(.start)
         let session = Session { $0.timeouts.idle = .milliseconds(150) }
