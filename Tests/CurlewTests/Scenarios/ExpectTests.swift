@@ -1,0 +1,70 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Which bodies ask first, how long they wait, and what a refusal saves.
+@Suite(.timeLimit(.minutes(1)))
+struct ExpectTests {
+    static let cases: [(policy: ExpectContinue?, length: Int, asks: Bool)] = [
+        (nil, 100, false), (nil, 1 << 20, true), (nil, (1 << 20) - 1, false), (.never, 2 << 20, false),
+        (.always, 1, true), (.always, 70_000, true), (.always, 0, false), (.above(.kibibytes(4)), 4095, false),
+        (.above(.kibibytes(4)), 4096, true),
+    ]
+
+    @Test(arguments: cases)
+    func policies(_ policy: ExpectContinue?, _ length: Int, _ asks: Bool) async throws {
+        let server = try MockServer { _ in .text("thanks") }
+        let pattern = PatternBody(seed: 1, length: length)
+        let options = Request.Options(expectContinue: policy)
+        let request = Request(.post, server.url("/"), body: .bytes(pattern.bytes), options: options)
+        #expect(try await Session().data(for: request).0 == Data("thanks".utf8))
+        let seen = try #require(server.requests.first)
+        #expect(seen.expectsContinue == asks)
+        #expect(seen.bodySHA256 == pattern.sha256)
+        var configuration = SessionConfiguration()
+        configuration.http.expectContinue = policy ?? configuration.http.expectContinue
+        _ = try await Session(configuration).data(for: Request(.put, server.url("/"), body: .bytes(pattern.bytes)))
+        #expect(server.requests.last?.expectsContinue == asks)
+    }
+
+    @Test func bodiesOfUnknownLengthAsk() async throws {
+        let server = try MockServer { _ in .text("thanks") }
+        for (policy, asks) in [(nil, true), (.never, false)] as [(ExpectContinue?, Bool)] {
+            let source = ChunkSource(body: PatternBody(seed: 1, length: 1000))
+            let options = Request.Options(expectContinue: policy)
+            _ = try await Session().data(for: Request(.post, server.url("/"), body: .stream(source), options: options))
+            #expect(server.requests.last?.expectsContinue == asks)
+        }
+    }
+
+    @Test(arguments: [false, true]) func aRefusalSavesTheBody(_ byField: Bool) async throws {
+        let server = try MockServer()
+        server.on("PUT", "/", .text("no", status: 413), reading: .none)
+        let body = RequestBody.bytes(PatternBody(seed: 1, length: 9000).bytes)
+        var request = Request(.put, server.url("/"), body: body)
+        if byField { request.fields[.expect] = "100-continue" } else { request.options.expectContinue = .always }
+        let transfer = Session().transfer(request)
+        let response = try await transfer.response()
+        #expect(response.head.status == 413 && response.value == Data("no".utf8))
+        #expect(response.metrics.requestBodyBytes == 0)
+        #expect(transfer.currentProgress.sent == 0)
+    }
+
+    @Test func aSilentServerGetsTheBodyAfterATime() async throws {
+        let server = try MockServer()
+        server.on("POST", "/", .text("thanks"), reading: .whole.withoutContinue())
+        let session = Session {
+            $0.http.expectContinue = .always
+            $0.http.expectContinueTimeout = .milliseconds(200)
+        }
+        let clock = ContinuousClock.now
+        #expect(
+            try await session.data(for: Request(.post, server.url("/"), body: .text("x"))).0 == Data("thanks".utf8))
+        #expect(clock.duration(to: .now) >= .milliseconds(150))
+        #expect(server.requests.first?.bodyText == "x")
+    }
+}
