@@ -31,6 +31,7 @@ func watch(_ transfer: Transfer<Data>) async throws -> Received {
             if received.length == 0 { received.text = String(decoding: chunk.prefix(100), as: UTF8.self) }
             received.length += chunk.count
             digest.update(chunk)
+        default: break
         }
     }
     received.sha256 = digest.hex

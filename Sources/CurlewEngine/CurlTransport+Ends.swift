@@ -70,7 +70,7 @@ extension CurlTransport {
     /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
         if case .refusedCoding = failure.reason { return beginAgain(handle, transfer) }
-        guard transfer.wire.restarts == 0, transfer.wire.head.isEmpty, !transfer.wire.isHeadComplete else { return false }
+        guard transfer.wire.restarts == 0, transfer.wire.headBytes == 0 else { return false }
         switch failure.reason {
         case .streamRefused: return false
         case .curl(CURLE_HTTP2.rawValue, _):
@@ -110,6 +110,9 @@ extension CurlTransport {
             guard transfer.wire.isHeadComplete else {
                 return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
             }
+            if let gate = transfer.wire.closingGate, !gate.isEndAnnounced {
+                return EngineFailure(.endNotAnnounced, phase: .receiving)
+            }
             if case .pipe(let pipe) = transfer.upload, pipe.hasOverrun, let declared = pipe.declared {
                 return EngineFailure(.bodyTooLong(declared: declared), phase: .sending)
             }
@@ -132,7 +135,27 @@ extension CurlTransport {
         let text = handle.text(for: code)
         if isRefused(handle, code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
         if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
-        return EngineFailure(.curl(code: code.rawValue, text: text), phase: phase)
+        let reason = misbehaviour(of: handle, transfer, code, text) ?? .curl(code: code.rawValue, text: text)
+        return EngineFailure(reason, phase: phase)
+    }
+
+    /// What the peer did wrong where libcurl has no code of its own for it, only a text.
+    private func misbehaviour(
+        of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode, _ text: String
+    ) -> EngineFailure.Reason? {
+        if text.contains("chunked-encod") { return .invalidChunks(text) }
+        switch code {
+        case CURLE_RECV_ERROR where text.hasPrefix("Too large response headers"):
+            return .headTooLarge(limit: 300 << 10)
+        // libcurl's own index of fields takes no blank before the first one, and says so oddly.
+        case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !transfer.wire.head.isEmpty:
+            return .invalidHead("one of its field lines is none (RFC 9112 §5)")
+        // CURLE_TOO_LARGE since 8.6: what is too large is a line, unless memory is gone altogether.
+        case CURLE_OUT_OF_MEMORY, CURLcode(rawValue: 100):
+            let isSent = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
+            return isSent && !transfer.wire.isHeadComplete ? .lineTooLong(limit: 100 << 10) : nil
+        default: return nil
+        }
     }
 
     /// Whether an HTTP/2 server said that it has not acted on the request (RFC 9113 §8.7).

@@ -237,6 +237,7 @@ int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int millisec
 
 typedef struct {
     void *judge;
+    curlew_release_callback end;
     curlew_release_callback release;
 } owned_judge;
 
@@ -251,8 +252,15 @@ static void free_judge(void *parent, void *pointer, CRYPTO_EX_DATA *data, int in
 static int judge_index = -1;
 static void make_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_judge); }
 
+// libcurl's close makes OpenSSL forget that the peer's close_notify was read, so it is told on when it is.
+static void note_end(const SSL *ssl, int where, int alert) {
+    if (where != SSL_CB_READ_ALERT || (alert & 0xFF) != SSL_AD_CLOSE_NOTIFY) return;
+    owned_judge *owned = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index);
+    if (owned) owned->end(owned->judge);
+}
+
 bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_verify_callback verify,
-                        curlew_release_callback release) {
+                        curlew_release_callback end, curlew_release_callback release) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_index);
     owned_judge *owned = malloc(sizeof *owned);
@@ -261,7 +269,7 @@ bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_ve
         release(judge);
         return false;
     }
-    *owned = (owned_judge){.judge = judge, .release = release};
+    *owned = (owned_judge){.judge = judge, .end = end, .release = release};
     if (!SSL_CTX_set_ex_data(context, judge_index, owned)) {
         free(owned);
         release(judge);
@@ -269,15 +277,29 @@ bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_ve
     }
     SSL_CTX_set1_cert_store(context, store);
     SSL_CTX_set_cert_verify_callback(context, verify, judge);
+    SSL_CTX_set_info_callback(context, note_end);
     return true;
 }
 
-bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
+static SSL *connection_under(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session || !session->internals) {
-        return false;
-    }
-    SSL *ssl = session->internals;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->internals;
+}
+
+void *curlew_tls_judge(CURL *easy) {
+    SSL *ssl = connection_under(easy);
+    owned_judge *owned = ssl ? SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index) : NULL;
+    return owned ? owned->judge : NULL;
+}
+
+bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
+    SSL *ssl = connection_under(easy);
+    if (!ssl) return false;
+    const unsigned char *protocol = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(ssl, &protocol, &length);
+    facts->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
     facts->version = SSL_get_version(ssl);
     facts->cipher = SSL_CIPHER_get_name(SSL_get_current_cipher(ssl));
     facts->resumed = SSL_session_reused(ssl) == 1;

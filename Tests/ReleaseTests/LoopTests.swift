@@ -59,6 +59,7 @@ struct LoopTests {
             case .head: heads += 1
             case .progress: continue
             case .bytes: chunks += 1
+            default: continue
             }
             if chunks == 2 { break }
         }
@@ -79,6 +80,7 @@ struct LoopTests {
                 #expect(chunk.elementsEqual(Self.pattern.bytes(in: offset..<(offset + chunk.count))))
                 offset += chunk.count
                 if order.last != "bytes" { order.append("bytes") }
+            default: break
             }
         }
         #expect(offset == Self.pattern.length)

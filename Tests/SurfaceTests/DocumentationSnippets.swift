@@ -137,6 +137,18 @@ func snippetOfTransfer(_ session: Session, _ file: OpenFile) async throws {
         case .head(let head): print(head.status)
         case .progress(let progress): print(progress.fraction ?? 0)
         case .bytes(let chunk): try file.write(contentsOf: Data(chunk))
+        default: break
+        }
+    }
+}
+
+// Transfer/TransferElement.swift
+func snippetOfElement(_ transfer: Transfer<Data>, _ preload: ([String]) -> Void) async throws {
+    for try await element in transfer.stream {
+        switch element {
+        case .informational(let hint): preload(hint.fields.values(for: "Link"))
+        case .trailers(let fields): print(fields["Server-Timing"] ?? "")
+        default: break
         }
     }
 }

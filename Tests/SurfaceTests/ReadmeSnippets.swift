@@ -17,6 +17,7 @@ func readmeTop() async throws {
         case .head(let head): print(head.status)
         case .progress(let progress): print(progress.fraction ?? 0)
         case .bytes(let chunk): print(chunk.count)
+        default: break
         }
     }
 }

@@ -70,11 +70,34 @@ extension NetworkError {
                     hint: "Raise limits.responseHead if the server is right to send it.")
             case .headTruncated:
                 self = Meaning(.connectionLost, "The connection ended inside the response head.")
+            case .invalidHead, .invalidTrailers, .invalidChunks, .lineTooLong, .endNotAnnounced:
+                self = .malformed(failure.reason)
             case .untrusted(let cause):
                 self = Meaning(
                     .untrusted, "The server is not trusted: \(cause).",
                     hint: "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
             default: self = Meaning(localOf: failure.reason)
+            }
+        }
+
+        /// What a server sent that has no one meaning, or may have been cut.
+        private static func malformed(_ reason: EngineFailure.Reason) -> Meaning {
+            let hint = "The server, or something between, breaks HTTP's rules; what it meant cannot be known."
+            return switch reason {
+            case .invalidHead(let why):
+                Meaning(.invalidResponse, "The response head is malformed: \(why).", hint: hint)
+            case .invalidTrailers(let why):
+                Meaning(.invalidResponse, "The trailer section is malformed: \(why).", hint: hint)
+            case .invalidChunks(let text):
+                Meaning(.invalidResponse, "The body's chunks are malformed: \(text).", hint: hint)
+            case .lineTooLong(let limit):
+                Meaning(
+                    .invalidResponse, "A line of the response head has more than \(ByteCount(Int64(limit))).",
+                    hint: "libcurl takes none that is longer.")
+            default:
+                Meaning(
+                    .connectionLost, "The body was to end with the connection, whose end the server did not announce.",
+                    hint: "Without TLS's close_notify it may have been cut (RFC 8446 §6.1); have the length sent.")
             }
         }
 

@@ -17,6 +17,19 @@ extension HeaderFields {
         self.init(fields)
     }
 
+    /// Parses the lines of a trailer section, without the fields that must not stand in one (RFC 9110 §6.5.1).
+    init(trailers lines: [UInt8]) {
+        let all = HeaderFields(parsing: lines)
+        self.init(all.filter { !Self.onlyInHeads.contains($0.name) })
+    }
+
+    /// Fields that frame, route, control or authenticate a message, or say how to read its body.
+    private static let onlyInHeads: Set<HeaderName> = [
+        .contentLength, .transferEncoding, .trailer, "TE", .connection, .upgrade, .host, .expect, .range,
+        .contentEncoding, .contentType, .contentRange, .authorization, .proxyAuthorization, .wwwAuthenticate,
+        .proxyAuthenticate, .cookie, .setCookie, .cacheControl, .age, .expires, .vary, .location, .retryAfter,
+    ]
+
     /// What `HeaderFields(parsing: block, from: offset)[name]` gives, without making a string of any other field.
     static func value(of name: HeaderName, in block: [UInt8], from offset: Int = 0) -> String? {
         var result: String?
@@ -103,7 +116,8 @@ private struct FieldLines {
     mutating func next() -> Line? {
         while position < block.count {
             let start = position
-            var end = lineEnd(in: block, from: start, limit: block.count)
+            let firstEnd = lineEnd(in: block, from: start, limit: block.count)
+            var end = firstEnd
             guard end > start, !(end == start + 1 && block[start] == 0x0D) else { return nil }
             var isFolded = false
             while end + 1 < block.count, block[end + 1].isLinearSpace {
@@ -111,7 +125,7 @@ private struct FieldLines {
                 end = lineEnd(in: block, from: end + 1, limit: block.count)
             }
             position = end + 1
-            guard !block[start].isLinearSpace, let colon = block[start..<end].firstIndex(of: 0x3A) else { continue }
+            guard !block[start].isLinearSpace, let colon = block[start..<firstEnd].firstIndex(of: 0x3A) else { continue }
             let name = trimmed(start..<colon, in: block)
             guard !name.isEmpty else { continue }
             return Line(name: name, value: trimmed((colon + 1)..<end, in: block), isFolded: isFolded)

@@ -35,7 +35,8 @@ extension SessionConfiguration: Codable {
 
 extension SessionConfiguration.Limits: Decodable {
     private enum Keys: CodingKey {
-        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead, decompressionRatio
+        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead, responseFields
+        case decompressionRatio
     }
 
     /// Decodes the members that are there.
@@ -49,6 +50,7 @@ extension SessionConfiguration.Limits: Decodable {
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
         decompressionRatio = try container.count(.decompressionRatio)
+        responseFields = try container.count(.responseFields) ?? responseFields
     }
 }
 

@@ -15,8 +15,15 @@ extension SessionConfiguration {
         public var transfersPerHost: Int
         /// How many decoded bytes of a body calls that return it whole collect; 64 MiB unless set.
         public var responseBody: ByteCount
-        /// How many bytes the head of a response may have; 256 KiB unless set.
+        /// How many bytes the head of a response may have, together with informational heads and trailers; 256 KiB
+        /// unless set.
+        ///
+        /// libcurl takes no single line of more than 100 KiB (4 KiB in trailers) and, since 8.3 and in Debian's 7.88,
+        /// no head of more than 300 KiB.
         public var responseHead: ByteCount
+        /// How many fields the head of a response may have, with its informational heads and its trailers; 1000 unless
+        /// set.
+        public var responseFields: Int
         /// How many decoded bytes there may be for one of a compressed body, looked at above 1 MiB; nil, the default,
         /// for any number.
         ///
@@ -27,13 +34,14 @@ extension SessionConfiguration {
         public init(
             connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
             responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256),
-            decompressionRatio: Int? = nil
+            responseFields: Int = 1000, decompressionRatio: Int? = nil
         ) {
             self.connectionsPerHost = connectionsPerHost
             self.connections = connections
             self.transfersPerHost = transfersPerHost
             self.responseBody = responseBody
             self.responseHead = responseHead
+            self.responseFields = responseFields
             self.decompressionRatio = decompressionRatio
         }
     }

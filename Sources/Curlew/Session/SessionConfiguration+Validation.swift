@@ -28,7 +28,7 @@ extension SessionConfiguration {
     private func validateLimits() throws(NetworkError) {
         let counts = [
             ("limits.connectionsPerHost", limits.connectionsPerHost), ("limits.connections", limits.connections),
-            ("limits.transfersPerHost", limits.transfersPerHost),
+            ("limits.transfersPerHost", limits.transfersPerHost), ("limits.responseFields", limits.responseFields),
         ]
         for (name, value) in counts where value < 1 { throw refused("\(name) must be above zero") }
         let sizes = [

@@ -73,6 +73,7 @@ final class SessionCore: Sendable {
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
+        plan.fieldLimit = configuration.limits.responseFields
         plan.connectTimeout = timeouts.connect.engineTime
         plan.headTimeout = timeouts.responseHead?.engineTime
         plan.idleTimeout = timeouts.idle?.engineTime

@@ -21,6 +21,7 @@ internal import FoundationEssentials
 ///     case .head(let head): print(head.status)
 ///     case .progress(let progress): print(progress.fraction ?? 0)
 ///     case .bytes(let chunk): try file.write(contentsOf: Data(chunk))
+///     default: break
 ///     }
 /// }
 /// ```
@@ -113,12 +114,14 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Throws: As `value` does.
     public func response() async throws(NetworkError) -> Response<Output> {
         let response = try await token.response()
-        return Response(head: response.head, value: try await output(response), metrics: response.metrics)
+        return Response(
+            head: response.head, value: try await output(response), metrics: response.metrics,
+            trailers: response.trailers)
     }
 
     // MARK: Views while it runs
 
-    /// Head, progress and bytes in order, pulled by one reader with back-pressure; starts at the first pull.
+    /// Heads, progress, bytes and trailers in order, pulled by one reader with back-pressure; starts at the first pull.
     ///
     /// Leaving the loop early cancels the transfer. Errors are `NetworkError`s. One property of the standard type: when
     /// the *consuming* task is cancelled between two elements, `AsyncThrowingStream` ends without an error. The transfer

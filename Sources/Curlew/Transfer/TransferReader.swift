@@ -91,6 +91,7 @@ final class TransferReader: Sendable {
         _ step: EngineTransfer.Step, _ engine: EngineTransfer
     ) throws(NetworkError) -> TransferElement? {
         switch step {
+        case .informational(let raw): return .informational(token.head(raw))
         case .head(let raw):
             guard let decoding = token.decoding(of: raw, engine) else { return .head(token.head(raw)) }
             state.withLock { $0.decoding = decoding }
@@ -101,6 +102,7 @@ final class TransferReader: Sendable {
                 state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
                 return .progress(TransferProgress(counters, rate: state.meter.bytesPerSecond))
             }
+        case .trailers(let lines): return .trailers(HeaderFields(trailers: lines))
         case .end(let outcome):
             let error = outcome.failure.map { token.error($0, outcome) } ?? encodingError()
             state.withLock { $0.stage = .ended(error) }

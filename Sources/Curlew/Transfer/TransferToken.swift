@@ -110,12 +110,15 @@ final class TransferToken: Sendable {
         start()
         let outcome = try await outcome(of: engine)
         if let failure = outcome.failure { throw error(failure, outcome) }
+        let trailers = HeaderFields(trailers: outcome.trailers)
         switch body(outcome, engine) {
         case .plain(let body):
-            return Response(head: head(outcome.head), value: body, metrics: TransferMetrics(outcome.metrics))
+            let metrics = TransferMetrics(outcome.metrics)
+            return Response(head: head(outcome.head), value: body, metrics: metrics, trailers: trailers)
         case .encoded(let collected):
             let body = try await collected.value()
-            return Response(head: collected.decoding.head, value: body, metrics: metrics(outcome.metrics))
+            let metrics = metrics(outcome.metrics)
+            return Response(head: collected.decoding.head, value: body, metrics: metrics, trailers: trailers)
         }
     }
 

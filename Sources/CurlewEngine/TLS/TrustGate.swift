@@ -10,6 +10,8 @@ final class TrustGate {
     private let port: UInt16
     /// Why the server was refused.
     private(set) var refusal: (any Error)?
+    /// Whether the server said that it sends no more (close_notify, RFC 8446 §6.1): nobody can have cut it off.
+    private(set) var isEndAnnounced = false
 
     init(domain: TrustDomain, host: String, port: UInt16) {
         self.domain = domain
@@ -28,7 +30,18 @@ final class TrustGate {
                 guard let store, let judge else { return 0 }
                 return Unmanaged<TrustGate>.fromOpaque(judge).takeUnretainedValue().accepts(store) ? 1 : 0
             },
+            { judge in
+                guard let judge else { return }
+                Unmanaged<TrustGate>.fromOpaque(judge).takeUnretainedValue().isEndAnnounced = true
+            },
             { judge in if let judge { Unmanaged<TrustGate>.fromOpaque(judge).release() } })
+    }
+
+    /// The gate of the connection under a running transfer, which another transfer may have opened.
+    ///
+    /// Nil outside libcurl's callbacks.
+    static func ofConnection(under handle: EasyHandle) -> TrustGate? {
+        curlew_tls_judge(handle.curl).map { Unmanaged<TrustGate>.fromOpaque($0).takeUnretainedValue() }
     }
 
     private func accepts(_ store: OpaquePointer) -> Bool {

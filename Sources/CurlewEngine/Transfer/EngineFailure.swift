@@ -22,6 +22,15 @@ package struct EngineFailure: Error {
         case headTooLarge(limit: Int)
         /// The connection ended inside the response head, which libcurl reports as success.
         case headTruncated
+        /// A head that libcurl takes and RFC 9112 does not, and why, as half a sentence.
+        case invalidHead(String)
+        case invalidTrailers(String)
+        /// The chunks of a body are malformed, in libcurl's words.
+        case invalidChunks(String)
+        /// A line of a head is longer than libcurl takes.
+        case lineTooLong(limit: Int)
+        /// A body that ends with its TLS connection ended without close_notify, so it may have been cut.
+        case endNotAnnounced
         case untrusted(any Error)
         case bodySource(any Error)
         case bodyTooShort(sent: Int64, declared: Int64)

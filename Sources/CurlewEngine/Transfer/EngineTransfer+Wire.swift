@@ -9,8 +9,14 @@ struct Wire {
     var handle: EasyHandle?
     var origin: Origin?
     var head: [UInt8] = []
+    var check = HeadCheck()
+    /// Bytes of all heads and of the trailers.
+    var headBytes = 0
     var isHeadComplete = false
-    var sawStatusLine = false
+    /// Lines after the body, without the last, empty one.
+    var trailers: [UInt8] = []
+    /// The judge of a connection whose end ends the body.
+    var closingGate: TrustGate?
     var expectsBody = true
     var collected: CollectedBody?
     var slab: Slab?
@@ -71,6 +77,8 @@ struct Wire {
     /// Forgets an attempt of which nothing has reached the reader.
     mutating func beginAgain(at now: UInt64) {
         head = []
+        check = HeadCheck()
+        headBytes = 0
         slab = nil
         chunks = []
         counters = Counters()
@@ -93,60 +101,13 @@ struct Wire {
 }
 
 extension EngineTransfer {
-    // MARK: Receiving (called by libcurl)
-
-    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard let transport = wire.handle?.domain.transport else { return false }
-        wire.lastActivity = transport.now
-        if wire.isHeadComplete { return true }
-        guard wire.head.count + line.count <= plan.headLimit else {
-            wire.abort = .headTooLarge(limit: plan.headLimit)
-            return false
-        }
-        if wire.head.isEmpty && plan.isSecure && wire.tls == nil, let handle = wire.handle {
-            var facts = curlew_tls_facts()
-            if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
-        }
-        wire.head.append(contentsOf: line)
-        let isLast = line.count == 2 && line[0] == 0x0D && line[1] == 0x0A || line.count == 1 && line[0] == 0x0A
-        return isLast ? headEnded(transport) : true
-    }
-
-    /// False for a head that libcurl takes and nobody else would.
-    private func headEnded(_ transport: CurlTransport) -> Bool {
-        guard let status = RawHead.status(of: wire.head) else {
-            wire.abort = .curl(code: CURLE_WEIRD_SERVER_REPLY.rawValue, text: "The status line is malformed")
-            return false
-        }
-        if status < 200 && status != 101 {
-            wire.head.removeAll(keepingCapacity: true)
-            return true
-        }
-        if status == 415 && takeAlternative() {
-            wire.abort = .refusedCoding
-            return false
-        }
-        wire.isHeadComplete = true
-        wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
-        if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
-        if case .bytes(let bytes) = upload, !isBodyPulled {
-            // A small body left with the head, without our being asked for it.
-            wire.counters.sent = Int64(bytes.count)
-        }
-        let head = RawHead(bytes: wire.head, status: status)
-        shared.withLock { $0.head = head }
-        if wire.head.starts(with: [72, 84, 84, 80, 47, 50]), let origin = wire.origin {
-            transport.widen(origin)
-            holdUpload(status, transport)
-        }
-        transport.markDirty(self)
-        applyPauses()
-        return true
-    }
+    // MARK: Receiving the body (called by libcurl)
 
     func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
         guard let transport = wire.handle?.domain.transport else { return false }
         wire.lastActivity = transport.now
+        // libcurl takes some first lines that it does not understand for a body.
+        guard wire.isHeadComplete else { return refuse(.invalidHead("it has no status line (RFC 9112 §4)")) }
         if wire.counters.received == 0 && !bodyBegan() { return false }
         wire.counters.received += Int64(count)
         if let collected = wire.collected {
@@ -215,6 +176,7 @@ extension EngineTransfer {
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         let counters = shared.withLock { shared -> Counters in
             shared.append(wire.chunks)
+            if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
             shared.buffered += wire.unpublished
             shared.counters.sent = wire.counters.sent
             shared.counters.received = wire.counters.received

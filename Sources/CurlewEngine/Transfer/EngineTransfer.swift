@@ -18,13 +18,17 @@ package final class EngineTransfer: @unchecked Sendable {
         package var body: CollectedBody?
         package var metrics: RawMetrics
         package var failure: EngineFailure?
+        /// Lines after the body (RFC 9110 §6.5), empty as a rule.
+        package var trailers: [UInt8] = []
     }
 
     /// What a reader of the stream gets next.
     package enum Step: Sendable {
+        case informational(RawHead)
         case head(RawHead)
         case progress(Counters)
         case bytes(Chunk)
+        case trailers([UInt8])
         case end(Outcome)
     }
 
@@ -40,8 +44,11 @@ package final class EngineTransfer: @unchecked Sendable {
         var lifecycle = Lifecycle()
         var collects = true
         var priority: Int
+        var informational: [RawHead] = []
         var head: RawHead?
         var isHeadTaken = false
+        var trailers: [UInt8] = []
+        var areTrailersTaken = false
         var chunks: [Chunk] = []
         var firstChunk = 0
         /// Bytes in `chunks`, not yet taken.
@@ -57,6 +64,9 @@ package final class EngineTransfer: @unchecked Sendable {
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var lastTicket: UInt64 = 0
     }
+
+    /// Most informational heads that wait for a slow reader; later ones are dropped.
+    static let informationalKept = 16
 
     package let id: UInt64
     package let plan: TransferPlan
@@ -306,7 +316,9 @@ package final class EngineTransfer: @unchecked Sendable {
             shared.counters.isFinished = true
             shared.counters.hasFailed = failure != nil
             shared.isProgressDue = true
-            let outcome = Outcome(head: shared.head, body: body, metrics: metrics, failure: failure)
+            let trailers = failure == nil ? shared.trailers : []
+            let outcome = Outcome(
+                head: shared.head, body: body, metrics: metrics, failure: failure, trailers: trailers)
             shared.outcome = outcome
             return Told(taking: &shared, outcome: outcome)
         }
@@ -357,13 +369,20 @@ extension EngineTransfer.Shared {
         }
     }
 
-    /// What the reader gets now, in order: head, progress, bytes, the end.
+    /// What the reader gets now, in order: informational heads, head, progress, bytes, trailers, the end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
+        if !informational.isEmpty, outcome?.failure?.isCancellation != true {
+            return .informational(informational.removeFirst())
+        }
         if let head, !isHeadTaken, outcome?.failure?.isCancellation != true {
             isHeadTaken = true
             return .head(head)
         }
         let isLast = outcome != nil && firstChunk == chunks.count
+        if isLast, !areTrailersTaken, let trailers = outcome?.trailers, !trailers.isEmpty {
+            areTrailersTaken = true
+            return .trailers(trailers)
+        }
         // A cancelled task gets one answer only: after it, AsyncThrowingStream ends without asking again.
         if withProgress, isProgressDue, outcome == nil || isLast, outcome?.failure?.isCancellation != true {
             isProgressDue = false

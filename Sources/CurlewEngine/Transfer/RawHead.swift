@@ -10,19 +10,6 @@ package struct RawHead: Sendable {
         self.bytes = bytes
         self.status = status
     }
-
-    /// The status code of a block that starts with a status line, nil when it is none (RFC 9112 §4).
-    package static func status(of block: [UInt8]) -> Int? {
-        guard block.count >= 9, block.starts(with: [72, 84, 84, 80, 47]),
-            let space = block.firstIndex(of: 0x20), block.count > space + 3
-        else { return nil }
-        var code = 0
-        for byte in block[(space + 1)...(space + 3)] {
-            guard (48...57).contains(byte) else { return nil }
-            code = code * 10 + Int(byte - 48)
-        }
-        return code >= 100 ? code : nil
-    }
 }
 
 /// What was counted and measured by the time a transfer ended.

@@ -65,6 +65,8 @@ package struct TransferPlan: Sendable {
     /// Most bytes a collected body may have.
     package var collectLimit: Int
     package var headLimit: Int
+    /// Most fields that heads and trailers may have together.
+    package var fieldLimit = 1000
     package var priority: Int
     package var label: String?
 

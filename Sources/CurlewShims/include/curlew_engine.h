@@ -145,15 +145,21 @@ int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int millisec
 typedef int (*curlew_verify_callback)(X509_STORE_CTX *context, void *judge);
 typedef void (*curlew_release_callback)(void *judge);
 
-/// Lets `verify(…, judge)` decide for every connection of `context`, with the roots in `store`. `judge` is released
-/// when OpenSSL frees the SSL_CTX. Returns false when OpenSSL refuses; `judge` is then released at once.
+/// Lets `verify(…, judge)` decide for every connection of `context`, with the roots in `store`. `end(judge)` is called
+/// when the peer's close_notify was read. `judge` is released when OpenSSL frees the SSL_CTX. Returns false when
+/// OpenSSL refuses; `judge` is then released at once.
 bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_verify_callback verify,
-                        curlew_release_callback release);
+                        curlew_release_callback end, curlew_release_callback release);
+
+/// The judge of the TLS connection under a running transfer. NULL outside callbacks and without TLS.
+void *curlew_tls_judge(CURL *easy);
 
 typedef struct {
     const char *version;
     const char *cipher;
     bool resumed;
+    /// Whether HTTP/2 was agreed on (ALPN).
+    bool http2;
 } curlew_tls_facts;
 
 /// What the TLS connection under a running transfer agreed on. False outside callbacks and without TLS.

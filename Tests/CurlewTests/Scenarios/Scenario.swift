@@ -19,12 +19,17 @@ func networkError<Value>(
 /// Everything a stream of elements yielded, in order.
 struct StreamRecord {
     var order: [String] = []
+    var informational: [ResponseHead] = []
     var head: ResponseHead?
+    var trailers: HeaderFields?
     var progress: [TransferProgress] = []
     var body = Data()
 
     mutating func take(_ element: TransferElement) {
         switch element {
+        case .informational(let head):
+            order.append("informational")
+            informational.append(head)
         case .head(let head):
             order.append("head")
             self.head = head
@@ -34,6 +39,9 @@ struct StreamRecord {
         case .bytes(let chunk):
             order.append("bytes")
             body.append(contentsOf: chunk)
+        case .trailers(let fields):
+            order.append("trailers")
+            trailers = fields
         }
     }
 

@@ -1,0 +1,91 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+extension EngineTransfer {
+    // MARK: Receiving heads and trailers (called by libcurl)
+
+    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let handle = wire.handle else { return false }
+        let transport = handle.domain.transport
+        wire.lastActivity = transport.now
+        wire.headBytes += line.count
+        guard wire.headBytes <= plan.headLimit else { return refuse(.headTooLarge(limit: plan.headLimit)) }
+        if wire.isHeadComplete { return receiveTrailerLine(line) }
+        if wire.check.isAtStart { beginHead(handle) }
+        wire.head.append(contentsOf: line)
+        switch wire.check.take(line) {
+        case .more: return true
+        case .end: return headEnded(handle, transport)
+        case .refused(let why): return refuse(.invalidHead(why))
+        }
+    }
+
+    /// Makes libcurl give up.
+    func refuse(_ reason: EngineFailure.Reason) -> Bool {
+        wire.abort = reason
+        return false
+    }
+
+    private func beginHead(_ handle: EasyHandle) {
+        if plan.isSecure && wire.tls == nil {
+            var facts = curlew_tls_facts()
+            if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
+        }
+        wire.check.fieldLimit = plan.fieldLimit
+        wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true
+    }
+
+    private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
+        let status = wire.check.status
+        if status < 200 {
+            informed(status, transport)
+            return true
+        }
+        if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
+        wire.isHeadComplete = true
+        wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
+        if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
+        if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {
+            wire.closingGate = TrustGate.ofConnection(under: handle)
+        }
+        if case .bytes(let bytes) = upload, !isBodyPulled {
+            // A small body left with the head, without our being asked for it.
+            wire.counters.sent = Int64(bytes.count)
+        }
+        let head = RawHead(bytes: wire.head, status: status)
+        shared.withLock { $0.head = head }
+        if wire.check.isHTTP2, let origin = wire.origin {
+            transport.widen(origin)
+            holdUpload(status, transport)
+        }
+        transport.markDirty(self)
+        applyPauses()
+        return true
+    }
+
+    /// Keeps an informational head for the reader; 100 answers what libcurl asked (RFC 9110 §15.2.1).
+    private func informed(_ status: Int, _ transport: CurlTransport) {
+        if status != 100 {
+            let head = RawHead(bytes: wire.head, status: status)
+            shared.withLock { shared in
+                if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
+            }
+            transport.markDirty(self)
+        }
+        wire.head.removeAll(keepingCapacity: true)
+        wire.check.restart()
+    }
+
+    private func receiveTrailerLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        if wire.trailers.isEmpty { wire.check.beginTrailers() }
+        switch wire.check.takeTrailer(line) {
+        case .more: wire.trailers.append(contentsOf: line)
+        case .end: break
+        case .refused(let why): return refuse(.invalidTrailers(why))
+        }
+        return true
+    }
+}

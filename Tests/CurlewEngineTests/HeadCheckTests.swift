@@ -1,0 +1,242 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("HeadCheck, RFC 9112 §4 to §6")
+struct HeadCheckTests {
+    typealias Verdict = HeadCheck.Verdict
+
+    /// The first verdict on a block that is not "go on".
+    private func verdict(
+        _ block: String, _ check: inout HeadCheck, trailers: Bool = false
+    ) -> Verdict {
+        verdict(Array(block.utf8), &check, trailers: trailers)
+    }
+
+    private func verdict(_ block: [UInt8], _ check: inout HeadCheck, trailers: Bool = false) -> Verdict {
+        var start = 0
+        while start < block.count {
+            let end = (block[start...].firstIndex(of: 0x0A) ?? block.count - 1) + 1
+            let line = Array(block[start..<end])
+            let verdict = line.withUnsafeBytes { trailers ? check.takeTrailer($0) : check.take($0) }
+            if verdict != .more { return verdict }
+            start = end
+        }
+        return .more
+    }
+
+    private func verdict(_ block: String) -> Verdict {
+        var check = HeadCheck()
+        return verdict(block, &check)
+    }
+
+    private func reason(_ verdict: Verdict) -> String? {
+        if case .refused(let why) = verdict { why } else { nil }
+    }
+
+    // MARK: Status lines
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK", 200), ("HTTP/1.0 404 Not Found", 404), ("HTTP/1.1 204", 204), ("HTTP/1.1 304 ", 304),
+        ("HTTP/1.1 999 no such status", 999), ("HTTP/1.1 100 Continue", 100), ("HTTP/1.1 200 d\u{e9}j\u{e0} vu\t!", 200),
+    ])
+    func statusLines(line: String, status: Int) {
+        for ending in ["\r\n", "\n"] {
+            var check = HeadCheck()
+            #expect(check.isAtStart)
+            #expect(verdict(line + ending, &check) == .more)
+            #expect(check.status == status)
+            #expect(!check.isAtStart)
+            #expect(verdict(ending, &check) == .end)
+        }
+    }
+
+    @Test(arguments: [
+        "", "HTTP/", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2x0 OK", "HTTP/1.1 -20 no", "HTTP/1.1 2000",
+        "HTTP/1.1 200OK", "http/1.1 200 OK", "ICY 200 OK music", "HTTP/1.1200 OK!", "HTTP/1.1  200 OK", " HTTP/1.1 200",
+        "HTTP/1.2 200 OK", "HTTP/3 200 OK..", "HTTP/3.0 200 OK", "HTTP/1.1\t200 OK", "HTTP/0.9 200 OK",
+        "Content-Length: 3", "HTTQ/1.1 200 OK", "HXTP/1.1 200 OK", "HTXP/1.1 200 OK", "HTTP 1.1 200 OK",
+    ])
+    func otherFirstLines(line: String) {
+        #expect(
+            verdict(line + "\r\n")
+                == .refused("its first line is no status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)"))
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 099 low", "its status 99 is below 100 (RFC 9110 §15)"),
+        ("HTTP/1.1 101 Switching Protocols", "it switches protocols, which nobody asked for (RFC 9110 §7.8)"),
+        ("HTTP/2 200 OK", "it says HTTP/2 on a connection that speaks HTTP/1.1"),
+        ("HTTP/1.1 200 a\rb", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
+        ("HTTP/1.1 200 a\u{0}b", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
+        ("HTTP/1.1 200 OK\r", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
+    ])
+    func statusLinesThatMeanHarm(line: String, why: String) {
+        #expect(verdict(line + "\r\n") == .refused(why))
+    }
+
+    @Test func statusLinesOfHTTP2() {
+        var check = HeadCheck()
+        check.isHTTP2 = true
+        #expect(verdict("HTTP/2 301 \r\nlocation: /\r\n\r\n", &check) == .end)
+        #expect(check.status == 301)
+        #expect(!check.isDelimitedByClose)
+        check.restart()
+        #expect(reason(verdict("HTTP/2.0 200 OK\r\n", &check)) != nil)
+    }
+
+    // MARK: Fields
+
+    @Test(arguments: [
+        "A: 1", "!#$%&'*+-.^_`|~09azAZ: x", "A:", "A:1", "A: \t", "A: caf\u{e9}\u{7f}\u{1}", "A: :", "A: b\r\n c",
+        "A: b\r\n\t\r\n  d", "Content-Lengthy: x", "Content-Lengtx: x", "Transfer-Encodinx: y", "content-type: z",
+    ])
+    func fieldsThatPass(field: String) {
+        #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == .end)
+        #expect(verdict("HTTP/1.1 200 OK\n\(field)\n\n") == .end)
+    }
+
+    @Test(arguments: [
+        ("A : 1", "a blank stands between the field name “A” and its colon (RFC 9112 §5.1)"),
+        ("A\t: 1", "a blank stands between the field name “A” and its colon (RFC 9112 §5.1)"),
+        ("no-colon", "the line “no-colon” has no colon (RFC 9112 §5)"),
+        (": no name", "a field has no name (RFC 9112 §5)"),
+        ("A(b): 1", "a field name that begins “A(” is no token (RFC 9110 §5.1)"),
+        ("\u{1}: 1", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
+        ("\u{e9}: 1", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
+        ("A: b\u{0}c", "the value of “A” contains a NUL (RFC 9110 §5.5)"),
+        ("A: b\rc", "the value of “A” contains a bare CR (RFC 9110 §5.5)"),
+        ("A: b\r", "the value of “A” contains a bare CR (RFC 9110 §5.5)"),
+        ("\rA: b", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
+        (" A: b", "a blank stands before its first field (RFC 9112 §2.2)"),
+        ("A: b\r\n c\u{0}d", "a folded value contains a NUL or a bare CR (RFC 9110 §5.5)"),
+        ("Content-Length: 1\r\n 2", "the field that says how long the body is goes on in a second line"),
+        ("Transfer-Encoding: chunked\r\n\tx", "the field that says how long the body is goes on in a second line"),
+        (String(repeating: "n", count: 60), "the line “\(String(repeating: "n", count: 40))…” has no colon (RFC 9112 §5)"),
+    ])
+    func fieldsThatDoNot(field: String, why: String) {
+        #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == .refused(why))
+    }
+
+    @Test func fieldsAreCountedAcrossHeadsAndTrailers() {
+        var check = HeadCheck()
+        check.fieldLimit = 3
+        #expect(verdict("HTTP/1.1 103 Early Hints\r\nA: 1\r\n\r\n", &check) == .end)
+        check.restart()
+        #expect(verdict("HTTP/1.1 200 OK\r\nB: 1\r\n 2\r\n\r\n", &check) == .end)
+        check.beginTrailers()
+        #expect(verdict("C: 1\r\n", &check, trailers: true) == .more)
+        #expect(verdict("D: 1\r\n", &check, trailers: true) == .refused("it has more than 3 fields"))
+    }
+
+    // MARK: Framing
+
+    @Test(arguments: [
+        ("Content-Length: 5", 5), ("content-LENGTH:5", 5), ("Content-Length: 5, 5,\t5 ", 5), ("Content-Length: 0", 0),
+        ("Content-Length: 5\r\nContent-Length: 05", 5), ("Content-Length: 9223372036854775807", Int64.max),
+    ])
+    func lengths(field: String, length: Int64) {
+        var check = HeadCheck()
+        #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n", &check) == .end)
+        #expect(check.length == length)
+        #expect(!check.isDelimitedByClose && !check.isChunked)
+        check.restart()
+        #expect(check.length == nil && check.status == 0 && check.isDelimitedByClose)
+    }
+
+    @Test(arguments: [
+        ("+5", "“+5”"), ("-5", "“-5”"), ("5.0", "“5.0”"), ("", "“”"), ("5,", "“5,”"), (",5", "“,5”"), ("5 6", "“5 6”"),
+        ("0x5", "“0x5”"), ("five", "“five”"), ("5;", "“5;”"),
+    ])
+    func lengthsThatAreNone(value: String, shown: String) {
+        #expect(
+            verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
+                == .refused("“Content-Length” is \(shown), which is no number (RFC 9112 §6.3)"))
+    }
+
+    @Test(arguments: ["9223372036854775808", "92233720368547758070", "00000000000000000000009999999999999999999999"])
+    func lengthsThatOverflow(value: String) {
+        #expect(
+            verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
+                == .refused("“Content-Length” is too large for any body"))
+    }
+
+    @Test(arguments: ["5, 6", "5\r\nContent-Length: 6", "5\r\nA: b\r\ncontent-length: 6"])
+    func lengthsThatDiffer(value: String) {
+        #expect(
+            verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
+                == .refused("“Content-Length” says both 5 and 6 (RFC 9112 §6.3)"))
+    }
+
+    @Test(arguments: ["chunked", "CHUNKED", " \tChunked\t "]) func chunks(value: String) {
+        var check = HeadCheck()
+        #expect(verdict("HTTP/1.1 200 OK\r\ntransfer-encoding:\(value)\r\n\r\n", &check) == .end)
+        #expect(check.isChunked && !check.isDelimitedByClose)
+        check.restart()
+        #expect(!check.isChunked)
+    }
+
+    @Test(arguments: [
+        ("gzip", "“gzip”"), ("gzip, chunked", "“gzip, chunked”"), ("identity", "“identity”"), ("", "“”"),
+        ("chunkex", "“chunkex”"), ("chunked\r\nTransfer-Encoding: chunked", "given twice"), ("chunked,", "“chunked,”"),
+    ])
+    func otherCodings(value: String, shown: String) {
+        #expect(
+            verdict("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n")
+                == .refused("“Transfer-Encoding” is \(shown), and only “chunked” was asked for (RFC 9112 §6.1)"))
+    }
+
+    @Test func codingsInHTTP10() {
+        #expect(
+            verdict("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                == .refused("“Transfer-Encoding” stands in a response of HTTP/1.0 (RFC 9112 §6.1)"))
+    }
+
+    @Test(arguments: [
+        "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nA: b\r\nContent-Length: 5",
+    ])
+    func bothFramings(fields: String) {
+        #expect(
+            verdict("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
+                == .refused(
+                    "it has both “Content-Length” and “Transfer-Encoding”, so its end is ambiguous (RFC 9112 §6.3)"))
+    }
+
+    @Test func neitherFraming() {
+        var check = HeadCheck()
+        #expect(verdict("HTTP/1.1 200 OK\r\n\r\n", &check) == .end)
+        #expect(check.isDelimitedByClose)
+    }
+
+    // MARK: Several heads, trailers
+
+    @Test func aFloodOfInformationalHeads() {
+        var check = HeadCheck()
+        for _ in 0..<HeadCheck.informationalLimit {
+            #expect(verdict("HTTP/1.1 102 Processing\r\n\r\n", &check) == .end)
+            check.restart()
+        }
+        #expect(
+            verdict("HTTP/1.1 102 Processing\r\n", &check)
+                == .refused("more than 32 informational responses came before it"))
+        check = HeadCheck()
+        for _ in 0..<HeadCheck.informationalLimit {
+            #expect(verdict("HTTP/1.1 102 Processing\r\n\r\n", &check) == .end)
+            check.restart()
+        }
+        #expect(verdict("HTTP/1.1 200 OK\r\n\r\n", &check) == .end)
+    }
+
+    @Test func trailersFrameNothing() {
+        var check = HeadCheck()
+        #expect(verdict("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &check) == .end)
+        check.beginTrailers()
+        #expect(verdict("Content-Length: 5\r\n 6\r\nContent-Length: x\r\n\r\n", &check, trailers: true) == .end)
+        #expect(verdict("A : b\r\n", &check, trailers: true) != .more)
+        check.beginTrailers()
+        #expect(verdict(" fold\r\n", &check, trailers: true) != .more)
+    }
+}
