@@ -41,7 +41,8 @@ struct HeadCheckTests {
 
     @Test(arguments: [
         ("HTTP/1.1 200 OK", 200), ("HTTP/1.0 404 Not Found", 404), ("HTTP/1.1 204", 204), ("HTTP/1.1 304 ", 304),
-        ("HTTP/1.1 999 no such status", 999), ("HTTP/1.1 100 Continue", 100), ("HTTP/1.1 200 d\u{e9}j\u{e0} vu\t!", 200),
+        ("HTTP/1.1 999 no such status", 999), ("HTTP/1.1 100 Continue", 100),
+        ("HTTP/1.1 200 d\u{e9}j\u{e0} vu\t!", 200),
     ])
     func statusLines(line: String, status: Int) {
         for ending in ["\r\n", "\n"] {
@@ -115,7 +116,10 @@ struct HeadCheckTests {
         ("A: b\r\n c\u{0}d", "a folded value contains a NUL or a bare CR (RFC 9110 §5.5)"),
         ("Content-Length: 1\r\n 2", "the field that says how long the body is goes on in a second line"),
         ("Transfer-Encoding: chunked\r\n\tx", "the field that says how long the body is goes on in a second line"),
-        (String(repeating: "n", count: 60), "the line “\(String(repeating: "n", count: 40))…” has no colon (RFC 9112 §5)"),
+        (
+            String(repeating: "n", count: 60),
+            "the line “\(String(repeating: "n", count: 40))…” has no colon (RFC 9112 §5)"
+        ),
     ])
     func fieldsThatDoNot(field: String, why: String) {
         #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == .refused(why))

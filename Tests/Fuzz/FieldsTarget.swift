@@ -12,7 +12,8 @@ func examine(_ input: [UInt8]) {
 
 private func examine(_ field: HeaderFields.Field, in input: [UInt8], _ fields: HeaderFields) {
     let name = field.name.rawValue
-    demand(!name.isEmpty && !name.utf8.contains(0x3A) && !name.utf8.contains(0x0A), "a name is \(name.debugDescription)")
+    let isName = !name.isEmpty && !name.utf8.contains { $0 == 0x3A || $0 == 0x0A }
+    demand(isName, "a name is \(name.debugDescription)")
     demand(!field.value.utf8.contains(0x0A), "a value has a line break: \(field.value.debugDescription)")
     let ends = [field.value.utf8.first, field.value.utf8.last, name.utf8.first, name.utf8.last]
     demand(!ends.contains { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }, "\(field) is not trimmed")
@@ -40,21 +41,8 @@ private func examineHead(_ input: [UInt8]) {
     let head = ResponseHead(rawBlock: input)
     demand((100...999).contains(line.status.code), "the status is \(line.status.code)")
     demand(check.map { $0.status == line.status.code } ?? true, "two readings of one status line")
-    demand(check == nil || head?.contentLength == nil || check?.length == head?.contentLength, "two lengths of one body")
+    if let check, let length = head?.contentLength { demand(check.length == length, "two lengths of one body") }
     demand(line.end <= input.count && !input[line.reason].contains(0x0A), "the phrase goes beyond its line")
     demand(head?.fields == HeaderFields(parsing: input, from: line.end), "fields of the head are others")
     demand((head?.contentLength ?? 0) >= 0, "a length below zero")
-}
-
-/// What the engine makes of a head that it gets line by line; nil when it refuses it or it does not end.
-private func accepted(_ input: [UInt8]) -> HeadCheck? {
-    var check = HeadCheck()
-    for line in input.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
-        switch (Array(line) + [0x0A]).withUnsafeBytes({ check.take($0) }) {
-        case .more: continue
-        case .end: return check
-        case .refused: return nil
-        }
-    }
-    return nil
 }

@@ -125,7 +125,9 @@ private struct FieldLines {
                 end = lineEnd(in: block, from: end + 1, limit: block.count)
             }
             position = end + 1
-            guard !block[start].isLinearSpace, let colon = block[start..<firstEnd].firstIndex(of: 0x3A) else { continue }
+            guard !block[start].isLinearSpace, let colon = block[start..<firstEnd].firstIndex(of: 0x3A) else {
+                continue
+            }
             let name = trimmed(start..<colon, in: block)
             guard !name.isEmpty else { continue }
             return Line(name: name, value: trimmed((colon + 1)..<end, in: block), isFolded: isFolded)

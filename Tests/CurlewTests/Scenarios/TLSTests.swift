@@ -233,10 +233,8 @@ struct TLSTests {
         }
         let session = Session(trust: InsecureTrust(reason: "test"))
         // Without close_notify anybody on the way may have ended the body (RFC 8446 §6.1, RFC 9112 §9.8).
-        await withKnownIssue("libcurl has OpenSSL ignore the missing close_notify") {
-            let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
-            #expect(error.kind == .connectionLost && error.phase == .receiving)
-        }
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        #expect(error.kind == .connectionLost && error.phase == .receiving)
     }
 
     @Test func largeBodiesBothWays() async throws {

@@ -31,7 +31,8 @@ struct WireBodyTests {
     // MARK: Chunks
 
     @Test(arguments: [
-        "zz\r\n", "-5\r\nhello\r\n", "+5\r\nhello\r\n", "\r\n", ";x=y\r\n", "fffffffffffffffff\r\n", "8000000000000000\r\n",
+        "zz\r\n", "-5\r\nhello\r\n", "+5\r\nhello\r\n", "\r\n", ";x=y\r\n", "fffffffffffffffff\r\n",
+        "8000000000000000\r\n",
         " 5\r\nhello\r\n", "0x5\r\nhello\r\n0\r\n\r\n",
     ])
     func badChunkSizes(_ size: String) async throws {
@@ -45,7 +46,9 @@ struct WireBodyTests {
         expect(try await failure(of: chunks(text)), .invalidResponse, body: "abc")
     }
 
-    @Test(arguments: ["3\r\nabc\r\n", "3\r\nabc", "3\r\nabc\r\n0", "3\r\nabc\r\n0\r\n", "3\r\nabc\r\n0\r\nX: y\r\n"], ends)
+    @Test(
+        arguments: ["3\r\nabc\r\n", "3\r\nabc", "3\r\nabc\r\n0", "3\r\nabc\r\n0\r\n", "3\r\nabc\r\n0\r\nX: y\r\n"], ends
+    )
     func theLastChunkIsMissing(_ text: String, _ end: SocketFault) async throws {
         for tls in [false, true] {
             expect(try await failure(of: chunks(text, end: end), tls: tls), .connectionLost, body: "abc")
@@ -134,7 +137,9 @@ struct WireBodyTests {
     @Test func withoutTLSTheEndIsBelieved() async throws {
         let bench = try WireBench { _ in .text("hello").untilClose() }
         #expect(try await bench.data().0 == Data("hello".utf8))
-        expect(try await failure(of: .text("hello").untilClose().fault(.reset, at: .body(3))), .connectionLost, body: "hel")
+        expect(
+            try await failure(of: .text("hello").untilClose().fault(.reset, at: .body(3))), .connectionLost, body: "hel"
+        )
     }
 
     // MARK: More than was announced

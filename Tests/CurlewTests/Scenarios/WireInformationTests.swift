@@ -16,7 +16,8 @@ struct WireInformationTests {
     @Test(arguments: [false, true]) func earlyHintsComeBeforeTheHead(_ tls: Bool) async throws {
         let gate = Gate()
         let bench = try WireBench(tls: tls) { [hints] _ in
-            .text("hello").informational(100).informational(103, hints).informational(102).fault(.stall(gate), at: .head(0))
+            .text("hello").informational(100).informational(103, hints).informational(102).fault(
+                .stall(gate), at: .head(0))
         }
         var record = StreamRecord()
         for try await element in bench.session.transfer(Request(bench.server.url("/"))).stream {
@@ -55,7 +56,9 @@ struct WireInformationTests {
     }
 
     @Test(arguments: [102, 103, 199, 100]) func floods(_ code: Int) async throws {
-        let bench = try WireBench { _ in (0..<33).reduce(MockResponse.text("hello")) { script, _ in script.informational(code) } }
+        let bench = try WireBench { _ in
+            (0..<33).reduce(MockResponse.text("hello")) { script, _ in script.informational(code) }
+        }
         expectInvalid(try await bench.failure(), "more than 32 informational responses came before it")
         let endless = String(repeating: "HTTP/1.1 \(code) Wait\r\n\r\n", count: 100_000)
         let error = try await WireBench { _ in .raw(endless) }.failure()
@@ -96,7 +99,8 @@ struct WireInformationTests {
     @Test(arguments: [false, true]) func trailersComeAfterTheBytes(_ tls: Bool) async throws {
         let body = PatternBody(seed: 1, length: 200_000)
         let bench = try WireBench(tls: tls) { _ in
-            .pattern(body).chunked(size: 9000).trailer("Server-Timing", "db;dur=53").trailer("X-Sum", "a").trailer("x-sum", "b")
+            .pattern(body).chunked(size: 9000).trailer("Server-Timing", "db;dur=53").trailer("X-Sum", "a").trailer(
+                "x-sum", "b")
         }
         let expected: HeaderFields = ["Server-Timing": "db;dur=53", "X-Sum": "a", "x-sum": "b"]
         let response = try await bench.session.transfer(Request(bench.server.url("/"))).response()
@@ -150,7 +154,9 @@ struct WireInformationTests {
         }
         var record = StreamRecord()
         let error = try await networkError {
-            for try await element in bench.session.transfer(Request(bench.server.url("/"))).stream { record.take(element) }
+            for try await element in bench.session.transfer(Request(bench.server.url("/"))).stream {
+                record.take(element)
+            }
         }
         #expect(error.kind == .connectionLost)
         #expect(record.trailers == nil && record.body == Data("hello".utf8))

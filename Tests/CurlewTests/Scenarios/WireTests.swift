@@ -138,7 +138,8 @@ struct WireTests {
 
     @Test func endlessFields() async throws {
         let line = Array("X-Fill: \(String(repeating: "a", count: 1000))\r\n".utf8)
-        let response = MockResponse.raw(Array("HTTP/1.1 200 OK\r\n".utf8) + [[UInt8]](repeating: line, count: 500).joined())
+        let response = MockResponse.raw(
+            Array("HTTP/1.1 200 OK\r\n".utf8) + [[UInt8]](repeating: line, count: 500).joined())
         expectInvalid(try await failure(of: response), "more than 256 KiB")
     }
 
@@ -166,7 +167,8 @@ struct WireTests {
     // MARK: How long the body is
 
     @Test(arguments: [
-        ("5, 6", "says both 5 and 6"), ("5\r\nContent-Length: 6", "says both 5 and 6"), ("+5", "“+5”, which is no number"),
+        ("5, 6", "says both 5 and 6"), ("5\r\nContent-Length: 6", "says both 5 and 6"),
+        ("+5", "“+5”, which is no number"),
         ("5.0", "“5.0”, which is no number"), ("5,", "“5,”"), ("99999999999999999999", "too large for any body"),
         ("5\r\n 6", "goes on in a second line"), ("5\r\nTransfer-Encoding: chunked", "ambiguous"),
         ("0x5", "“0x5”, which is no number"),

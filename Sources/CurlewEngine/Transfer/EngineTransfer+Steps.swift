@@ -1,0 +1,51 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension EngineTransfer.Shared {
+    /// Adds what arrived; neighbours become one chunk, so that a dripping server fills no list.
+    mutating func append(_ arrived: [Chunk]) {
+        for chunk in arrived {
+            if firstChunk < chunks.count, let last = chunks.indices.last, let joined = chunks[last].joined(with: chunk)
+            {
+                chunks[last] = joined
+            } else {
+                chunks.append(chunk)
+            }
+        }
+    }
+
+    /// What the reader gets now, in order: informational heads, head, progress, bytes, trailers, the end.
+    mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
+        if !informational.isEmpty, outcome?.failure?.isCancellation != true {
+            return .informational(informational.removeFirst())
+        }
+        if let head, !isHeadTaken, outcome?.failure?.isCancellation != true {
+            isHeadTaken = true
+            return .head(head)
+        }
+        let isLast = outcome != nil && firstChunk == chunks.count
+        if isLast, !areTrailersTaken, let trailers = outcome?.trailers, !trailers.isEmpty {
+            areTrailersTaken = true
+            return .trailers(trailers)
+        }
+        // A cancelled task gets one answer only: after it, AsyncThrowingStream ends without asking again.
+        if withProgress, isProgressDue, outcome == nil || isLast, outcome?.failure?.isCancellation != true {
+            isProgressDue = false
+            return .progress(counters)
+        }
+        if firstChunk < chunks.count {
+            let chunk = chunks[firstChunk]
+            firstChunk += 1
+            buffered -= chunk.count
+            if firstChunk == chunks.count {
+                chunks.removeAll(keepingCapacity: true)
+                firstChunk = 0
+            } else if firstChunk >= 32 && firstChunk * 2 >= chunks.count {
+                chunks.removeFirst(firstChunk)
+                firstChunk = 0
+            }
+            return .bytes(chunk)
+        }
+        return outcome.map { .end($0) }
+    }
+}

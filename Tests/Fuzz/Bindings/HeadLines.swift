@@ -1,0 +1,15 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the engine makes of a head that it gets line by line; nil when it refuses it or it does not end.
+func accepted(_ input: [UInt8]) -> HeadCheck? {
+    var check = HeadCheck()
+    for line in input.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
+        switch (Array(line) + [0x0A]).withUnsafeBytes({ check.take($0) }) {
+        case .more: continue
+        case .end: return check
+        case .refused: return nil
+        }
+    }
+    return nil
+}
