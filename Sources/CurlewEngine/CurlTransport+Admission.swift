@@ -25,8 +25,8 @@ extension CurlTransport {
     /// How many transfers an origin takes at once: one for each connection, unless they can share one.
     func places(at origin: Origin) -> Int {
         let limits = loop.configuration
-        let isKnown = limits.version == .http2PriorKnowledge && (origin.isSecure || CurlVersion.current.sharesPlainHTTP2)
-        if origin.isShared || isKnown { return limits.transfersPerHost }
+        let canShare = origin.isSecure || CurlVersion.current.sharesPlainHTTP2
+        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.transfersPerHost }
         return min(limits.transfersPerHost, limits.connectionsPerHost)
     }
 

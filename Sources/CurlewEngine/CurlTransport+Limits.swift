@@ -101,8 +101,8 @@ extension CurlTransport {
                 } else {
                     remove(transfer, .queueTimedOut(report(on: transfer)))
                 }
-            case .slow: if isTooSlow(transfer, now) { remove(transfer, .timedOut(.slow)) } else { scheduleSweep(transfer) }
-            case .connect, .head, .idle, .total: remove(transfer, .timedOut(limit))
+            case .slow where !isTooSlow(transfer, now): scheduleSweep(transfer)
+            case .connect, .head, .idle, .slow, .total: remove(transfer, .timedOut(limit))
             }
         }
     }

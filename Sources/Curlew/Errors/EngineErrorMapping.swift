@@ -55,7 +55,9 @@ extension NetworkError {
             case .notRepeated:
                 self = Meaning(
                     .connectionLost, "The reused connection ended before an answer came.",
-                    hint: "The server may have acted on the request, so it was not sent again; do so if it can be repeated.")
+                    hint:
+                        "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
+                )
             case .streamRefused:
                 self = Meaning(
                     .streamRefused, "The server refused the HTTP/2 stream and did nothing with the request.",

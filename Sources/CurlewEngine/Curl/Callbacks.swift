@@ -83,7 +83,8 @@ private func requestIsNext(
     handle.hasRetried = true
     // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
     // connection it does so without a word about a failure.
-    let isRefused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
+    let isRefused =
+        curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
         || transfer.wire.origin?.speaksHTTP2 == true && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.head.removeAll(keepingCapacity: true)

@@ -138,7 +138,8 @@ final class SocketTable {
     func rearm(_ now: UInt64) {
         rearmAt = Monotonic.never
         for index in entries.indices where entries[index].muteUntil != 0 {
-            if entries[index].muteUntil <= now { unmute(index) } else { rearmAt = min(rearmAt, entries[index].muteUntil) }
+            let until = entries[index].muteUntil
+            if until <= now { unmute(index) } else { rearmAt = min(rearmAt, until) }
         }
     }
 

@@ -113,7 +113,8 @@ struct ResolverTests {
 
     @Test(arguments: [
         ("example.com", true), ("localhost", false), ("a.localhost", false), ("127.0.0.1", false), ("::1", false),
-        ("localhost.example", true), ("x", true), ("host1", true), ("1.example", true), ("", false), ("localhost.", true), ("10.0.0.1.", false),
+        ("localhost.example", true), ("x", true), ("host1", true), ("1.example", true), ("", false),
+        ("localhost.", true), ("10.0.0.1.", false),
     ]) func whatNeedsLookingUp(host: String, needs: Bool) {
         #expect(NameCache.needsLookUp(host) == needs)
     }

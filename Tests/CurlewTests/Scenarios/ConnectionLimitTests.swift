@@ -99,7 +99,8 @@ struct ConnectionLimitTests {
     @Test func whoWaitsTooLongIsToldWhy() async throws {
         let (servers, gate) = try stallingServers(1)
         let session = Session { $0.limits.connectionsPerHost = 2 }
-        var holders = [session.transfer(Request(servers[0].url("/"), options: Request.Options(label: "export"))).start()]
+        let export = Request(servers[0].url("/"), options: Request.Options(label: "export"))
+        var holders = [session.transfer(export).start()]
         await gate.waitUntilReached()
         holders.append(session.transfer(Request(servers[0].url("/"))).start())
         await gate.waitUntilReached(times: 2)

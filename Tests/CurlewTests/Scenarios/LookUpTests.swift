@@ -125,7 +125,8 @@ struct LookUpTests {
     @Test func timeoutsHoldWhileLookingUp() async throws {
         let session = session()
         for (timeouts, name) in [
-            (Timeouts(connect: .milliseconds(100)), "timeouts.connect"), (Timeouts(total: .milliseconds(100)), "timeouts.total"),
+            (Timeouts(connect: .milliseconds(100)), "timeouts.connect"),
+            (Timeouts(total: .milliseconds(100)), "timeouts.total"),
         ] {
             let request = Request("http://slow.example/", options: Request.Options(timeouts: timeouts))
             let errors = await withTaskGroup(of: NetworkError?.self) { group in
