@@ -69,7 +69,10 @@ extension CurlTransport {
     ///
     /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
-        if case .refusedCoding = failure.reason { return beginAgain(handle, transfer) }
+        switch failure.reason {
+        case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer)
+        default: break
+        }
         guard transfer.wire.restarts == 0, transfer.wire.headBytes == 0 else { return false }
         switch failure.reason {
         case .streamRefused: return false

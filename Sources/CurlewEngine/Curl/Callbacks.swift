@@ -87,7 +87,7 @@ private func requestIsNext(
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
         || transfer.wire.origin?.speaksHTTP2 == true && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
-        transfer.wire.head.removeAll(keepingCapacity: true)
+        transfer.wire.forgetHead()
         if isRefused && transfer.wire.sends > 3 {
             transfer.wire.abort = .streamRefused
             return CURL_PREREQFUNC_ABORT

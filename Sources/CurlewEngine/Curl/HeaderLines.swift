@@ -5,6 +5,7 @@
 // HeaderLines and CurlVersion is touched by the loop thread alone.
 
 internal import CurlewShims
+internal import Glibc
 
 /// Request header lines in libcurl's own list, built by the caller and shared, unchanged, by any number of transfers.
 package final class HeaderLines: @unchecked Sendable {
@@ -20,6 +21,18 @@ package final class HeaderLines: @unchecked Sendable {
         }
         for name in names { list = curl_slist_append(list, "\(name):") ?? list }
         self.list = list
+    }
+
+    /// The same lines but for those of one field, which libcurl is kept from adding.
+    init(_ lines: HeaderLines, without name: String) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        var next = lines.list
+        while let line = next {
+            next = line.pointee.next
+            guard let text = line.pointee.data, strncasecmp(text, name, name.utf8.count) != 0 else { continue }
+            list = curl_slist_append(list, text) ?? list
+        }
+        self.list = curl_slist_append(list, "\(name):") ?? list
     }
 
     /// A value without the blanks around it, which are no part of it (RFC 9110 §5.5).

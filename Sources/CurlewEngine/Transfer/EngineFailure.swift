@@ -16,6 +16,8 @@ package struct EngineFailure: Error {
         case notRepeated
         /// The server does not take the body's coding; the request is sent again without, so nobody sees this.
         case refusedCoding
+        /// The server does not want to be asked whether it takes the body; likewise.
+        case refusedExpectation
         /// HTTP/2: the server said that it did nothing with the request.
         case streamRefused
         case bodyTooLarge(limit: Int)

@@ -45,6 +45,7 @@ extension EngineTransfer {
             return true
         }
         if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
+        if status == 417 && stopAsking() { return refuse(.refusedExpectation) }
         wire.isHeadComplete = true
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }

@@ -59,6 +59,8 @@ struct Wire {
     var nudgedAt: UInt64 = 0
     /// The body is sent as it is, after the server has refused its coding.
     var usesAlternative = false
+    /// What is sent after the server has refused to be asked.
+    var linesWithoutExpect: HeaderLines?
     /// The request is sent again by HTTP/1.1.
     var isByHTTP1 = false
     /// How often libcurl asked for bytes since.
@@ -74,18 +76,23 @@ struct Wire {
     var tls: curlew_tls_facts?
     var socketErrno: CInt = 0
 
-    /// Forgets an attempt of which nothing has reached the reader.
-    mutating func beginAgain(at now: UInt64) {
-        head = []
+    /// Forgets the part of a head that came before the connection broke.
+    mutating func forgetHead() {
+        head.removeAll(keepingCapacity: true)
         check = HeadCheck()
         headBytes = 0
+        tls = nil
+    }
+
+    /// Forgets an attempt of which nothing has reached the reader.
+    mutating func beginAgain(at now: UInt64) {
+        forgetHead()
         slab = nil
         chunks = []
         counters = Counters()
         bodyOffset = 0
         bodySentAt = 0
         socketErrno = 0
-        tls = nil
         abort = nil
         answeredAt = nil
         hasAnswerEnded = false

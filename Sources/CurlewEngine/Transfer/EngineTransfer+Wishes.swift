@@ -73,6 +73,7 @@ extension EngineTransfer {
     }
 
     var lines: HeaderLines {
+        if let quiet = wire.linesWithoutExpect { return quiet }
         if wire.usesAlternative, let alternative = plan.alternative { return alternative.lines }
         return plan.lines
     }
@@ -85,6 +86,14 @@ extension EngineTransfer {
         case .bytes(let bytes): return bytes.count >= EasyHandle.smallBody || asksFirst
         case .pipe: return true
         }
+    }
+
+    /// Asks no more before the body is sent, unless that is so: the server does not know the question (417, RFC 9110
+    /// §15.5.18), and nothing of the body is sent.
+    func stopAsking() -> Bool {
+        guard wire.linesWithoutExpect == nil, isBodyPulled, wire.counters.sent == 0, plan.asksFirst else { return false }
+        wire.linesWithoutExpect = HeaderLines(lines, without: "Expect")
+        return true
     }
 
     /// Takes the alternative from now on, unless there is none or it is in use: the server refused the coding of the body

@@ -67,4 +67,22 @@ struct ExpectTests {
         #expect(clock.duration(to: .now) >= .milliseconds(150))
         #expect(server.requests.first?.bodyText == "x")
     }
+
+    @Test(arguments: [false, true], [false, true])
+    func aServerThatDoesNotKnowTheQuestionIsNotAsked(_ closes: Bool, _ byField: Bool) async throws {
+        let server = try MockServer()
+        let refusal = MockResponse.text("what?", status: 417)
+        server.on("POST", "/", reading: .none) { request in
+            request.expectsContinue ? (closes ? refusal.closing() : refusal) : .text("not read")
+        }
+        let pattern = PatternBody(seed: 1, length: 2 << 20)
+        var request = Request(.post, server.url("/"), body: .bytes(pattern.bytes))
+        if byField { request.fields[.expect] = "100-continue" }
+        let transfer = Session().transfer(request)
+        var record = StreamRecord()
+        for try await element in transfer.stream { record.take(element) }
+        #expect(record.order.count { $0 == "head" } == 1, "the refusal is not shown")
+        #expect(record.body == Data("not read".utf8))
+        #expect(server.requests.map(\.expectsContinue) == [true, false])
+    }
 }
