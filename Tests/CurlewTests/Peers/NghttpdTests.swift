@@ -24,8 +24,8 @@ struct NghttpdTests {
         try await on(route).getsLarge()
     }
 
-    @Test func head() async throws {
-        try await on(.http2).asksForHead()
+    @Test(arguments: PeerRoute.http2Only) func head(_ route: PeerRoute) async throws {
+        try await on(route).asksForHead()
     }
 
     @Test(arguments: PeerRoute.http2Only) func missing(_ route: PeerRoute) async throws {
@@ -51,10 +51,42 @@ struct NghttpdTests {
         try await on(route).echoes(source.body, as: .stream(source))
     }
 
-    @Test func multiplexes() async throws {
-        let server = try NghttpdServer(.http2)
-        try await PeerScenario(server, .http2).multiplexes(90)
-        #expect(try server.countConnections() == 1)
+    @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
+        let server = try NghttpdServer(route)
+        try await PeerScenario(server, route).multiplexes(200)
+        #expect(try server.countConnections() == (route.reusesConnections ? 1 : 200))
+    }
+
+    /// A server that answers before it has read the body, and speaks no HTTP/1.1 to ask again by: the answer comes, or an
+    /// error that says that it was lost, and others go on.
+    @Test(arguments: PeerRoute.http2Only) func answersEarly(_ route: PeerRoute) async throws {
+        let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
+        let scenario = PeerScenario(server, route)
+        try await scenario.small()
+        let body = RequestBody.file(server.instance.largeFile)
+        let answer = try await scenario.losingAnswer(.sending) {
+            try await scenario.response(.put, "/small.txt", body: body)
+        }
+        guard let response = answer else { return }
+        #expect(response.status == .ok)
+        #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
+        #expect(response.metrics.total < .seconds(5))
+        try await scenario.small()
+    }
+
+    /// The same with an answer as long as the body.
+    @Test(arguments: PeerRoute.http2Only) func answersEarlyAtLength(_ route: PeerRoute) async throws {
+        let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
+        let scenario = PeerScenario(server, route)
+        let body = RequestBody.file(server.instance.largeFile)
+        let answer = try await scenario.losingAnswer(.receiving) {
+            try await scenario.response(.put, "/large.bin", body: body)
+        }
+        guard let response = answer else { return }
+        #expect(response.status == .ok)
+        #expect(response.value.count == PeerInstance.large.length)
+        #expect(SHA256Stream.hex(of: response.value) == PeerInstance.large.sha256)
+        try await scenario.small()
     }
 
     /// More at once than the server takes on one connection.
@@ -65,19 +97,19 @@ struct NghttpdTests {
         #expect(try server.countConnections() == Set(all.map(\.localAddress)).count)
     }
 
-    @Test func othersRunWhilePaused() async throws {
-        try await on(.http2).othersRunWhilePaused()
+    @Test(arguments: PeerRoute.http2Only) func othersRunWhilePaused(_ route: PeerRoute) async throws {
+        try await on(route).othersRunWhilePaused()
     }
 
-    @Test func othersRunBesideSlowReader() async throws {
-        try await on(.http2).othersRunBesideSlowReader()
+    @Test(arguments: PeerRoute.http2Only) func othersRunBesideSlowReader(_ route: PeerRoute) async throws {
+        try await on(route).othersRunBesideSlowReader()
     }
 
-    @Test func cancelledDownloadLeavesOthers() async throws {
-        try await on(.http2).cancelledDownloadLeavesOthers()
+    @Test(arguments: PeerRoute.http2Only) func cancelledDownloadLeavesOthers(_ route: PeerRoute) async throws {
+        try await on(route).cancelledDownloadLeavesOthers()
     }
 
-    @Test func cancelledUploadLeavesOthers() async throws {
-        try await on(.http2).cancelledUploadLeavesOthers(.put, "/echo")
+    @Test(arguments: PeerRoute.http2Only) func cancelledUploadLeavesOthers(_ route: PeerRoute) async throws {
+        try await on(route).cancelledUploadLeavesOthers(.put, "/echo")
     }
 }

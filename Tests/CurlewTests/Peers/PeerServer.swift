@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewEngine
 import CurlewTesting
 import FoundationEssentials
 
@@ -119,12 +120,12 @@ final class PeerInstance: Sendable {
 enum PeerRoute: CaseIterable, Sendable {
     case plain, http1OverTLS, http2, priorKnowledge
 
-    /// Those whose connections serve more than one request: libcurl 7.88 fails when it uses one again that is HTTP/2 in
-    /// the clear (curl issue 10634).
-    static let reusing: [PeerRoute] = [.plain, .http1OverTLS, .http2]
     static let http2Only: [PeerRoute] = [.http2, .priorKnowledge]
     static let http1Only: [PeerRoute] = [.plain, .http1OverTLS]
 
+    /// Whether a connection serves more than one request: before 8.0 libcurl fails when it uses one again that is HTTP/2
+    /// in the clear (curl issue 10634).
+    var reusesConnections: Bool { self != .priorKnowledge || CurlVersion.current.sharesPlainHTTP2 }
     var isHTTP2: Bool { self == .http2 || self == .priorKnowledge }
     var isSecure: Bool { self == .http2 || self == .http1OverTLS }
     var version: HTTPVersion { isHTTP2 ? .http2 : .http1_1 }

@@ -7,7 +7,9 @@ import Glibc
 /// A program in the foreground with what it prints, ended with this object or with this process, however that ends.
 ///
 /// A shell stands between: it reads a socket whose other end only this process has, and takes the end of it, which no
-/// crash can prevent, as the order to end the program and to remove its folder.
+/// crash can prevent, as the order to end the program and to remove its folder. Both are a process group of their own,
+/// so that nobody of it outlives the shell, and have nothing of what this process prints to: who reads that would wait
+/// for the last one who could write.
 final class PeerProcess: Sendable {
     private let shell: pid_t
     private let lifeline: Int32
@@ -21,11 +23,14 @@ final class PeerProcess: Sendable {
     init(_ arguments: [String], folder: String) throws {
         let script = """
             folder=$1; shift
-            "$@" < /dev/null 2>&1 & server=$!
-            exec > /dev/null
+            "$@" < /dev/null & server=$!
+            exec > /dev/null 2>&1
             cat
-            kill "$server"; wait "$server"
+            kill "$server"
+            { sleep 5; kill -KILL "$server"; } &
+            wait "$server"
             rm -rf "$folder"
+            kill -KILL 0
             """
         let (lifeline, lifelineEnd) = try makePair()
         let (output, outputEnd) = try makePair()
@@ -70,6 +75,7 @@ private func spawn(_ arguments: [String], input: Int32, output: Int32) throws ->
     posix_spawn_file_actions_init(&actions)
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
     // Other tests have pipes whose end must come when they close them.
     for descriptor in 3..<4096 { posix_spawn_file_actions_addclose(&actions, Int32(descriptor)) }
 
@@ -81,7 +87,8 @@ private func spawn(_ arguments: [String], input: Int32, output: Int32) throws ->
     posix_spawnattr_init(&attributes)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setsigdefault(&attributes, &all)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    let flags = Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP)
+    posix_spawnattr_setflags(&attributes, flags)
 
     var words = arguments.map { strdup($0) } + [nil]
     defer {

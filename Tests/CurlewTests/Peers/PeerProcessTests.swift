@@ -1,0 +1,65 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct PeerProcessTests {
+    private func makeFolder() throws -> String {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-process-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        return folder
+    }
+
+    /// Who waits for the end of what this process prints must not have to wait for one of its peers.
+    @Test func holdsNothingThisProcessPrintsTo() throws {
+        let script = "readlink /proc/self/fd/1 /proc/self/fd/2; echo $PPID"
+        let process = try PeerProcess(["/bin/sh", "-c", script], folder: makeFolder())
+        let printed = process.failure(before: "\u{0}") ?? ""
+        let lines = printed.split(separator: "\n").map(String.init)
+        try #require(lines.count == 3, "\(printed)")
+        #expect(lines[0] == lines[1])
+        #expect(lines[0].hasPrefix("socket:"))
+        for descriptor in [1, 2] {
+            let link = "/proc/\(lines[2])/fd/\(descriptor)"
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "/dev/null")
+        }
+    }
+
+    /// One that does not end when it is told to is ended, with the processes it has started and its folder.
+    @Test func endsWhoStays() async throws {
+        let folder = try makeFolder()
+        // Aside, since it takes until the patience is over.
+        let printed = try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try runStubborn(folder) }) }
+        }
+        let processes = printed.split(separator: " ").compactMap { pid_t($0) }
+        #expect(processes.count == 2, "\(printed)")
+        for process in processes {
+            while isRunning(process) { await Task.yield() }
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder))
+    }
+
+    /// Starts and ends one, which prints its own number and that of its child.
+    private func runStubborn(_ folder: String) throws -> String {
+        let script = """
+            trap "" TERM
+            sleep 1000 &
+            printf "%s %s " $$ $! > "$0/numbers"
+            echo ready
+            wait
+            """
+        let process = try PeerProcess(["/bin/sh", "-c", script, folder], folder: folder)
+        if let failure = process.failure(before: "ready") { throw PeerFailure(failure) }
+        return try String(contentsOf: URL(filePath: "\(folder)/numbers"), encoding: .utf8)
+    }
+
+    private func isRunning(_ process: pid_t) -> Bool {
+        let status = try? String(contentsOf: URL(filePath: "/proc/\(process)/stat"), encoding: .utf8)
+        return status.map { !$0.contains(") Z ") } ?? false
+    }
+}
