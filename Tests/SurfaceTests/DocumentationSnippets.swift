@@ -112,6 +112,18 @@ func snippetOfHead(_ head: ResponseHead) {
     guard head.status.isSuccess, head.contentType == "image/png" else { return }
 }
 
+// Response/Response+Text.swift
+func snippetOfText(_ transfer: Transfer<Data>) async throws -> String {
+    let page = try await transfer.response().text()
+    return page
+}
+
+// Response/TextEncoding.swift
+func snippetOfTextEncoding(_ data: Data) throws {
+    let cyrillic = TextEncoding(label: "windows-1251") ?? .utf8
+    print(try cyrillic.text(of: data, lossy: true))
+}
+
 // Session/Session.swift
 func snippetOfSession() async throws -> Int {
     let (data, head) = try await Session.shared.data(for: "https://example.com/users/42")
