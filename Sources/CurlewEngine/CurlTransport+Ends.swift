@@ -18,7 +18,11 @@ extension CurlTransport {
         inUse.removeLast()
         domain.active -= 1
         transfer.wire.handle = nil
-        if isCut || transfer.wire.abort != nil { resetStream(of: transfer, in: domain) }
+        // After an answer that came before the body's end, libcurl leaves the stream open.
+        let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
+        if isCut || isLeftOpen || transfer.wire.abort != nil {
+            resetStream(of: transfer, port: metrics.localPort, in: domain)
+        }
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         dropIfDone(domain)
@@ -28,16 +32,26 @@ extension CurlTransport {
         finishClosingIfIdle()
     }
 
-    /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until the connection is used
-    /// again, and the server goes on meanwhile.
+    /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
+    /// connection or others go out, and the server goes on meanwhile.
     ///
     /// A connection of HTTP/1.1 is closed by now.
-    private func resetStream(of transfer: EngineTransfer, in domain: CurlDomain) {
+    private func resetStream(of transfer: EngineTransfer, port: Int, in domain: CurlDomain) {
         guard let origin = transfer.wire.origin else { return }
-        let isAlone = !inUse.contains { $0.domain === domain && $0.transfer?.wire.origin === origin }
-        if isAlone { return sockets.bury(lastWatchedBy: transfer.id) }
+        let others = inUse.filter {
+            $0.domain === domain && $0.transfer?.wire.origin === origin
+                && curlew_get_long($0.curl, CURLINFO_LOCAL_PORT) == port
+        }
+        guard !others.isEmpty else { return sockets.bury(lastWatchedBy: transfer.id) }
         guard origin.speaksHTTP2 else { return }
-        nudge(origin, domain)
+        // A pause that is none sends what is kept back.
+        guard let neighbour = others.first(where: { $0.transfer?.wire.isReceivingPaused == false }),
+            let wire = neighbour.transfer?.wire
+        else { return nudge(origin, domain) }
+        wantsTurn = true
+        for isSendingPaused in [!wire.isSendingPaused, wire.isSendingPaused] {
+            curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        }
     }
 
     /// Makes libcurl look at the connections to an origin without an event.

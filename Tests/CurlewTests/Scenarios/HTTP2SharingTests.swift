@@ -100,4 +100,21 @@ struct HTTP2SharingTests {
         #expect(try await all == ["first", "first", "second", "second", "second"])
         #expect(scene.server.violations.isEmpty)
     }
+
+    /// Others could join a connection of HTTP/2, so one of one's own speaks HTTP/1.1, which this server does not.
+    @Test func aConnectionOfOnesOwn() async throws {
+        let gate = Gate()
+        let scene = try HTTP2Scene { _ in .afterRequest.fault(.stall(gate)).respond(200, text: "shared") }
+        let transfer = scene.session.transfer(scene.request())
+        transfer.start()
+        await gate.waitUntilReached()
+        var request = scene.request("/own")
+        request.options.connection = .own
+        let error = try await scene.failure(request)
+        #expect(error.kind == .connectionLost || error.kind == .invalidResponse)
+        #expect(scene.server.connectionCount == 2 && scene.server.requests.count == 1)
+        #expect(Set(scene.server.violations) == ["The connection does not begin with HTTP/2's preface."])
+        gate.open()
+        #expect(try await transfer.value == Data("shared".utf8))
+    }
 }

@@ -1,0 +1,140 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// A transfer that ends on our side ends its stream at the server, at once: by RST_STREAM beside others, or with the
+/// connection when it was alone (RFC 9113 §5.4.2).
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2CancellationTests {
+    private static let upload = PatternBody(seed: 1, length: 48 << 20)
+
+    /// A download that stays open until its gate is opened.
+    private struct Neighbour {
+        let gate = Gate()
+        var transfer: Transfer<Data>?
+
+        static let path = "/neighbour"
+        var script: HTTP2Script { .now.head(200).body("x").fault(.stall(gate)).body("y", endStream: true) }
+
+        mutating func start(_ scene: HTTP2Scene) async {
+            let started = scene.session.transfer(scene.request(Neighbour.path))
+            started.start()
+            await gate.waitUntilReached()
+            _ = await scene.server.nextRequest()
+            transfer = started
+        }
+
+        /// What it got, now that it may go on.
+        func value() async throws -> Data? {
+            gate.open()
+            return try await transfer?.value
+        }
+    }
+
+    private func scene(
+        _ neighbour: Neighbour, idle: Duration = .seconds(30), _ script: HTTP2Script
+    ) throws -> HTTP2Scene {
+        try HTTP2Scene(idle: idle) { $0.path == Neighbour.path ? neighbour.script : script }
+    }
+
+    /// Whether the server hears of the end of a request's stream, and no other's.
+    private func expectEnd(
+        of request: RecordedRequest, isAlone: Bool, _ scene: HTTP2Scene,
+        _ location: SourceLocation = #_sourceLocation
+    ) async {
+        let ended = await scene.server.wait(for: request) { $0.resetCode != nil || $0.isConnectionClosed }
+        #expect(ended != nil, sourceLocation: location)
+        if !isAlone { #expect(ended?.resetCode != nil, sourceLocation: location) }
+        #expect(ended?.isBodyComplete == request.isBodyComplete, sourceLocation: location)
+        #expect(scene.server.violations.isEmpty, sourceLocation: location)
+    }
+
+    @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")], [true, false])
+    func aSilentDownload(_ script: HTTP2Script, _ isAlone: Bool) async throws {
+        var neighbour = Neighbour()
+        let gate = Gate()
+        let scene = try scene(neighbour, script.fault(.stall(gate)))
+        if !isAlone { await neighbour.start(scene) }
+        let transfer = scene.session.transfer(scene.request())
+        transfer.start()
+        let request = try #require(await scene.server.nextRequest())
+        await gate.waitUntilReached()
+        transfer.cancel()
+        await expectEnd(of: request, isAlone: isAlone, scene)
+        if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    @Test(arguments: [true, false]) func aRunningDownload(_ isAlone: Bool) async throws {
+        var neighbour = Neighbour()
+        let scene = try scene(neighbour, .now.head(200).body(PatternBody(seed: 2, length: 1 << 40)))
+        if !isAlone { await neighbour.start(scene) }
+        let transfer = scene.session.transfer(scene.request())
+        var chunks = transfer.bytes.makeAsyncIterator()
+        for _ in 0..<3 { _ = try await chunks.next() }
+        let request = try #require(await scene.server.nextRequest())
+        transfer.cancel()
+        await expectEnd(of: request, isAlone: isAlone, scene)
+        if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    /// - Parameter bytes: After how many the server takes no more; nil for never.
+    @Test(arguments: [nil, 65_535], [true, false])
+    func anUpload(_ bytes: Int?, _ isAlone: Bool) async throws {
+        var neighbour = Neighbour()
+        let scene = try scene(neighbour, bytes == nil ? .now.reading() : .now.withholdingWindow().reading())
+        if !isAlone { await neighbour.start(scene) }
+        let transfer = scene.session.transfer(scene.post(.bytes(Self.upload.bytes)))
+        transfer.start()
+        let request = try #require(await scene.server.nextRequest())
+        _ = await scene.server.wait(for: request) { $0.bodyLength >= bytes ?? 1_000_000 }
+        transfer.cancel()
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cancelled && error.phase == .sending)
+        await expectEnd(of: request, isAlone: isAlone, scene)
+        if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    @Test(arguments: [true, false]) func aTransferThatIsLate(_ isAlone: Bool) async throws {
+        var neighbour = Neighbour()
+        let scene = try scene(neighbour, .now.head(200).body("abc"))
+        if !isAlone { await neighbour.start(scene) }
+        var request = scene.request()
+        request.options.timeouts = Timeouts(total: .milliseconds(300))
+        let error = try await scene.failure(request)
+        #expect(error.kind == .timedOut && error.phase == .receiving)
+        let seen = try #require(await scene.server.nextRequest())
+        await expectEnd(of: seen, isAlone: isAlone, scene)
+        if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    @Test(arguments: [[], [(name: "content-length", value: "1000000")]], [true, false])
+    func aBodyThatIsTooLarge(_ fields: [(name: String, value: String)], _ isAlone: Bool) async throws {
+        var neighbour = Neighbour()
+        let scene = try scene(
+            neighbour, .now.head(200, fields).body(PatternBody(seed: 2, length: 1_000_000)))
+        if !isAlone { await neighbour.start(scene) }
+        var request = scene.request()
+        request.options.responseLimit = .bytes(100_000)
+        let error = try await scene.failure(request)
+        #expect(error.kind == .bodyTooLarge && error.phase == .receiving && error.response?.status == .ok)
+        let seen = try #require(await scene.server.nextRequest())
+        await expectEnd(of: seen, isAlone: isAlone, scene)
+        if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    /// A window that stays closed is silence.
+    @Test(arguments: [HTTP2Script.now.settings(), .now.withholdingWindow().settings()])
+    func anUploadWhoseWindowStaysClosed(_ connection: HTTP2Script) async throws {
+        let scene = try HTTP2Scene(idle: .milliseconds(500), connection: { _ in connection }) { _ in
+            .now.withholdingWindow().reading()
+        }
+        let error = try await scene.failure(scene.post(.bytes(PatternBody(seed: 1, length: 1 << 20).bytes)))
+        #expect(error.kind == .timedOut && error.phase == .sending && error.retriability == .ifIdempotent)
+        let seen = try #require(await scene.server.nextRequest())
+        await expectEnd(of: seen, isAlone: true, scene)
+    }
+}

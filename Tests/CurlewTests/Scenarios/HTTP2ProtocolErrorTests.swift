@@ -1,0 +1,82 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// What no server may send (RFC 9113 §5.4 and §8.1.1), told as such and soon.
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2ProtocolErrorTests {
+    private static let brokenFrames: [HTTP2Frame] = [
+        .data(1, [UInt8](repeating: 1, count: 16_385)), .continuation(1), .data(0, [1]),
+        HTTP2Frame(.data, flags: .padded, stream: 1, payload: [200, 1]),
+    ]
+    private static let length = [(name: "content-length", value: "1000")]
+
+    /// libcurl gives the connection up without saying why; the length tells that something is missing.
+    @Test(arguments: brokenFrames) func aBrokenFrameInsideTheBody(_ frame: HTTP2Frame) async throws {
+        let gate = Gate()
+        let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").fault(.stall(gate)).frame(frame) }
+        let error = try await scene.failureAfterHead(opening: gate)
+        #expect(error.kind == .connectionLost && error.phase == .receiving && error.response?.status == .ok)
+        #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 1)
+    }
+
+    @Test(arguments: brokenFrames) func aBrokenFrameTogetherWithTheHead(_ frame: HTTP2Frame) async throws {
+        let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").frame(frame) }
+        let start = ContinuousClock.now
+        let error = try await scene.failure()
+        #expect(error.kind == .connectionLost && error.phase == .receiving && error.response?.status == .ok)
+        #expect(ContinuousClock.now - start < .seconds(5) && scene.server.requests.count == 1)
+    }
+
+    @Test(arguments: brokenFrames) func aBrokenFrameBeforeTheHead(_ frame: HTTP2Frame) async throws {
+        let scene = try HTTP2Scene { _ in .now.frame(frame) }
+        let error = try await scene.failure(scene.post(.text("order")))
+        #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
+        #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        [("a", "b")], [(":status", "1000")], [(":status", "abc")], [(":status", "200"), ("Upper", "x")],
+        [(":status", "200"), ("connection", "close")], [("a", "b"), (":status", "200")],
+        [(":status", "200"), (":x", "y")], [(":status", "200"), ("a", "b\0c")], [(":status", "200"), ("a", "b\r\nc: d")],
+        [(":status", "200"), ("content-length", "3"), ("content-length", "4")],
+    ] as [[(name: String, value: String)]]) func aHeadThatIsNone(_ fields: [(name: String, value: String)]) async throws {
+        let scene = try HTTP2Scene { _ in .now.fields(fields).body("abc", endStream: true) }
+        let error = try await scene.failure(scene.post(.text("order")))
+        #expect(error.kind == .invalidResponse && error.phase == .waiting && error.response == nil)
+        #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
+    }
+
+    @Test(arguments: ["2", "4", "x"]) func aContentLengthThatLies(_ length: String) async throws {
+        let scene = try HTTP2Scene { _ in .respond(200, [("content-length", length)], text: "abc") }
+        let error = try await scene.failure()
+        #expect(error.kind == .invalidResponse && error.retriability == .safe(after: nil))
+        #expect(scene.server.requests.count == 1)
+    }
+
+    @Test(arguments: [Method.head, .get]) func aBodyWhereThereIsNone(_ method: Method) async throws {
+        let scene = try HTTP2Scene { _ in .now.head(method == .head ? 200 : 204).body("abc", endStream: true) }
+        let error = try await scene.failure(Request(method, scene.server.url("/")))
+        #expect(error.kind == .invalidResponse && scene.server.requests.count == 1)
+    }
+
+    @Test func anEndlessHeadEnds() async throws {
+        let scene = try HTTP2Scene { request in
+            .now.frame(.headers(request.stream, [(":status", "200")], endHeaders: false))
+                .flood(.continuation(request.stream, [("a", "b")], endHeaders: false))
+        }
+        let error = try await scene.failure()
+        #expect(error.kind == .invalidResponse && error.phase == .waiting && error.response == nil)
+    }
+
+    @Test func aHeadListBeyondTheLimit() async throws {
+        let fields = (0..<30).map { (name: "a\($0)", value: String(repeating: "v", count: 10_000)) }
+        let scene = try HTTP2Scene { _ in .respond(200, fields) }
+        let error = try await scene.failure()
+        #expect(error.kind == .invalidResponse && error.phase == .waiting && error.response == nil)
+    }
+}

@@ -1,0 +1,91 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// What is sent again: what the server has certainly not acted on, and what may be repeated (RFC 9113 §8.7).
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2RepetitionTests {
+    /// Answers the `count` first requests with `fault`, all others with "ok".
+    private func scene(first count: Int, _ fault: HTTP2Script) throws -> HTTP2Scene {
+        let faults = Gate()
+        return try HTTP2Scene { request in
+            if request.connection <= count, !faults.isOpen {
+                if request.connection == count { faults.open() }
+                return fault
+            }
+            return .respond(200, text: "ok")
+        }
+    }
+
+    @Test(arguments: [Method.get, .post]) func aRefusedStreamIsSentAgain(_ method: Method) async throws {
+        let scene = try scene(first: 1, .now.reset(.refusedStream))
+        #expect(try await scene.session.data(for: scene.small(method)).0 == Data("ok".utf8))
+        #expect(scene.server.requests.map(\.method) == [method.rawValue, method.rawValue])
+        #expect(scene.server.violations.isEmpty)
+    }
+
+    @Test func aRefusedUploadIsSentAgainFromItsBeginning() async throws {
+        let body = PatternBody(seed: 3, length: 1 << 20)
+        let scene = try scene(first: 1, .now.reading(bytes: 100_000).reset(.refusedStream))
+        #expect(try await scene.session.data(for: scene.post(.bytes(body.bytes))).0 == Data("ok".utf8))
+        #expect(scene.server.requests.last?.bodySHA256 == body.sha256 && scene.server.requests.count == 2)
+    }
+
+    @Test(arguments: [Method.get, .post]) func aStreamThatIsAlwaysRefused(_ method: Method) async throws {
+        let scene = try HTTP2Scene { _ in .now.reset(.refusedStream) }
+        let error = try await scene.failure(scene.small(method))
+        #expect(error.kind == .streamRefused && error.phase == .waiting && error.response == nil)
+        #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 3)
+    }
+
+    @Test(arguments: [HTTP2ErrorCode.noError, .enhanceYourCalm], [true, false])
+    func aRequestThatAGoAwayLeavesOutIsSentAgain(_ code: HTTP2ErrorCode, _ closes: Bool) async throws {
+        let away = HTTP2Script.now.goAway(upTo: 0, code)
+        let scene = try scene(first: 1, closes ? away.fault(.close) : away)
+        #expect(try await scene.session.data(for: scene.request()).0 == Data("ok".utf8))
+        #expect(scene.server.requests.map(\.connection) == [1, 2])
+    }
+
+    @Test func anUploadThatAGoAwayLeavesOutIsSentAgain() async throws {
+        let body = PatternBody(seed: 4, length: 1 << 20)
+        let scene = try scene(first: 1, .now.reading(bytes: 100_000).goAway(upTo: 0))
+        let request = Request(.put, scene.server.url("/"), body: .bytes(body.bytes))
+        #expect(try await scene.session.data(for: request).0 == Data("ok".utf8))
+        #expect(scene.server.requests.map(\.connection) == [1, 2])
+        #expect(scene.server.requests.last?.bodySHA256 == body.sha256)
+    }
+
+    /// libcurl does not say which streams a GOAWAY leaves out, so a method that is not idempotent is not sent again.
+    @Test func aGoAwayEndsAPost() async throws {
+        let scene = try scene(first: 1, .now.goAway(upTo: 0))
+        let error = try await scene.failure(scene.small(.post))
+        #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
+        #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
+    }
+
+    @Test func aServerThatAlwaysGoesAway() async throws {
+        let scene = try HTTP2Scene { _ in .now.goAway(upTo: 0) }
+        let error = try await scene.failure()
+        #expect(error.kind == .connectionLost && error.phase == .waiting)
+        #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 2)
+    }
+
+    /// The stream was acted on, or may have been.
+    @Test(arguments: [
+        HTTP2Script.now.goAway(upTo: 1).fault(.close), .now.reset(.internalError), .now.reset(.cancel),
+        .respond(200, [("content-length", "4")], text: "abc"), .now.head(200).body("abc").reset(.cancel),
+    ]) func whatMayHaveBeenActedOnIsSentOnce(_ fault: HTTP2Script) async throws {
+        let scene = try HTTP2Scene { _ in fault }
+        _ = try await scene.failure()
+        #expect(scene.server.requests.count == 1)
+    }
+}
+
+extension HTTP2Scene {
+    /// A request with a body of some bytes, or with none where the method has none.
+    func small(_ method: Method) -> Request { method == .post ? post(.text("order")) : request() }
+}
