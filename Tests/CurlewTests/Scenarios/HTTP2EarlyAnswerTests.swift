@@ -80,8 +80,10 @@ struct HTTP2EarlyAnswerTests {
         #expect(scene.server.requests.count == 1)
     }
 
-    /// libcurl may lose an answer that comes in one piece with the reset. Nobody takes that for success, and a body that
-    /// may be sent twice goes to the server once more, by HTTP/1.1, which this one does not speak.
+    /// libcurl may lose an answer that comes in one piece with the reset.
+    ///
+    /// Nobody takes that for success, and a body that may be sent twice goes to the server once more, by HTTP/1.1, which
+    /// this one does not speak.
     @Test(arguments: [Method.post, .put]) func aResetComesTogetherWithTheAnswer(_ method: Method) async throws {
         let scene = try HTTP2Scene { _ in
             .now.withholdingWindow().reading(bytes: 65_535).respond(413, body: [1, 2, 3]).reset(.noError)

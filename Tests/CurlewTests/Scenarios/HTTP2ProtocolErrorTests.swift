@@ -39,12 +39,16 @@ struct HTTP2ProtocolErrorTests {
         #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
     }
 
-    @Test(arguments: [
-        [("a", "b")], [(":status", "1000")], [(":status", "abc")], [(":status", "200"), ("Upper", "x")],
-        [(":status", "200"), ("connection", "close")], [("a", "b"), (":status", "200")],
-        [(":status", "200"), (":x", "y")], [(":status", "200"), ("a", "b\0c")], [(":status", "200"), ("a", "b\r\nc: d")],
-        [(":status", "200"), ("content-length", "3"), ("content-length", "4")],
-    ] as [[(name: String, value: String)]]) func aHeadThatIsNone(_ fields: [(name: String, value: String)]) async throws {
+    @Test(
+        arguments: [
+            [("a", "b")], [(":status", "1000")], [(":status", "abc")], [(":status", "200"), ("Upper", "x")],
+            [(":status", "200"), ("connection", "close")], [("a", "b"), (":status", "200")],
+            [(":status", "200"), (":x", "y")], [(":status", "200"), ("a", "b\0c")],
+            [(":status", "200"), ("a", "b\r\nc: d")],
+            [(":status", "200"), ("content-length", "3"), ("content-length", "4")],
+        ] as [[(name: String, value: String)]]) func aHeadThatIsNone(_ fields: [(name: String, value: String)])
+        async throws
+    {
         let scene = try HTTP2Scene { _ in .now.fields(fields).body("abc", endStream: true) }
         let error = try await scene.failure(scene.post(.text("order")))
         #expect(error.kind == .invalidResponse && error.phase == .waiting && error.response == nil)
