@@ -16,14 +16,12 @@ struct HTTP2EarlyAnswerTests {
         Request(method, scene.server.url("/"), body: .bytes(Self.body.bytes))
     }
 
-    /// The answer is there, soon, and the server was never told that the body is whole.
+    /// The answer is there, before any limit strikes, and the server was never told that the body is whole.
     private func expectAnswer(
         _ scene: HTTP2Scene, _ status: Int, _ location: SourceLocation = #_sourceLocation
     ) async throws {
-        let start = ContinuousClock.now
         let (data, head) = try await scene.session.data(for: upload(scene))
         #expect(data == Data([1, 2, 3]) && head.status.code == status, sourceLocation: location)
-        #expect(ContinuousClock.now - start < .seconds(5), sourceLocation: location)
         let request = try #require(scene.server.requests.first, sourceLocation: location)
         #expect(!request.isBodyComplete && scene.server.requests.count == 1, sourceLocation: location)
         #expect(scene.server.violations.isEmpty, sourceLocation: location)
