@@ -20,6 +20,8 @@ extension UploadPipe {
     /// - Throws: `SourceFailure` when there is no such regular file.
     package static func file(_ path: String) throws(SourceFailure) -> UploadPipe {
         var facts = stat()
+        // C would read the path up to the NUL, and send another file than the one that is named.
+        guard !path.utf8.contains(0) else { throw SourceFailure(what: "a file's path contains a NUL", errno: 0) }
         guard stat(path, &facts) == 0 else { throw SourceFailure(what: "cannot read \(path)", errno: errno) }
         guard facts.st_mode & S_IFMT == S_IFREG else {
             throw SourceFailure(what: "\(path) is not a regular file", errno: 0)

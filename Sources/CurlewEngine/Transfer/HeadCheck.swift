@@ -213,6 +213,12 @@ struct HeadCheck {
     /// The first NUL or CR.
     private static func control(in line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> UInt8? {
         var index = start
+        // Eight bytes at once as long as none of them is below 0x10.
+        while index + 8 <= end {
+            let word = line.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            if (word &- 0x1010_1010_1010_1010) & ~word & 0x8080_8080_8080_8080 != 0 { break }
+            index += 8
+        }
         while index < end {
             let byte = line[index]
             if byte <= 0x0D && (byte == 0 || byte == 0x0D) { return byte }
@@ -235,6 +241,7 @@ struct HeadCheck {
 
     /// `tchar` of RFC 9110 §5.6.2, as two sets of bits.
     private static func isToken(_ byte: UInt8) -> Bool {
+        if (byte | 0x20) &- 0x61 < 26 { return true }
         let low: UInt64 = 0x03FF_6CFA_0000_0000
         let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
         return byte < 0x80 && (byte < 0x40 ? low &>> UInt64(byte) : high &>> UInt64(byte)) & 1 == 1

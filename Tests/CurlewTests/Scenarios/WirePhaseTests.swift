@@ -1,0 +1,120 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// The connection ends, stalls or drips, in every phase; what a user sets never breaks out of its place.
+@Suite(.timeLimit(.minutes(1)))
+struct WirePhaseTests {
+    /// Where a chunked response of "hello" is interrupted, and what had come by then.
+    static let points: [(MockResponse.Point, NetworkError.Phase, String?)] = [
+        (.start, .waiting, nil), (.head(17), .receiving, nil), (.head(25), .receiving, nil), (.body(0), .receiving, ""),
+        (.body(1), .receiving, "h"), (.body(2), .receiving, "he"), (.body(5), .receiving, "hello"),
+    ]
+
+    private func expect(
+        _ error: NetworkError, _ kind: NetworkError.Kind, _ phase: NetworkError.Phase, _ body: String?,
+        _ location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(error.kind == kind && error.phase == phase, "\(error)", sourceLocation: location)
+        #expect((error.response?.status == .ok) == (body != nil), "\(error)", sourceLocation: location)
+        #expect(error.body == Array((body ?? "").utf8), "\(error)", sourceLocation: location)
+    }
+
+    @Test(arguments: points, ends)
+    func theConnectionEnds(_ point: (MockResponse.Point, NetworkError.Phase, String?), _ end: SocketFault) async throws
+    {
+        for tls in [false, true] {
+            let bench = try WireBench(tls: tls) { _ in .text("hello").chunked(size: 2).fault(end, at: point.0) }
+            expect(try await bench.failure(), .connectionLost, point.1, point.2)
+            #expect(bench.server.requestCount == 1)
+        }
+    }
+
+    @Test(arguments: ends) func theConnectionEndsAfterItWasAccepted(_ end: SocketFault) async throws {
+        var options = MockServer.Options()
+        options.onAccept = { _ in [end] }
+        let error = try await WireBench(options: options) { _ in .text("x") }.failure()
+        // A reset can overtake the connection itself.
+        let wasEarly = error.kind == .cannotConnect && error.phase == .connecting
+        #expect(wasEarly || error.kind == .connectionLost && error.phase == .waiting, "\(error)")
+        #expect(error.response == nil)
+    }
+
+    @Test(arguments: points)
+    func theServerStalls(_ point: (MockResponse.Point, NetworkError.Phase, String?)) async throws {
+        for tls in [false, true] {
+            let gate = Gate()
+            let bench = try WireBench(tls: tls, idle: .milliseconds(300)) { _ in
+                .text("hello").chunked(size: 2).fault(.stall(gate), at: point.0)
+            }
+            let error = try await bench.failure()
+            expect(error, .timedOut, point.1, point.2)
+            #expect(error.message.contains("timeouts.idle"), "\(error)")
+            #expect(!gate.isOpen && gate.arrivals == 1)
+        }
+    }
+
+    @Test func everyByteOnItsOwn() async throws {
+        let bench = try WireBench { _ in
+            .raw("HTTP/1.1 200 OK\r\nA: b\r\n  c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n")
+                .dripping(bytes: 1, every: .milliseconds(1))
+        }
+        let response = try await bench.session.transfer(Request(bench.server.url("/"))).response()
+        #expect(response.head["A"] == "b c" && response.value == Data("hello".utf8) && response.trailers == ["X": "y"])
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9;",
+    ])
+    func anEndlessDripEndsWithTheTotalTimeout(_ start: String) async throws {
+        let server = try MockServer { _ in
+            .raw(start + String(repeating: "x", count: 100_000)).dripping(bytes: 1, every: .milliseconds(5))
+        }
+        let session = Session { $0.timeouts = Timeouts(idle: .seconds(30), total: .milliseconds(400)) }
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        #expect(error.kind == .timedOut && error.phase == .receiving, "\(error)")
+        #expect(error.message.contains("timeouts.total"))
+    }
+
+    // MARK: What a user sets
+
+    @Test(arguments: ["Host", "content-length", "Transfer-Encoding"])
+    func framingAmongTheSessionsFields(_ name: String) async throws {
+        let server = try MockServer()
+        let session = Session { $0.fields = [HeaderName(name): "1"] }
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        #expect(error.kind == .invalidRequest && error.phase == .preparing)
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test(arguments: ["\r\nX: y", "\n", "\r", "\u{0}"]) func lineBreaksInAnyText(_ harm: String) async throws {
+        let server = try MockServer { _ in .text("x") }
+        let url = server.url("/")
+        let requests = [
+            Request(url + harm), Request("http://127.0.0.1\(harm):\(server.port)/"),
+            Request("http://u\(harm)@127.0.0.1/"),
+            Request(url + "?q=\(harm)"), Request(url + "#f\(harm)"), Request("http\(harm)://127.0.0.1/"),
+            Request(Method("GET\(harm)"), url), Request(url, fields: [HeaderName("A\(harm)"): "b"]),
+            Request(url, fields: ["A": "b\(harm)"]), Request(.post, url, body: .file("/etc/hostname\(harm)")),
+        ]
+        for request in requests {
+            let error = try await networkError { try await Session().data(for: request) }
+            #expect(error.kind == .invalidRequest && error.phase == .preparing, "\(error)")
+        }
+        for fields: HeaderFields in [[HeaderName("A\(harm)"): "b"], ["User-Agent": "b\(harm)"]] {
+            let error = try await networkError { try await Session { $0.fields = fields }.data(for: Request(url)) }
+            #expect(error.kind == .invalidRequest && error.phase == .preparing, "\(error)")
+        }
+        #expect(server.connectionCount == 0)
+        // A label is for the eye alone.
+        var labelled = Request(url)
+        labelled.options.label = "a\(harm)"
+        #expect(try await Session().data(for: labelled).0 == Data("x".utf8))
+        #expect(server.requests.first?.fields.contains { $0.value.contains("X: y") } == false)
+        #expect(server.violations.isEmpty)
+    }
+}
