@@ -59,10 +59,20 @@ extension CurlTransport {
         lastTicket += 1
         if transfer.wire.ticket == 0 { transfer.wire.ticket = lastTicket }
         transfer.wire.priority = transfer.priorityNow
-        waiting[transfer.id] = transfer
+        if waiting.updateValue(transfer, forKey: transfer.id) == nil { origin.waiting += 1 }
         origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
         if origin.active < places(at: origin) { callForward(origin) }
         scheduleSweep(transfer)
+    }
+
+    func leaveLine(_ transfer: EngineTransfer, _ origin: Origin) {
+        if waiting.removeValue(forKey: transfer.id) != nil { origin.waiting -= 1 }
+    }
+
+    /// Drops those who have left an origin's line once they are the most of it.
+    func tidy(_ origin: Origin) {
+        guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
+        origin.queue.removeAll { waiting[$0.id] == nil }
     }
 
     /// Lets the first of an origin's line compete with those of other origins.
@@ -89,9 +99,9 @@ extension CurlTransport {
             // Left, or joined again with another priority.
             if waiting[next.id] != nil, !next.wire.hasPlace, priority == next.wire.priority {
                 if let url = urls.url(for: next.plan) {
-                    if admit(next, url) { waiting[next.id] = nil } else { heldBack.append((origin, next)) }
+                    if admit(next, url) { leaveLine(next, origin) } else { heldBack.append((origin, next)) }
                 } else {
-                    waiting[next.id] = nil
+                    leaveLine(next, origin)
                     fail(next, .noResources(errno: ENOMEM), .queued)
                 }
             }

@@ -29,6 +29,7 @@ extension CurlTransport {
         transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics)
         transfer.wire.collected = nil
         leavePlace(transfer)
+        transfer.wire.origin = nil
         finishClosingIfIdle()
     }
 
@@ -73,6 +74,8 @@ extension CurlTransport {
         transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics)
         transfer.wire.collected = nil
         leavePlace(transfer)
+        if !transfer.wire.hasPlace, let origin = transfer.wire.origin { tidy(origin) }
+        transfer.wire.origin = nil
         finishClosingIfIdle()
     }
 

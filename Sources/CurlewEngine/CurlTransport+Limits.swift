@@ -6,7 +6,12 @@ internal import CurlewShims
 // Time: each transfer's earliest deadline is known, and nobody is looked at before the first of all is due.
 extension CurlTransport {
     /// Makes sure that the sweep comes when the transfer's next deadline is due.
-    func scheduleSweep(_ transfer: EngineTransfer) { sweepAt = min(sweepAt, deadline(of: transfer).at) }
+    func scheduleSweep(_ transfer: EngineTransfer) {
+        sweepAt = min(sweepAt, max(deadline(of: transfer).at, sweptAt &+ CurlTransport.sweepInterval))
+    }
+
+    /// Everybody is looked at in a sweep, so that there are not too many, in nanoseconds.
+    private static let sweepInterval: UInt64 = 5_000_000
 
     /// When a transfer is late, and for which limit.
     ///
@@ -27,6 +32,10 @@ extension CurlTransport {
         if let silence = silence(of: transfer) { consider(transfer.wire.lastActivity &+ silence, .silent) }
         if let answered = transfer.wire.answeredAt { consider(answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
+        if !isConnected, let connect = plan.connectTimeout {
+            // libcurl minds those that connect, a little earlier, and nobody minds those that it lets wait for them.
+            consider(transfer.wire.admittedAt &+ connect &+ CurlTransport.grace, .connect)
+        }
         if let idle = plan.idleTimeout, !transfer.isHeldBack {
             // Not connected yet: that is the connect timeout's business.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
@@ -80,18 +89,23 @@ extension CurlTransport {
     /// Ends what is late, and finds out when to look again.
     func sweep(_ now: UInt64) {
         sweepAt = Monotonic.never
+        sweptAt = now
         var late: [(EngineTransfer, EngineFailure.Limit)] = []
         for transfer in everyone {
             let (at, limit) = deadline(of: transfer)
             if now >= at, let limit { late.append((transfer, limit)) } else { sweepAt = min(sweepAt, at) }
         }
+        sweepAt = max(sweepAt, now &+ CurlTransport.sweepInterval)
+        var silent: [ObjectIdentifier: (origin: Origin, domains: Set<UInt32>)] = [:]
         for (transfer, limit) in late where transfer.outcome == nil {
             switch limit {
             case .silent:
                 transfer.wire.nudgedAt = now
                 transfer.releaseUpload()
-                if let handle = transfer.wire.handle, let origin = transfer.wire.origin { nudge(origin, handle.domain) }
-                if transfer.wire.handle != nil { scheduleSweep(transfer) }
+                if let handle = transfer.wire.handle, let origin = transfer.wire.origin {
+                    silent[ObjectIdentifier(origin), default: (origin, [])].domains.insert(handle.domain.number)
+                }
+                scheduleSweep(transfer)
             case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
             case .queue:
                 if transfer.wantsPause {
@@ -104,6 +118,10 @@ extension CurlTransport {
             case .slow where !isTooSlow(transfer, now): scheduleSweep(transfer)
             case .connect, .head, .idle, .slow, .total: remove(transfer, .timedOut(limit))
             }
+        }
+        // Once for all streams of a connection, since libcurl then looks at each of them.
+        for (origin, numbers) in silent.values {
+            for number in numbers { if let domain = domains[Int(number)] { nudge(origin, domain) } }
         }
     }
 }

@@ -34,6 +34,7 @@ package final class CurlTransport {
     var demand = 0
     var lastTicket: UInt64 = 0
     var sweepAt = Monotonic.never
+    var sweptAt: UInt64 = 0
     /// libcurl was called out of turn, and may have something to say.
     var wantsTurn = false
     /// Grows with every call of libcurl's that moved something.
@@ -177,7 +178,7 @@ package final class CurlTransport {
             withdraw(transfer)
             fail(transfer, reason, .resolving)
         } else {
-            waiting[transfer.id] = nil
+            if let origin = transfer.wire.origin { leaveLine(transfer, origin) }
             fail(transfer, reason, .queued)
         }
     }

@@ -122,11 +122,7 @@ private func socketChanged(
     let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
     let handle = handle(curlew_get_private(easy))
     domain.transport.sockets.watch(descriptor, what: what, domain: domain.number, transfer: handle?.transfer?.id ?? 0)
-    if what == CURL_POLL_OUT, let transfer = handle?.transfer, transfer.wire.isHeadComplete, !transfer.isHeldBack {
-        // Over HTTP/1.1, libcurl reads no more when the answer is whole.
-        transfer.wire.hasAnswerEnded = transfer.wire.origin?.isShared != true
-        domain.transport.markDirty(transfer)
-    }
+    if what == CURL_POLL_OUT, let transfer = handle?.transfer { transfer.readsNoMore(from: descriptor) }
     return 0
 }
 

@@ -21,6 +21,8 @@ final class Origin {
     /// The server has answered by HTTP/2.
     var speaksHTTP2 = false
     var queue = WaitingLine<EngineTransfer>()
+    /// How many in the line have not left it.
+    var waiting = 0
 
     init(host: String, port: UInt16, isSecure: Bool) {
         self.host = host

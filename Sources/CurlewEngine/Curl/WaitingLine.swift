@@ -33,6 +33,13 @@ struct WaitingLine<Element> {
         }
     }
 
+    /// Takes out all that match.
+    mutating func removeAll(where matches: (Element) -> Bool) {
+        let kept = heap.filter { !matches($0.element) }
+        heap.removeAll(keepingCapacity: true)
+        for place in kept { join(place.element, priority: place.priority, ticket: place.ticket) }
+    }
+
     /// Takes out who is first, with the priority it joined at.
     mutating func next() -> (element: Element, priority: Int)? {
         guard let first = heap.first else { return nil }

@@ -52,6 +52,7 @@ extension EngineTransfer {
         if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {
             wire.closingGate = TrustGate.ofConnection(under: handle)
         }
+        if plan.isSecure && isBodyPulled { wire.uploadGate = TrustGate.ofConnection(under: handle) }
         if case .bytes(let bytes) = upload, !isBodyPulled {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)

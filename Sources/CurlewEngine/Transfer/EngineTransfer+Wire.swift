@@ -65,6 +65,8 @@ struct Wire {
     var isByHTTP1 = false
     /// How often libcurl asked for bytes since.
     var pulls = 0
+    /// Of the connection that a long body is sent over, with TLS.
+    var uploadGate: TrustGate?
     /// libcurl reads no more, though it still sends.
     var hasAnswerEnded = false
     /// When the answer was whole and the body all handed over, but not all sent.
@@ -96,6 +98,8 @@ struct Wire {
         abort = nil
         answeredAt = nil
         hasAnswerEnded = false
+        uploadGate = nil
+        measuredAt = 0
         isUploadHeld = false
         isReceivingPaused = false
         isSendingPaused = false
@@ -258,6 +262,7 @@ extension EngineTransfer {
     }
 
     func rewindBody() -> Bool {
+        wire.measuredAt = 0
         wire.counters.sent = 0
         wire.bodyOffset = 0
         if case .pipe(let pipe) = upload { return pipe.rewind() }
@@ -280,6 +285,7 @@ extension EngineTransfer {
         if !receiving && !sending && !wasPaused { return }
         wire.isReceivingPaused = receiving
         wire.isSendingPaused = sending
+        if !receiving && wasPaused { wire.measuredAt = 0 }
         if !receiving { wire.lastActivity = max(wire.lastActivity, handle.domain.transport.now) }
         curl_easy_pause(handle.curl, (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0))
     }

@@ -24,9 +24,9 @@ extension EngineTransfer {
     var isAnsweredEarly: Bool {
         guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
         if case .none = upload { return false }
-        if wire.expectsBody && !wire.hasAnswerEnded {
+        if wire.expectsBody {
             let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
-            guard length >= 0, wire.counters.received >= length else { return false }
+            guard length >= 0 ? wire.counters.received >= length : wire.hasAnswerEnded else { return false }
         }
         if isBodyPulled && wire.bodySentAt == 0 { return true }
         if wire.answeredAt == nil {
@@ -35,6 +35,18 @@ extension EngineTransfer {
             transport.scheduleSweep(self)
         }
         return false
+    }
+
+    /// Takes note that libcurl reads no more while it sends.
+    ///
+    /// Over HTTP/1.1 that means that a chunked answer is whole, unless the server has ended the connection: libcurl would
+    /// see only later that the last chunk is missing.
+    func readsNoMore(from descriptor: CInt) {
+        guard wire.isHeadComplete, !wire.isReceivingPaused, !isHeldBack, wire.check.isChunked, !wire.check.isHTTP2,
+            wire.uploadGate?.isEndAnnounced != true, !curlew_has_ended(descriptor)
+        else { return }
+        wire.hasAnswerEnded = true
+        wire.handle?.domain.transport.markDirty(self)
     }
 
     /// Holds a body back whose answer has begun, over HTTP/2, until nothing more comes.
@@ -91,7 +103,8 @@ extension EngineTransfer {
     /// Asks no more before the body is sent, unless that is so: the server does not know the question (417, RFC 9110
     /// §15.5.18), and nothing of the body is sent.
     func stopAsking() -> Bool {
-        guard wire.linesWithoutExpect == nil, isBodyPulled, wire.counters.sent == 0, plan.asksFirst else { return false }
+        guard wire.linesWithoutExpect == nil, isBodyPulled, wire.counters.sent == 0 else { return false }
+        guard wire.usesAlternative ? plan.alternative?.asksFirst == true : plan.asksFirst else { return false }
         wire.linesWithoutExpect = HeaderLines(lines, without: "Expect")
         return true
     }
@@ -102,6 +115,9 @@ extension EngineTransfer {
         guard let alternative = plan.alternative, !wire.usesAlternative else { return false }
         if case .pipe(let pipe) = plan.upload { pipe.close() }
         wire.usesAlternative = true
+        if wire.linesWithoutExpect != nil {
+            wire.linesWithoutExpect = HeaderLines(alternative.lines, without: "Expect")
+        }
         if case .pipe(let pipe) = alternative.upload { pipe.attach(to: self) }
         shared.withLock { $0.counters.expectedToSend = alternative.upload.length }
         return true

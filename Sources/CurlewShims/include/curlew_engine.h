@@ -117,6 +117,9 @@ static const uint32_t curlew_hung_up = 0x010;
 /// The peer sends no more.
 static const uint32_t curlew_peer_closed = 0x2000;
 
+/// Whether the peer of a socket sends no more and everything it sent has been read.
+bool curlew_has_ended(int descriptor);
+
 /// A socket that reads as closed; -1 with errno when the kernel refuses.
 int curlew_dead_socket(void);
 /// Closes `descriptor` and makes its number another name of `other`, close-on-exec.
