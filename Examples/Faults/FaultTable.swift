@@ -64,7 +64,11 @@ extension Fault {
         Fault("resets inside the body", .connectionLost, letter.fault(.reset, at: .body(400))),
         Fault("stalls inside the body", .timedOut, letter.fault(.stall(Gate()), at: .body(400))),
         Fault("drips for ever", .timedOut, letter.dripping(bytes: 1, every: .milliseconds(100))),
-        Fault("sends a chunk size that is no number", .connectionLost, chunked("zz\r\nhello\r\n0\r\n\r\n")),
+        Fault("sends a chunk size that is no number", .invalidResponse, chunked("zz\r\nhello\r\n0\r\n\r\n")),
+        Fault(
+            "counts the body twice, differently", .invalidResponse,
+            letter.field("Content-Length", "1000").field("Content-Length", "5")),
+        Fault("counts a body that comes in chunks", .invalidResponse, letter.chunked().field("Content-Length", "5")),
         Fault("leaves the last chunk out", .connectionLost, letter.chunked(size: 500).fault(.close, at: .body(1000))),
         Fault("announces more than will be collected", .bodyTooLarge, .pattern(PatternBody(seed: 1, length: 1 << 30))),
         Fault(
@@ -117,6 +121,9 @@ extension Fault {
         },
         Fault("cuts the body without a word of TLS", .connectionLost) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(), letter.fault(.cut, at: .body(400))))
+        },
+        Fault("cuts the connection where a body may end", .connectionLost) { stage in
+            Request(.get, try stage.secureURL(stage.authority.issue(), letter.untilClose().fault(.cut, at: .body(400))))
         },
     ]
 
