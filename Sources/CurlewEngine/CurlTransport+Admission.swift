@@ -114,15 +114,14 @@ extension CurlTransport {
         finishClosingIfIdle()
     }
 
-    /// What a transfer that gives up waiting tells about the line it stood in.
-    func report(on transfer: EngineTransfer) -> EngineFailure.QueueReport {
+    /// What those who give up waiting for an origin tell about its line.
+    func report(on origin: Origin) -> EngineFailure.QueueReport {
         let limits = loop.configuration
-        let origin = transfer.wire.origin
         let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.wire.origin === origin }
         let oldest = holders.min { $0.wire.admittedAt < $1.wire.admittedAt }
         return EngineFailure.QueueReport(
-            host: transfer.plan.host, active: holders.count, places: origin.map { places(at: $0) } ?? 0,
-            waiting: waiting.values.count { $0.wire.origin === origin }, connections: demand,
+            host: origin.host, active: holders.count, places: places(at: origin), waiting: origin.waiting,
+            connections: demand,
             connectionLimit: limits.connections, oldestAge: oldest.map { now &- min($0.wire.admittedAt, now) } ?? 0,
             oldestLabel: oldest?.plan.label)
     }

@@ -43,7 +43,9 @@ extension CurlTransport {
             $0.domain === domain && $0.transfer?.wire.origin === origin
                 && curlew_get_long($0.curl, CURLINFO_LOCAL_PORT) == port
         }
-        guard !others.isEmpty else { return sockets.bury(lastWatchedBy: transfer.id) }
+        guard !others.isEmpty else {
+            return sockets.bury(lastWatchedBy: transfer.id, orTo: origin.speaksHTTP2 ? origin : nil, of: domain.number)
+        }
         guard origin.speaksHTTP2 else { return }
         // A pause that is none sends what is kept back.
         guard let neighbour = others.first(where: { $0.transfer?.wire.isReceivingPaused == false }),
@@ -124,6 +126,7 @@ extension CurlTransport {
 
     /// Why libcurl's end is not success, nil when it is.
     func failure(of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode) -> EngineFailure? {
+        if case .notRepeated = transfer.wire.abort { return EngineFailure(.notRepeated, phase: .waiting) }
         if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
         if code == CURLE_OK {
             // A connection closed inside the head passes for success in libcurl; the missing empty line tells.

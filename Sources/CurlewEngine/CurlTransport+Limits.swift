@@ -34,7 +34,7 @@ extension CurlTransport {
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = plan.connectTimeout {
             // libcurl minds those that connect, a little earlier, and nobody minds those that it lets wait for them.
-            consider(transfer.wire.admittedAt &+ connect &+ CurlTransport.grace, .connect)
+            consider(transfer.wire.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
         if let idle = plan.idleTimeout, !transfer.isHeldBack {
             // Not connected yet: that is the connect timeout's business.
@@ -96,6 +96,7 @@ extension CurlTransport {
             if now >= at, let limit { late.append((transfer, limit)) } else { sweepAt = min(sweepAt, at) }
         }
         sweepAt = max(sweepAt, now &+ CurlTransport.sweepInterval)
+        var reports: [ObjectIdentifier: EngineFailure.QueueReport] = [:]
         var silent: [ObjectIdentifier: (origin: Origin, domains: Set<UInt32>)] = [:]
         for (transfer, limit) in late where transfer.outcome == nil {
             switch limit {
@@ -112,8 +113,10 @@ extension CurlTransport {
                     // It waits because it is told to.
                     transfer.wire.resumedAt = now
                     scheduleSweep(transfer)
-                } else {
-                    remove(transfer, .queueTimedOut(report(on: transfer)))
+                } else if let origin = transfer.wire.origin {
+                    let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
+                    reports[ObjectIdentifier(origin)] = known
+                    remove(transfer, .queueTimedOut(known))
                 }
             case .slow where !isTooSlow(transfer, now): scheduleSweep(transfer)
             case .connect, .head, .idle, .slow, .total: remove(transfer, .timedOut(limit))

@@ -110,6 +110,33 @@ struct LifetimeTests {
         }
     }
 
+    @Test func whoLeftTheLineIsGone() async throws {
+        weak var loop: EventLoop?
+        weak var left: EngineTransfer?
+        do {
+            let bench = try EngineBench()
+            loop = bench.share.loop
+            let transfer = bench.transfer("/")
+            left = transfer
+            transfer.pause()
+            transfer.start()
+            transfer.cancel()
+            #expect(await transfer.ended().failure?.phase == .queued)
+        }
+        #expect(await eventually { left == nil && loop == nil })
+    }
+
+    @Test func aLineForgetsThoseWhoLeft() {
+        var line = WaitingLine<Int>()
+        for number in 0..<100 { line.join(number, priority: number % 3, ticket: UInt64(number)) }
+        line.removeAll { !$0.isMultiple(of: 7) }
+        #expect(line.count == 15)
+        var order: [Int] = []
+        while let (number, _) = line.next() { order.append(number) }
+        let expected = (0..<100).filter { $0.isMultiple(of: 7) }.sorted { ($1 % 3, $0) < ($0 % 3, $1) }
+        #expect(order == expected)
+    }
+
     @Test func nothingIsLeftOfAnyTransfer() async throws {
         var traces: [(Way, Traces)] = []
         weak var loop: EventLoop?

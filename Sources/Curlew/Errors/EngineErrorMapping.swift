@@ -58,6 +58,11 @@ extension NetworkError {
                     hint:
                         "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
                 )
+            case .refusedExpectation, .refusedCoding:
+                self = Meaning(
+                    .bodyNotReplayable,
+                    "The server wants the request in another form, and its body can be read only once.",
+                    hint: "Give a body that can be replayed, or set expectContinue to never.")
             case .streamRefused:
                 self = Meaning(
                     .streamRefused, "The server refused the HTTP/2 stream and did nothing with the request.",

@@ -4,9 +4,9 @@
 extension SessionConfiguration {
     /// How many connections and transfers there may be, and how large responses.
     public struct Limits: Sendable, Hashable, Encodable {
-        /// Connections open to one host at a time, for each trust; 64 unless set.
+        /// Connections open to one host at a time, over all trusts; 64 unless set.
         public var connectionsPerHost: Int
-        /// Connections open at a time, for each trust; 512 unless set.
+        /// Connections open at a time, over all hosts and trusts; 512 unless set.
         public var connections: Int
         /// Transfers running to one host at a time over shared HTTP/2 connections, whatever their trust; 512 unless
         /// set.

@@ -101,8 +101,9 @@ final class EasyHandle {
         }
         set(applyConnection(plan, isAgain: transfer.wire.restarts > 0, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin))
-        // The look-up, and attempts before this one, have used some of it.
-        let spent = transfer.wire.admittedAt < now ? now - transfer.wire.admittedAt : 0
+        // The look-up has used some of it.
+        let since = transfer.wire.connectingSince
+        let spent = since < now ? now - since : 0
         let left = plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(clamping: $0 / 1_000_000) } ?? Int(Int32.max)
         if connectTimeout != timeout {

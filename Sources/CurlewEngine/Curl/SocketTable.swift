@@ -159,9 +159,13 @@ final class SocketTable {
         entries.indices.filter { entries[$0].origin === origin && entries[$0].domain == domain }.map { CInt($0) }
     }
 
-    /// Closes the connection that a transfer, which has ended, was the last to use.
-    func bury(lastWatchedBy transfer: UInt64) {
-        for index in entries.indices where entries[index].transfer == transfer && isIdle(index) { bury(CInt(index)) }
+    /// Closes the connection that a transfer, which has ended, was the last to use, and those of a domain to an origin
+    /// where the last need not have been the one.
+    func bury(lastWatchedBy transfer: UInt64, orTo origin: Origin?, of domain: UInt32) {
+        for index in entries.indices where isIdle(index) {
+            let isOfOrigin = origin != nil && entries[index].origin === origin && entries[index].domain == domain
+            if entries[index].transfer == transfer || isOfOrigin { bury(CInt(index)) }
+        }
     }
 
     /// Whether libcurl wants events of a descriptor.
@@ -197,7 +201,11 @@ final class SocketTable {
     /// Closes idle connections whose origin fits, without libcurl, which finds them dead when it looks.
     func buryIdle(where fits: (Origin) -> Bool) {
         for index in entries.indices where isIdle(index) {
-            if let origin = entries[index].origin, fits(origin) { bury(CInt(index)) }
+            // Of a connection that many share, the last who had it watched may be gone while others are paused.
+            guard let origin = entries[index].origin, fits(origin), !origin.isShared || origin.active == 0 else {
+                continue
+            }
+            bury(CInt(index))
         }
     }
 

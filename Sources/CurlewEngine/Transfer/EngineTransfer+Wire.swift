@@ -78,6 +78,9 @@ struct Wire {
     var tls: curlew_tls_facts?
     var socketErrno: CInt = 0
 
+    /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
+    var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
+
     /// Forgets the part of a head that came before the connection broke.
     mutating func forgetHead() {
         head.removeAll(keepingCapacity: true)
@@ -263,6 +266,7 @@ extension EngineTransfer {
 
     func rewindBody() -> Bool {
         wire.measuredAt = 0
+        wire.bodySentAt = 0
         wire.counters.sent = 0
         wire.bodyOffset = 0
         if case .pipe(let pipe) = upload { return pipe.rewind() }

@@ -101,9 +101,9 @@ extension EngineTransfer {
     }
 
     /// Asks no more before the body is sent, unless that is so: the server does not know the question (417, RFC 9110
-    /// §15.5.18), and nothing of the body is sent.
+    /// §15.5.18).
     func stopAsking() -> Bool {
-        guard wire.linesWithoutExpect == nil, isBodyPulled, wire.counters.sent == 0 else { return false }
+        guard wire.linesWithoutExpect == nil, isBodyPulled else { return false }
         guard wire.usesAlternative ? plan.alternative?.asksFirst == true : plan.asksFirst else { return false }
         wire.linesWithoutExpect = HeaderLines(lines, without: "Expect")
         return true

@@ -267,8 +267,9 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         let error = try await networkError { try await victim.value }
         #expect(error.kind == .cancelled)
         #expect(error.phase == .sending)
-        let after = try await small(times: 20, atOnce: 5)
-        expect([victim.metrics, beside].compactMap(\.self) + after, share: first.localAddress)
+        expect([victim.metrics, beside].compactMap(\.self), share: first.localAddress)
+        // Alone on its connection at that moment, it has taken the connection with it.
+        #expect(try await small(times: 20, atOnce: 5).count == 20)
         gate.open()
     }
 }

@@ -65,4 +65,40 @@ struct EarlyAnswerTests {
         gate.open()
         #expect(try await transfer.value == Data("hello".utf8))
     }
+
+    /// An answer that breaks off while the body is being sent is no answer, however libcurl polls.
+    @Test(arguments: [SocketFault.close, .cut], [(false, false), (false, true), (true, false), (true, true)])
+    func halfAnAnswerIsNoAnswer(_ fault: SocketFault, _ way: (isChunked: Bool, isSecure: Bool)) async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let authority = try TestAuthority()
+        let server = try MockServer(tls: way.isSecure ? authority.issue() : nil, options: options)
+        let script = MockResponse.pattern(PatternBody(seed: 1, length: 1000))
+        server.on("POST", "/", (way.isChunked ? script.chunked() : script).fault(fault, at: .body(10)), reading: .none)
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.http.expectContinue = .never }
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 16 << 20)))
+        let error = try await networkError {
+            try await session.data(for: Request(.post, server.url("/"), body: body))
+        }
+        #expect(error.kind == .connectionLost)
+    }
+
+    @Test func aSlowReaderOfAnEarlyAnswerGetsItAll() async throws {
+        let pattern = PatternBody(seed: 2, length: 6 << 20)
+        let server = try MockServer()
+        server.on("POST", "/", .pattern(pattern), reading: .afterAnswer)
+        let session = Session { $0.http.expectContinue = .never }
+        let upload = PatternBody(seed: 1, length: 6 << 20)
+        for body in [RequestBody.bytes(upload.bytes), .stream(ChunkSource(body: upload))] {
+            let transfer = session.transfer(Request(.post, server.url("/"), body: body))
+            var digest = SHA256Stream()
+            var count = 0
+            for try await chunk in transfer.bytes {
+                digest.update(chunk)
+                count += chunk.count
+                await Task.yield()
+            }
+            #expect(count == pattern.length && digest.hex == pattern.sha256)
+        }
+    }
 }

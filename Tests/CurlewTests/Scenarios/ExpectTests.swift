@@ -85,4 +85,22 @@ struct ExpectTests {
         #expect(record.body == Data("not read".utf8))
         #expect(server.requests.map(\.expectsContinue) == [true, false])
     }
+
+    @Test func neitherQuestionsNorCodings() async throws {
+        let server = try MockServer()
+        server.on("POST", "/", reading: .none) { request in
+            if request.expectsContinue { return .text("what?", status: 417) }
+            return request.field("Content-Encoding") == nil ? .text("at last") : .text("what?", status: 415)
+        }
+        let session = Session {
+            $0.http.compression = .gzip()
+            $0.http.expectContinue = .always
+        }
+        let text = String(repeating: "a line that compresses well\n", count: 20_000)
+        let (data, _) = try await session.data(for: Request(.post, server.url("/"), body: .text(text)))
+        #expect(data == Data("at last".utf8))
+        let seen = server.requests.map { ($0.expectsContinue, $0.field("Content-Encoding")) }
+        #expect(seen.map(\.0) == [true, false, false])
+        #expect(seen.map(\.1) == ["gzip", "gzip", nil])
+    }
 }

@@ -109,6 +109,40 @@ struct TimeoutTests {
         try await expectTimeout(Request(silent.url("/")), limit, phase: .waiting, naming: "slowest")
     }
 
+    @Test func aSlowReaderIsNotASlowServer() async throws {
+        let body = PatternBody(seed: 1, length: 4 << 20)
+        let server = try MockServer { _ in .pattern(body) }
+        let session = Session {
+            $0.buffers.highWater = .kibibytes(64)
+            $0.buffers.lowWater = .kibibytes(16)
+        }
+        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: .kibibytes(64), within: .milliseconds(100)))
+        let transfer = session.transfer(Request(server.url("/"), options: Request.Options(timeouts: limit)))
+        var reader = transfer.bytes.makeAsyncIterator()
+        var count = try #require(try await reader.next()).count
+        // Another transfer's timeout tells that much more than the span has passed.
+        let silent = try stallingServer(.start)
+        try await expectTimeout(
+            Request(silent.url("/")), Timeouts(idle: .milliseconds(400)), in: session, phase: .waiting, naming: "idle")
+        while let chunk = try await reader.next() { count += chunk.count }
+        #expect(count == body.length)
+    }
+
+    /// libcurl lets all but the first connection to a host over TLS wait for that one.
+    @Test func theConnectTimeoutIsForAllAtOnce() async throws {
+        let listener = try #require(StuckListener())
+        let session = Session { $0.timeouts.connect = .milliseconds(500) }
+        let transfers = (0..<12).map { _ in
+            session.transfer(Request("https://127.0.0.1:\(listener.port)/")).start()
+        }
+        for transfer in transfers {
+            let error = try await networkError { try await transfer.value }
+            #expect(error.kind == .timedOut && error.message.contains("timeouts.connect"), "\(error)")
+            // As the loop has measured it; one after the other they would take 6 s.
+            #expect(try #require(transfer.metrics).total < .seconds(4))
+        }
+    }
+
     @Test func fastEnough() async throws {
         let drip = MockResponse.bytes(Array(repeating: 7, count: 30)).dripping(bytes: 1, every: .milliseconds(30))
         let server = try MockServer { _ in drip }
