@@ -30,9 +30,15 @@ struct FileUploadTests {
 
     /// A pipe of the kernel, as [reading end, writing end].
     private func kernelPipe() -> [CInt] {
-        var ends: [CInt] = [-1, -1]
-        #expect(pipe(&ends) == 0)
-        return ends
+        // By way of a name, which opens both ends close-on-exec from the start: a peer that another test starts at this
+        // moment would keep the writing end open for as long as it runs.
+        let path = "/tmp/curlew-pipe-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        let reading = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writing = open(path, O_WRONLY | O_CLOEXEC)
+        #expect(reading >= 0 && writing >= 0 && fcntl(reading, F_SETFL, 0) == 0)
+        return [reading, writing]
     }
 
     private func send(_ bytes: [UInt8], to descriptor: CInt) {

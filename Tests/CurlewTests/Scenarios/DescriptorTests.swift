@@ -11,10 +11,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct DescriptorTests {
     private func pipePair() -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [0, 0]
-        #expect(pipe(&ends) == 0)
-        for end in ends { #expect(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
-        return (ends[0], ends[1])
+        // By way of a name, which opens both ends close-on-exec from the start: a peer that another test starts at this
+        // moment would keep the writing end open for as long as it runs.
+        let path = "/tmp/curlew-pipe-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        let reading = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writing = open(path, O_WRONLY | O_CLOEXEC)
+        #expect(reading >= 0 && writing >= 0 && fcntl(reading, F_SETFL, 0) == 0)
+        return (reading, writing)
     }
 
     @Test(arguments: [nil, 1_000_000] as [Int64?]) func aPipe(_ length: Int64?) async throws {
