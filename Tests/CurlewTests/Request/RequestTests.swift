@@ -106,6 +106,26 @@ struct RequestTests {
 
 @Suite("Timeouts")
 struct TimeoutsTests {
+    @Test func ratesAreReadAndWritten() throws {
+        let timeouts = Timeouts(
+            responseHead: .seconds(7), queue: .milliseconds(500),
+            slowest: Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(30)))
+        let data = try JSONEncoder().encode(timeouts)
+        #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
+        for json in [#"{"slowest":{"bytes":1024}}"#, #"{"slowest":{"within":1}}"#, #"{"queue":-1}"#] {
+            #expect(throws: DecodingError.self) { try decode(json) }
+        }
+        var request = Request("http://h/")
+        for wrong in [
+            Timeouts(responseHead: .zero), Timeouts(queue: .zero),
+            Timeouts(slowest: Timeouts.MinimumRate(bytes: 0, within: .seconds(1))),
+            Timeouts(slowest: Timeouts.MinimumRate(bytes: 1, within: .zero)),
+        ] {
+            request.options.timeouts = wrong
+            #expect(throws: NetworkError.self) { try request.validated() }
+        }
+    }
+
     private func decode(_ json: String) throws -> Timeouts {
         try JSONDecoder().decode(Timeouts.self, from: Data(json.utf8))
     }
