@@ -104,7 +104,8 @@ struct HTTP2CancellationTests {
         var request = scene.request()
         request.options.timeouts = Timeouts(total: .milliseconds(300))
         let error = try await scene.failure(request)
-        #expect(error.kind == .timedOut && error.phase == .receiving)
+        // On a busy machine the time is over before the head has come.
+        #expect(error.kind == .timedOut && [.waiting, .receiving].contains(error.phase))
         let seen = try #require(await scene.server.nextRequest())
         await expectEnd(of: seen, isAlone: isAlone, scene)
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }

@@ -41,7 +41,8 @@ struct HTTP2SharingTests {
         }
         _ = try await scene.session.data(for: scene.request("/warm"))
         #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
-        #expect(scene.server.mostOpenStreams == 1 && scene.server.violations.isEmpty)
+        // One more may be on its way on a connection whose settings have not been read yet (RFC 9113 §6.5.3).
+        #expect(scene.server.mostOpenStreams <= 2 && scene.server.violations.isEmpty)
     }
 
     @Test func aPausedStreamHoldsUpNobody() async throws {
