@@ -12,6 +12,12 @@ extension CurlTransport {
         guard let transfer = handle.transfer else { return }
         let domain = handle.domain
         let metrics = metrics(of: handle, transfer)
+        if transfer.wire.isReceivingPaused {
+            // libcurl 7.88 forgets what it holds for a paused stream, up to 32 MiB, when others use its connection. Going
+            // on with nobody to take it makes libcurl free it.
+            handle.transfer = nil
+            curl_easy_pause(handle.curl, CURLPAUSE_CONT)
+        }
         curl_multi_remove_handle(domain.multi, handle.curl)
         inUse[inUse.count - 1].place = handle.place
         inUse.swapAt(handle.place, inUse.count - 1)

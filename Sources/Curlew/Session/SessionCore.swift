@@ -64,8 +64,7 @@ final class SessionCore: Sendable {
                 request: request)
         }
         let timeouts = request.options.timeouts ?? configuration.timeouts
-        let policy = request.fields[.expect] == nil ? request.options.expectContinue : .always
-        let asksFirst = upload.isAskedFor(by: policy ?? configuration.http.expectContinue)
+        let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
             method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
             isSecure: target.scheme == .https, lines: lines(for: request, asksFirst: asksFirst), upload: upload,
@@ -96,6 +95,11 @@ final class SessionCore: Sendable {
         if let contentEncoding { fields[.contentEncoding] = contentEncoding }
         return SessionCore.lines(
             fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, expects: asksFirst)
+    }
+
+    private func expectation(of request: Request) -> ExpectContinue {
+        if request.fields.contains(.expect) { return .always }
+        return request.options.expectContinue ?? configuration.http.expectContinue
     }
 
     private func decodes(_ request: Request) -> Bool {
@@ -136,7 +140,7 @@ final class SessionCore: Sendable {
             plan.alternative = TransferPlan.Alternative(lines: plan.lines, upload: plain, asksFirst: plan.asksFirst)
         }
         plan.upload = upload
-        plan.asksFirst = upload.isAskedFor(by: request.options.expectContinue ?? configuration.http.expectContinue)
+        plan.asksFirst = upload.isAskedFor(by: expectation(of: request))
         plan.lines = lines(for: request, asksFirst: plan.asksFirst, contentEncoding: ContentCoding.gzip.rawValue)
     }
 

@@ -86,6 +86,17 @@ struct ExpectTests {
         #expect(server.requests.map(\.expectsContinue) == [true, false])
     }
 
+    @Test func aFieldOfTheUsersAsksForACompressedBodyToo() async throws {
+        let server = try MockServer()
+        server.on("PUT", "/", .text("no", status: 413), reading: .none)
+        let text = String(repeating: "a line that compresses well\n", count: 2000)
+        var request = Request(.put, server.url("/"), body: .text(text))
+        request.fields[.expect] = "100-continue"
+        let transfer = Session { $0.http.compression = .gzip() }.transfer(request)
+        #expect(try await transfer.response().head.status == 413)
+        #expect(try #require(transfer.metrics).requestBodyBytes == 0)
+    }
+
     @Test func neitherQuestionsNorCodings() async throws {
         let server = try MockServer()
         server.on("POST", "/", reading: .none) { request in
