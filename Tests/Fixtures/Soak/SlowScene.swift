@@ -35,7 +35,8 @@ struct SlowScene {
             if chunk.first != pattern.byte(at: taken) { isIntact = false }
             taken += chunk.count
             if Int64(taken) + full / 2 < transfer.currentProgress.received { continue }
-            while case let received = transfer.currentProgress.received, received < pattern.length {
+            while transfer.state != .finished {
+                let received = transfer.currentProgress.received
                 if received - Int64(taken) >= full {
                     fillings += 1
                     break
