@@ -16,8 +16,12 @@ extension CurlTransport {
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
         transfer.wire.origin = url.origin
-        if hasPlace(at: url.origin) && admit(transfer, url) { return }
-        if transfer.outcome == nil { queue(transfer, url.origin) }
+        // Those who wait there come first.
+        if url.origin.waiting == 0 && hasPlace(transfer, at: url.origin) && admit(transfer, url) { return }
+        if transfer.outcome == nil {
+            queue(transfer, url.origin)
+            admitReady()
+        }
     }
 
     // MARK: Places
@@ -30,16 +34,24 @@ extension CurlTransport {
         return min(limits.transfersPerHost, limits.connectionsPerHost)
     }
 
-    private func hasPlace(at origin: Origin) -> Bool {
+    private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
         guard origin.active < places(at: origin) else { return false }
-        let more = origin.connections(for: origin.active + 1) - origin.connections(for: origin.active)
-        return demand + more <= loop.configuration.connections
+        let more = origin.more(for: transfer)
+        return more == 0 || demand + more <= loop.configuration.connections
+    }
+
+    /// Changes how an origin's transfers count.
+    func recount(_ origin: Origin, _ change: () -> Void) {
+        demand -= origin.connections
+        change()
+        demand += origin.connections
     }
 
     private func takePlace(_ transfer: EngineTransfer, at origin: Origin) {
-        demand -= origin.connections(for: origin.active)
-        origin.active += 1
-        demand += origin.connections(for: origin.active)
+        recount(origin) {
+            origin.active += 1
+            if transfer.isAlone { origin.alone += 1 }
+        }
         transfer.wire.hasPlace = true
         transfer.wire.admittedAt = now
     }
@@ -48,10 +60,11 @@ extension CurlTransport {
     func leavePlace(_ transfer: EngineTransfer) {
         guard transfer.wire.hasPlace, let origin = transfer.wire.origin else { return }
         transfer.wire.hasPlace = false
-        demand -= origin.connections(for: origin.active)
-        origin.active -= 1
-        demand += origin.connections(for: origin.active)
-        if !origin.queue.isEmpty { callForward(origin) }
+        recount(origin) {
+            origin.active -= 1
+            if transfer.isAlone { origin.alone -= 1 }
+        }
+        if !origin.queue.isEmpty { ready.call(origin) }
         if !ready.isEmpty { admitReady() }
     }
 
@@ -59,58 +72,56 @@ extension CurlTransport {
         lastTicket += 1
         if transfer.wire.ticket == 0 { transfer.wire.ticket = lastTicket }
         transfer.wire.priority = transfer.priorityNow
-        if waiting.updateValue(transfer, forKey: transfer.id) == nil { origin.waiting += 1 }
+        waiting[transfer.id] = transfer
+        if !transfer.wire.isInLine {
+            transfer.wire.isInLine = true
+            origin.waiting += 1
+        }
         origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
-        if origin.active < places(at: origin) { callForward(origin) }
+        if origin.active < places(at: origin) { ready.call(origin) }
         scheduleSweep(transfer)
     }
 
     func leaveLine(_ transfer: EngineTransfer, _ origin: Origin) {
-        if waiting.removeValue(forKey: transfer.id) != nil { origin.waiting -= 1 }
+        waiting[transfer.id] = nil
+        stepAside(transfer, origin)
+    }
+
+    /// Lets those behind pass, as one who is paused does, who still waits.
+    private func stepAside(_ transfer: EngineTransfer, _ origin: Origin) {
+        guard transfer.wire.isInLine else { return }
+        transfer.wire.isInLine = false
+        origin.waiting -= 1
     }
 
     /// Drops those who have left an origin's line once they are the most of it.
     func tidy(_ origin: Origin) {
         guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
-        origin.queue.removeAll { waiting[$0.id] == nil }
-    }
-
-    /// Lets the first of an origin's line compete with those of other origins.
-    func callForward(_ origin: Origin) {
-        guard let first = origin.queue.first else { return }
-        ready.join(origin, priority: first.priority, ticket: first.ticket)
+        origin.queue.removeAll { !$0.wire.isInLine }
     }
 
     /// Admits whoever is first, over all origins, as long as there are places.
     ///
-    /// An origin whose own places are taken is called forward again when one becomes free.
+    /// An origin whose own places are taken is called again when one becomes free.
     func admitReady() {
-        var heldBack: [(Origin, EngineTransfer)] = []
-        while demand <= loop.configuration.connections, let (origin, _) = ready.next() {
-            guard hasPlace(at: origin) else {
-                // Taken at the origin: called again from there. Taken in all: it stays first, and so do the others.
-                if origin.active < places(at: origin) {
-                    callForward(origin)
-                    break
-                }
-                continue
-            }
-            guard let (next, priority) = origin.queue.next() else { continue }
-            // Left, or joined again with another priority.
-            if waiting[next.id] != nil, !next.wire.hasPlace, priority == next.wire.priority {
-                if let url = urls.url(for: next.plan) {
-                    if admit(next, url) { leaveLine(next, origin) } else { heldBack.append((origin, next)) }
+        // An admission that fails leaves its place at once, and this goes on with it.
+        guard !isAdmitting else { return }
+        isAdmitting = true
+        while let origin = ready.next(connectionsLeft: loop.configuration.connections - demand) {
+            guard origin.active < places(at: origin), let transfer = origin.first()?.element else { continue }
+            if hasPlace(transfer, at: origin) {
+                origin.queue.next()
+                if let url = urls.url(for: transfer.plan) {
+                    // A paused one keeps its ticket, and is in line again when it is resumed.
+                    if admit(transfer, url) { leaveLine(transfer, origin) } else { stepAside(transfer, origin) }
                 } else {
-                    leaveLine(next, origin)
-                    fail(next, .noResources(errno: ENOMEM), .queued)
+                    leaveLine(transfer, origin)
+                    fail(transfer, .noResources(errno: ENOMEM), .queued)
                 }
             }
-            callForward(origin)
+            ready.call(origin)
         }
-        // Paused ones keep their turn, and are called when they are resumed.
-        for (origin, transfer) in heldBack {
-            origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
-        }
+        isAdmitting = false
         finishClosingIfIdle()
     }
 
@@ -132,18 +143,9 @@ extension CurlTransport {
     private func admit(_ transfer: EngineTransfer, _ url: ParsedURL) -> Bool {
         guard let collects = transfer.tryAdmission() else { return false }
         let origin = url.origin
-        // Open connections need no address. Should libcurl want another one, it asks for itself.
-        let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active + 1) && !transfer.plan.ownsConnection
         takePlace(transfer, at: origin)
         if collects { transfer.wire.collected = CollectedBody() }
-        if origin.needsLookUp {
-            transfer.wire.name = names.addresses(of: origin.host, now: now)
-            if transfer.wire.name == nil && !mayReuse {
-                search(transfer, origin)
-                return true
-            }
-        }
-        launch(transfer, url)
+        if !origin.needsLookUp || findsAddresses(transfer, origin) { launch(transfer, url) }
         return true
     }
 
@@ -173,32 +175,46 @@ extension CurlTransport {
 
     // MARK: Look-ups
 
-    private func search(_ transfer: EngineTransfer, _ origin: Origin) {
+    /// Gives a transfer the addresses of its host; false when it waits for them, or there are none.
+    private func findsAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
         let host = origin.host
-        resolving[transfer.id] = transfer
-        if names.searches[host] == nil {
-            names.searches[host] = NameCache.Search()
-            let ticket = loop.configuration.resolver.find(host) { [weak loop] answer in
-                loop?.call { $0.found(host, answer) }
-            }
-            guard let ticket else {
-                names.searches[host] = nil
-                resolving[transfer.id] = nil
-                return fail(transfer, .noResources(errno: EAGAIN), .resolving)
-            }
-            names.searches[host]?.ticket = ticket
+        transfer.wire.name = names.addresses(of: host, now: now)
+        if transfer.wire.name != nil { return true }
+        let failure = names.failure(of: host, now: now)
+        // An open connection needs no address. Should it prove dead, libcurl must have one all the same, or it would
+        // look for one with a thread of its own for each transfer.
+        let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active) && !transfer.isAlone
+        if mayReuse, let last = names.lastAddresses(of: host) {
+            transfer.wire.name = last
+            if failure == nil { beginSearch(host) }
+            return true
         }
+        if let failure {
+            fail(transfer, .cannotResolve(host: host, text: failure), .resolving)
+            return false
+        }
+        resolving[transfer.id] = transfer
+        beginSearch(host)
         names.searches[host]?.waiting.append(transfer)
         scheduleSweep(transfer)
+        return false
+    }
+
+    private func beginSearch(_ host: String) {
+        guard names.searches[host] == nil else { return }
+        names.searches[host] = NameCache.Search()
+        names.searches[host]?.ticket = loop.configuration.resolver.find(host) { [weak loop] answer in
+            loop?.call { $0.found(host, answer) }
+        }
     }
 
     private func found(_ host: String, _ answer: Resolver.Answer) {
         guard let search = names.searches.removeValue(forKey: host) else { return }
-        if case .success(let addresses) = answer { names.learn(host, addresses, now: now) }
+        names.learn(host, answer, now: now)
         for transfer in search.waiting where resolving.removeValue(forKey: transfer.id) != nil {
             switch answer {
-            case .failure(let failure):
-                fail(transfer, .cannotResolve(host: host, text: failure.text), .resolving)
+            case .failure(.noThread(let errno)): fail(transfer, .noResources(errno: errno), .resolving)
+            case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
                 transfer.wire.name = names.addresses(of: host, now: now)
                 guard let url = urls.url(for: transfer.plan) else {

@@ -29,6 +29,13 @@ extension CurlTransport {
         if isCut || isLeftOpen || transfer.wire.abort != nil {
             resetStream(of: transfer, port: metrics.localPort, in: domain)
         }
+        if let origin = transfer.wire.origin {
+            if origin.speaksHTTP2, transfer.wire.isHeadComplete, !transfer.wire.check.isHTTP2 {
+                sockets.speaksHTTP1(lastWatchedBy: transfer.id)
+            }
+            // It has not got so far that libcurl has certainly read them.
+            if transfer.wire.name != nil, transfer.wire.sends == 0 { domain.forgetTelling(origin) }
+        }
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         dropIfDone(domain)
@@ -45,14 +52,15 @@ extension CurlTransport {
     /// A connection of HTTP/1.1 is closed by now.
     private func resetStream(of transfer: EngineTransfer, port: Int, in domain: CurlDomain) {
         guard let origin = transfer.wire.origin else { return }
+        let isShared = origin.speaksHTTP2(over: port)
         let others = inUse.filter {
             $0.domain === domain && $0.transfer?.wire.origin === origin
                 && curlew_get_long($0.curl, CURLINFO_LOCAL_PORT) == port
         }
         guard !others.isEmpty else {
-            return sockets.bury(lastWatchedBy: transfer.id, orTo: origin.speaksHTTP2 ? origin : nil, of: domain.number)
+            return sockets.bury(lastWatchedBy: transfer.id, orTo: isShared ? origin : nil, of: domain.number)
         }
-        guard origin.speaksHTTP2 else { return }
+        guard isShared else { return }
         // A pause that is none sends what is kept back.
         guard let neighbour = others.first(where: { $0.transfer?.wire.isReceivingPaused == false }),
             let wire = neighbour.transfer?.wire
@@ -95,7 +103,7 @@ extension CurlTransport {
     /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
         switch failure.reason {
-        case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer)
+        case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer, overFresh: false)
         default: break
         }
         guard transfer.wire.restarts == 0, transfer.wire.headBytes == 0 else { return false }
@@ -108,7 +116,13 @@ extension CurlTransport {
             // The server closed the stream without an error and before the body's end, so it has answered; libcurl 7.88
             // loses an answer that comes together with the close. HTTP/1.1 brings it to light.
             guard transfer.plan.isIdempotent, transfer.isBodyPulled, handle.isClosedCleanly else { return false }
-            transfer.wire.isByHTTP1 = true
+            transfer.wire.failureOverHTTP2 = failure
+            if let origin = transfer.wire.origin {
+                recount(origin) {
+                    if !transfer.isAlone { origin.alone += 1 }
+                    transfer.wire.isByHTTP1 = true
+                }
+            }
         case .curl(CURLE_SEND_ERROR.rawValue, _):
             // A reused connection that was closed in the meantime.
             guard curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else { return false }
@@ -116,13 +130,14 @@ extension CurlTransport {
             guard transfer.plan.isIdempotent || isUnsent else { return false }
         default: return false
         }
-        return beginAgain(handle, transfer)
+        return beginAgain(handle, transfer, overFresh: true)
     }
 
-    private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer) -> Bool {
+    private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool) -> Bool {
         guard let url = handle.url, transfer.rewindBody() else { return false }
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
         transfer.wire.beginAgain(at: now)
+        transfer.wire.needsFreshConnection = overFresh
         guard handle.apply(transfer, url: url, now: now) else { return false }
         add(handle)
         return true
@@ -132,7 +147,11 @@ extension CurlTransport {
 
     /// Why libcurl's end is not success, nil when it is.
     func failure(of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode) -> EngineFailure? {
-        if case .notRepeated = transfer.wire.abort { return EngineFailure(.notRepeated, phase: .waiting) }
+        switch transfer.wire.abort {
+        case .notRepeated: return EngineFailure(.notRepeated, phase: .waiting)
+        case .answerCut: return EngineFailure(.answerCut, phase: .receiving)
+        default: break
+        }
         if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
         if code == CURLE_OK {
             // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
@@ -164,6 +183,8 @@ extension CurlTransport {
         let text = handle.text(for: code)
         if isRefused(handle, code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
         if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
+        // A server that speaks HTTP/2 alone answers the attempt by HTTP/1.1 with what is none of it.
+        if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }
         let reason = misbehaviour(of: handle, transfer, code, text) ?? .curl(code: code.rawValue, text: text)
         return EngineFailure(reason, phase: phase)
     }

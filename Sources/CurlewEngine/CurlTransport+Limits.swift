@@ -3,6 +3,17 @@
 
 internal import CurlewShims
 
+/// What is due for a transfer.
+private enum Due {
+    case limit(EngineFailure.Limit)
+    /// It has waited too long for a place.
+    case queue
+    /// A whole answer to a request whose body libcurl still wants to send.
+    case answered
+    /// An HTTP/2 connection that says nothing.
+    case silent
+}
+
 // Time: each transfer's earliest deadline is known, and nobody is looked at before the first of all is due.
 extension CurlTransport {
     /// Makes sure that the sweep comes when the transfer's next deadline is due.
@@ -16,21 +27,22 @@ extension CurlTransport {
     /// When a transfer is late, and for which limit.
     ///
     /// What cannot be known yet is looked at again a limit later.
-    private func deadline(of transfer: EngineTransfer) -> (at: UInt64, limit: EngineFailure.Limit?) {
+    private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
         let plan = transfer.plan
-        var first: (at: UInt64, limit: EngineFailure.Limit?) = (Monotonic.never, nil)
-        func consider(_ at: UInt64, _ limit: EngineFailure.Limit?) { if at < first.at { first = (at, limit) } }
+        var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
+        func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
+        func consider(_ at: UInt64, _ limit: EngineFailure.Limit?) { look(at: at, limit.map(Due.limit)) }
         if let total = plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.wire.handle else {
             if transfer.wire.hasPlace {
                 if let connect = plan.connectTimeout { consider(transfer.wire.admittedAt &+ connect, .connect) }
             } else if let queue = plan.queueTimeout {
-                consider(max(transfer.startedAt, transfer.wire.resumedAt) &+ queue, .queue)
+                look(at: max(transfer.startedAt, transfer.wire.resumedAt) &+ queue, .queue)
             }
             return first
         }
-        if let silence = silence(of: transfer) { consider(transfer.wire.lastActivity &+ silence, .silent) }
-        if let answered = transfer.wire.answeredAt { consider(answered &+ CurlTransport.grace, .answered) }
+        if let silence = silence(of: transfer) { look(at: transfer.wire.lastActivity &+ silence, .silent) }
+        if let answered = transfer.wire.answeredAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = plan.connectTimeout {
             // libcurl minds those that connect, a little earlier, and nobody minds those that it lets wait for them.
@@ -79,7 +91,9 @@ extension CurlTransport {
     ///
     /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
     private func silence(of transfer: EngineTransfer) -> UInt64? {
-        guard transfer.wire.origin?.speaksHTTP2 == true, !transfer.isHeldBack else { return nil }
+        guard transfer.wire.origin?.speaksHTTP2(over: transfer.wire.port) == true, !transfer.isHeldBack else {
+            return nil
+        }
         let first: UInt64 = transfer.isBodyPulled ? 10_000_000 : 50_000_000
         guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
         let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
@@ -90,16 +104,16 @@ extension CurlTransport {
     func sweep(_ now: UInt64) {
         sweepAt = Monotonic.never
         sweptAt = now
-        var late: [(EngineTransfer, EngineFailure.Limit)] = []
+        var late: [(EngineTransfer, Due)] = []
         for transfer in everyone {
-            let (at, limit) = deadline(of: transfer)
-            if now >= at, let limit { late.append((transfer, limit)) } else { sweepAt = min(sweepAt, at) }
+            let (at, due) = deadline(of: transfer)
+            if now >= at, let due { late.append((transfer, due)) } else { sweepAt = min(sweepAt, at) }
         }
         sweepAt = max(sweepAt, now &+ CurlTransport.sweepInterval)
         var reports: [ObjectIdentifier: EngineFailure.QueueReport] = [:]
         var silent: [ObjectIdentifier: (origin: Origin, domains: Set<UInt32>)] = [:]
-        for (transfer, limit) in late where transfer.outcome == nil {
-            switch limit {
+        for (transfer, due) in late where transfer.outcome == nil {
+            switch due {
             case .silent:
                 transfer.wire.nudgedAt = now
                 transfer.releaseUpload()
@@ -118,8 +132,8 @@ extension CurlTransport {
                     reports[ObjectIdentifier(origin)] = known
                     remove(transfer, .queueTimedOut(known))
                 }
-            case .slow where !isTooSlow(transfer, now): scheduleSweep(transfer)
-            case .connect, .head, .idle, .slow, .total: remove(transfer, .timedOut(limit))
+            case .limit(.slow) where !isTooSlow(transfer, now): scheduleSweep(transfer)
+            case .limit(let limit): remove(transfer, .timedOut(limit))
             }
         }
         // Once for all streams of a connection, since libcurl then looks at each of them.

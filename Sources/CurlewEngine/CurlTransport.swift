@@ -29,7 +29,8 @@ package final class CurlTransport {
     /// Transfers with a place whose host's name is being looked up.
     var resolving: [UInt64: EngineTransfer] = [:]
     /// Origins where somebody waits and there was a place, by who is first in their lines.
-    var ready = WaitingLine<Origin>()
+    var ready = CalledOrigins()
+    var isAdmitting = false
     /// How many connections the transfers with a place need.
     var demand = 0
     var lastTicket: UInt64 = 0
@@ -153,16 +154,17 @@ package final class CurlTransport {
     func widen(_ origin: Origin) {
         origin.speaksHTTP2 = true
         guard !origin.isShared, origin.isSecure || CurlVersion.current.sharesPlainHTTP2 else { return }
-        demand -= origin.connections(for: origin.active)
-        origin.isShared = true
-        demand += origin.connections(for: origin.active)
+        recount(origin) { origin.isShared = true }
         widened.append(origin)
     }
+
+    /// Takes note that an origin does not let transfers share connections any more.
+    func narrow(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
 
     private func admitWidened() {
         let origins = widened
         widened = []
-        for origin in origins { callForward(origin) }
+        for origin in origins { ready.call(origin) }
         admitReady()
     }
 
@@ -187,8 +189,8 @@ package final class CurlTransport {
     func adjust(_ transfer: EngineTransfer) {
         guard transfer.wire.handle != nil else {
             guard let origin = transfer.wire.origin, waiting[transfer.id] != nil else { return }
-            if transfer.priorityNow != transfer.wire.priority { queue(transfer, origin) }
-            callForward(origin)
+            let isResumed = !transfer.wire.isInLine && !transfer.wantsPause
+            if isResumed || transfer.priorityNow != transfer.wire.priority { queue(transfer, origin) }
             return admitReady()
         }
         let wishes = transfer.wishes

@@ -132,7 +132,7 @@ struct LifetimeTests {
         line.removeAll { !$0.isMultiple(of: 7) }
         #expect(line.count == 15)
         var order: [Int] = []
-        while let (number, _) = line.next() { order.append(number) }
+        while let place = line.next() { order.append(place.element) }
         let expected = (0..<100).filter { $0.isMultiple(of: 7) }.sorted { ($1 % 3, $0) < ($0 % 3, $1) }
         #expect(order == expected)
     }

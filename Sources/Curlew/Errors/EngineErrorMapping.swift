@@ -58,6 +58,8 @@ extension NetworkError {
                     hint:
                         "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
                 )
+            case .answerCut:
+                self = Meaning(.connectionLost, "The server ended the HTTP/2 stream inside its answer.", code: 92)
             case .refusedExpectation, .refusedCoding:
                 self = Meaning(
                     .bodyNotReplayable,
@@ -150,7 +152,6 @@ extension NetworkError {
                     .timedOut, "Fewer bytes moved than timeouts.slowest demands.",
                     hint: "The server or the network is slow; try again later, or demand less.")
             case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
-            case .queue, .answered, .silent: Meaning(.timedOut, "The transfer waited longer than timeouts.queue.")
             }
         }
 

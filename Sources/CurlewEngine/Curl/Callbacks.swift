@@ -79,13 +79,15 @@ private func requestIsNext(
 ) -> CInt {
     guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
     transfer.wire.sends += 1
+    let lastPort = transfer.wire.port
+    transfer.wire.port = Int(localPort)
     guard transfer.wire.sends > 1 else { return CURL_PREREQFUNC_OK }
     handle.hasRetried = true
     // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
     // connection it does so without a word about a failure.
     let isRefused =
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
-        || transfer.wire.origin?.speaksHTTP2 == true && !handle.hasDetail
+        || transfer.wire.origin?.speaksHTTP2(over: lastPort) == true && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.forgetHead()
         if isRefused && transfer.wire.sends > 3 {
@@ -94,7 +96,7 @@ private func requestIsNext(
         }
         if isRefused || transfer.plan.isIdempotent { return CURL_PREREQFUNC_OK }
     }
-    transfer.wire.abort = .notRepeated
+    transfer.wire.abort = transfer.wire.isHeadComplete ? .answerCut : .notRepeated
     return CURL_PREREQFUNC_ABORT
 }
 

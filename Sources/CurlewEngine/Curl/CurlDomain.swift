@@ -19,8 +19,8 @@ final class CurlDomain {
     /// No new transfers: closed when the last one ends.
     var isRetired = false
     private var idle: [EasyHandle] = []
-    /// The addresses that libcurl's own cache was given.
-    private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName)] = [:]
+    /// The addresses that libcurl's own cache was given, and when.
+    private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
         guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
@@ -45,19 +45,25 @@ final class CurlDomain {
         curl_multi_cleanup(multi)
     }
 
-    /// Whether libcurl has been given these addresses; it counts as told from now on.
-    func knows(_ name: ResolvedName, _ origin: Origin) -> Bool {
-        if told[ObjectIdentifier(origin)]?.name === name { return true }
+    /// Whether libcurl has been given these addresses and still has them; it counts as told from now on.
+    func knows(_ name: ResolvedName, _ origin: Origin, now: UInt64) -> Bool {
+        if let last = told[ObjectIdentifier(origin)], last.name === name, now &- last.at < NameCache.lifetime {
+            return true
+        }
         if told.count >= 1024 { told.removeAll() }
-        told[ObjectIdentifier(origin)] = (origin, name)
+        told[ObjectIdentifier(origin)] = (origin, name, now)
         return false
     }
+
+    /// Counts libcurl as not told: it reads what a handle gives it only when the transfer begins.
+    func forgetTelling(_ origin: Origin) { told[ObjectIdentifier(origin)] = nil }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }
 
     func giveBack(_ handle: EasyHandle) {
         handle.transfer = nil
         handle.gate = nil
+        handle.forgetAddresses()
         // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
         if handle.hasRetried { return }
         if idle.count < transport.loop.configuration.transfersPerHost { idle.append(handle) }

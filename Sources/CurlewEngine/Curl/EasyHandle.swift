@@ -36,6 +36,7 @@ final class EasyHandle {
     private var waitsForShare = false
     private var isFresh = false
     private var isAlone = false
+    private var keepsSending = false
     private var spoken = EngineConfiguration.Version.automatic
     /// The addresses given to libcurl, which reads them when the transfer begins.
     private var addresses: UnsafeMutablePointer<curl_slist>?
@@ -99,8 +100,8 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(applyConnection(plan, isAgain: transfer.wire.restarts > 0, isByHTTP1: transfer.wire.isByHTTP1))
-        set(applyAddresses(transfer.wire.name, url.origin))
+        set(applyConnection(plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
+        set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used some of it.
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
@@ -109,6 +110,10 @@ final class EasyHandle {
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
             connectTimeout = timeout
+        }
+        if keepsSending {
+            keepsSending = false
+            set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
         let patience = Int(clamping: max(1, plan.continueTimeout / 1_000_000))
         if continueTimeout != patience {
@@ -130,7 +135,7 @@ final class EasyHandle {
     }
 
     /// Which connections may serve the transfer.
-    private func applyConnection(_ plan: TransferPlan, isAgain: Bool, isByHTTP1: Bool) -> CURLcode {
+    private func applyConnection(_ plan: TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)
@@ -146,7 +151,7 @@ final class EasyHandle {
             set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
             waitsForShare = waits
         }
-        if isFresh != (isAgain || alone) {
+        if isFresh != (fresh || alone) {
             isFresh.toggle()
             set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         }
@@ -164,14 +169,28 @@ final class EasyHandle {
     }
 
     /// Gives libcurl the addresses of the host, which it then takes from its cache.
-    private func applyAddresses(_ name: ResolvedName?, _ origin: Origin) -> CURLcode {
-        guard let name, !domain.knows(name, origin) else { return CURLE_OK }
+    private func applyAddresses(_ name: ResolvedName?, _ origin: Origin, _ now: UInt64) -> CURLcode {
+        guard let name, !domain.knows(name, origin, now: now) else { return CURLE_OK }
         let entry = "+\(origin.host):\(origin.port):\(name.addresses.joined(separator: ","))"
         let list = curl_slist_append(nil, entry)
         let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
         curl_slist_free_all(addresses)
         addresses = list
         return list == nil ? CURLE_OUT_OF_MEMORY : code
+    }
+
+    /// Makes libcurl go on with the body after an answer that is an error, inside the callback that hands it over.
+    func keepSending() {
+        keepsSending = true
+        _ = curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 1)
+    }
+
+    /// Takes back what libcurl may not have read: a later transfer would bring old addresses into its cache as new ones.
+    func forgetAddresses() {
+        guard addresses != nil else { return }
+        _ = curlew_set_pointer(curl, CURLOPT_RESOLVE, nil)
+        curl_slist_free_all(addresses)
+        addresses = nil
     }
 
     private static func shape(of transfer: EngineTransfer) -> (Shape, method: String) {

@@ -25,7 +25,14 @@ struct NameCache {
         var waiting: [EngineTransfer] = []
     }
 
+    /// How long a name that has no addresses is not looked up again, in nanoseconds: those who wait for it in a line would
+    /// ask one after the other.
+    private static let failureLifetime: UInt64 = 1_000_000_000
+    /// How many names are remembered.
+    private static let size = 1024
+
     private var names: [String: ResolvedName] = [:]
+    private var failures: [String: (text: String, until: UInt64)] = [:]
     var searches: [String: Search] = [:]
 
     func addresses(of name: String, now: UInt64) -> ResolvedName? {
@@ -33,10 +40,27 @@ struct NameCache {
         return known
     }
 
-    mutating func learn(_ name: String, _ addresses: [String], now: UInt64) {
-        if names.count >= 1024 { names = names.filter { $0.value.until > now } }
-        if names.count >= 1024 { names.removeAll() }
-        names[name] = ResolvedName(addresses, until: now &+ NameCache.lifetime)
+    /// The addresses that were found last, however old.
+    func lastAddresses(of name: String) -> ResolvedName? { names[name] }
+
+    /// Why a name was not found a moment ago.
+    func failure(of name: String, now: UInt64) -> String? {
+        guard let known = failures[name], known.until > now else { return nil }
+        return known.text
+    }
+
+    mutating func learn(_ name: String, _ answer: Resolver.Answer, now: UInt64) {
+        switch answer {
+        case .success(let addresses):
+            if names.count >= NameCache.size { names = names.filter { $0.value.until > now } }
+            if names.count >= NameCache.size { names.removeAll() }
+            names[name] = ResolvedName(addresses, until: now &+ NameCache.lifetime)
+            failures[name] = nil
+        case .failure(.unknown(let text)):
+            if failures.count >= NameCache.size { failures.removeAll() }
+            failures[name] = (text, now &+ NameCache.failureLifetime)
+        case .failure(.noThread): break
+        }
     }
 
     /// Whether a host is a name that some service has to look up: no address, and not localhost (RFC 6761 §6.3).

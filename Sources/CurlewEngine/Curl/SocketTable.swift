@@ -18,6 +18,10 @@ final class SocketTable {
         var domain: UInt32 = 0
         /// Opened by us, so that its closing is seen too; libcurl's resolver makes others.
         var isOurs = false
+        /// Counted among those that are open.
+        var isCounted = false
+        /// It speaks HTTP/1.1, as far as is known, where others to the same origin speak HTTP/2.
+        var speaksHTTP1 = false
         var isMarked = false
         /// Where it leads to, and who may be told when that is known.
         var origin: Origin?
@@ -54,7 +58,7 @@ final class SocketTable {
 
     func opened(_ descriptor: CInt, to origin: Origin?) {
         grow(to: descriptor)
-        entries[Int(descriptor)] = Entry(isOurs: true, origin: origin)
+        entries[Int(descriptor)] = Entry(isOurs: true, isCounted: true, origin: origin)
         open += 1
         origin?.sockets += 1
     }
@@ -107,9 +111,10 @@ final class SocketTable {
 
     /// Counts a socket of ours out.
     private func leave(_ index: Int) {
-        guard entries[index].isOurs, let origin = entries[index].origin else { return }
+        guard entries[index].isCounted else { return }
         open -= 1
-        origin.sockets -= 1
+        entries[index].isCounted = false
+        entries[index].origin?.sockets -= 1
         entries[index].origin = nil
     }
 
@@ -183,10 +188,18 @@ final class SocketTable {
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
         guard isIdle(index), let origin = entries[index].origin else { return unregister(descriptor) }
-        if !origin.isShared || hasEnded && origin.active == 0 { return bury(descriptor) }
+        if !isShared(index, origin) || hasEnded && origin.active == 0 { return bury(descriptor) }
         unregister(descriptor)
         if !hasEnded { register(descriptor, curlew_peer_closed) }
     }
+
+    /// Takes note of what a connection speaks, when its transfer has ended.
+    func speaksHTTP1(lastWatchedBy transfer: UInt64) {
+        for index in entries.indices where entries[index].transfer == transfer { entries[index].speaksHTTP1 = true }
+    }
+
+    /// Whether transfers may share a connection, so that the last who had it watched need not be the only one.
+    private func isShared(_ index: Int, _ origin: Origin) -> Bool { origin.speaksHTTP2 && !entries[index].speaksHTTP1 }
 
     /// Whether a socket waits in libcurl's pool: that of a paused transfer is not watched either.
     private func isIdle(_ index: Int) -> Bool {
@@ -202,9 +215,8 @@ final class SocketTable {
     func buryIdle(where fits: (Origin) -> Bool) {
         for index in entries.indices where isIdle(index) {
             // Of a connection that many share, the last who had it watched may be gone while others are paused.
-            guard let origin = entries[index].origin, fits(origin), !origin.isShared || origin.active == 0 else {
-                continue
-            }
+            guard let origin = entries[index].origin, fits(origin), !isShared(index, origin) || origin.active == 0
+            else { continue }
             bury(CInt(index))
         }
     }

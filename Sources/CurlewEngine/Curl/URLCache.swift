@@ -3,43 +3,6 @@
 
 internal import CurlewShims
 
-/// One server as libcurl pools connections: scheme, host, port.
-///
-/// Holds what waits for a place there.
-final class Origin {
-    let host: String
-    let port: UInt16
-    let isSecure: Bool
-    /// Whether connections to it begin with a look-up.
-    let needsLookUp: Bool
-    /// Transfers that hold a place.
-    var active = 0
-    /// Open sockets towards it, in use or idle, of all domains.
-    var sockets = 0
-    /// Transfers share connections.
-    var isShared = false
-    /// The server has answered by HTTP/2.
-    var speaksHTTP2 = false
-    var queue = WaitingLine<EngineTransfer>()
-    /// How many in the line have not left it.
-    var waiting = 0
-
-    init(host: String, port: UInt16, isSecure: Bool) {
-        self.host = host
-        self.port = port
-        self.isSecure = isSecure
-        needsLookUp = NameCache.needsLookUp(host)
-    }
-
-    /// How many streams libcurl puts on one HTTP/2 connection before it opens another.
-    static let streamsPerConnection = 100
-
-    /// How many connections so many transfers need.
-    func connections(for transfers: Int) -> Int {
-        isShared ? (transfers + Origin.streamsPerConnection - 1) / Origin.streamsPerConnection : transfers
-    }
-}
-
 /// A URL parsed by libcurl, kept for requests that come again.
 final class ParsedURL {
     let handle: OpaquePointer

@@ -5,22 +5,23 @@
 ///
 /// A binary heap; leaving early is done by the owner, who skips elements that no longer want their place.
 struct WaitingLine<Element> {
-    private struct Place {
+    struct Place {
         var priority: Int
         var ticket: UInt64
         var element: Element
 
-        func isBefore(_ other: Place) -> Bool {
-            priority != other.priority ? priority > other.priority : ticket < other.ticket
+        func isBefore(priority: Int, ticket: UInt64) -> Bool {
+            self.priority != priority ? self.priority > priority : self.ticket < ticket
         }
+
+        fileprivate func isBefore(_ other: Place) -> Bool { isBefore(priority: other.priority, ticket: other.ticket) }
     }
 
     private var heap: [Place] = []
 
     var isEmpty: Bool { heap.isEmpty }
     var count: Int { heap.count }
-    /// The priority and ticket of who is first.
-    var first: (priority: Int, ticket: UInt64)? { heap.first.map { ($0.priority, $0.ticket) } }
+    var first: Place? { heap.first }
 
     mutating func join(_ element: Element, priority: Int, ticket: UInt64) {
         heap.append(Place(priority: priority, ticket: ticket, element: element))
@@ -40,15 +41,16 @@ struct WaitingLine<Element> {
         for place in kept { join(place.element, priority: place.priority, ticket: place.ticket) }
     }
 
-    /// Takes out who is first, with the priority it joined at.
-    mutating func next() -> (element: Element, priority: Int)? {
+    /// Takes out who is first.
+    @discardableResult
+    mutating func next() -> Place? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {
             heap[0] = last
             sink()
         }
-        return (first.element, first.priority)
+        return first
     }
 
     private mutating func sink() {

@@ -8,11 +8,12 @@ internal import Glibc
 ///
 /// libcurl would make a thread for each look-up, and join it when the transfer is over.
 package final class Resolver: Sendable {
-    /// Why a name has no addresses, in the system's words.
-    package struct Failure: Error, Equatable {
-        package var text: String
-
-        package init(text: String) { self.text = text }
+    /// Why a name has no addresses.
+    package enum Failure: Error, Equatable {
+        /// In the system's words.
+        case unknown(String)
+        /// Nobody could look: the system gives no thread.
+        case noThread(errno: CInt)
     }
 
     package typealias Answer = Result<[String], Failure>
@@ -40,23 +41,30 @@ package final class Resolver: Sendable {
     package static let system = Resolver(lookUp: Resolver.ask)
 
     private let most: Int
+    private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
     private let lookUp: @Sendable (String) -> Answer
     private let state = Lock(State())
 
     /// - Parameters:
     ///   - threads: How many names are looked up at once, at most.
+    ///   - start: Runs its argument on a new thread and gives 0, or errno.
     ///   - lookUp: Finds the addresses of a name, in the order to try them; it may block.
-    package init(threads: Int = 16, lookUp: @escaping @Sendable (String) -> Answer) {
+    package init(
+        threads: Int = 16,
+        start: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = { startThread("curlew-resolver", $0) },
+        lookUp: @escaping @Sendable (String) -> Answer
+    ) {
         most = threads
+        self.start = start
         self.lookUp = lookUp
     }
 
     /// How many names wait or are being looked up, for tests.
     package var pending: Int { state.withLock { $0.lookUps.count } }
 
-    /// Finds the addresses of a name and tells them once, on a thread of the resolver; nil with errno when the system
-    /// gives it no thread.
-    package func find(_ name: String, tell: @escaping @Sendable (Answer) -> Void) -> Ticket? {
+    /// Finds the addresses of a name and tells them once, on a thread of the resolver or, when the system gives it none,
+    /// before this returns.
+    package func find(_ name: String, tell: @escaping @Sendable (Answer) -> Void) -> Ticket {
         let (ticket, mustStart) = state.withLock { state in
             if state.generation != curlew_fork_generation() { state = State() }
             state.lastNumber += 1
@@ -68,13 +76,18 @@ package final class Resolver: Sendable {
             if mustStart { state.threads += 1 }
             return (Ticket(number: number), mustStart)
         }
-        guard mustStart, startThread("curlew-resolver", { self.work() }) != 0 else { return ticket }
-        let isStranded = state.withLock { state in
+        guard mustStart else { return ticket }
+        let failure = start { self.work() }
+        guard failure != 0 else { return ticket }
+        let stranded = state.withLock { state -> [LookUp] in
             state.threads -= 1
-            return state.threads == 0
+            guard state.threads == 0 else { return [] }
+            // Nobody is there to look for those who came in the meantime either.
+            defer { state.line = [] }
+            return state.line.compactMap { state.lookUps.removeValue(forKey: $0) }
         }
-        if isStranded { withdraw(name, ticket) }
-        return isStranded ? nil : ticket
+        for asker in stranded.flatMap(\.askers) { asker.tell(.failure(.noThread(errno: failure))) }
+        return ticket
     }
 
     /// Makes sure that nobody is told any more; a look-up that nobody wants does not begin.
@@ -117,7 +130,7 @@ package final class Resolver: Sendable {
         let code = getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else {
             let text = code == EAI_SYSTEM ? String(cString: strerror(errno)) : String(cString: gai_strerror(code))
-            return .failure(Failure(text: text))
+            return .failure(.unknown(text))
         }
         defer { freeaddrinfo(list) }
         var addresses: [String] = []
@@ -134,6 +147,6 @@ package final class Resolver: Sendable {
             // libcurl reads no scope in a list of addresses.
             if !text.utf8.contains(UInt8(ascii: "%")) && !addresses.contains(text) { addresses.append(text) }
         }
-        return addresses.isEmpty ? .failure(Failure(text: "no usable address")) : .success(addresses)
+        return addresses.isEmpty ? .failure(.unknown("no usable address")) : .success(addresses)
     }
 }

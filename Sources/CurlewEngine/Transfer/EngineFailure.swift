@@ -14,6 +14,8 @@ package struct EngineFailure: Error {
         case cannotResolve(host: String, text: String)
         /// The connection died before an answer, and repeating might do it twice.
         case notRepeated
+        /// HTTP/2: the server ended the stream inside its answer.
+        case answerCut
         /// The server does not take the body's coding; the request is sent again without, so nobody sees this.
         case refusedCoding
         /// The server does not want to be asked whether it takes the body; likewise.
@@ -45,10 +47,7 @@ package struct EngineFailure: Error {
     }
 
     package enum Limit: Sendable {
-        case connect, head, idle, slow, total, queue
-        /// No limits of the user's: a whole answer to a request whose body libcurl still wants to send, and an HTTP/2
-        /// connection that says nothing.
-        case answered, silent
+        case connect, head, idle, slow, total
     }
 
     /// Why a transfer had to wait for a place.

@@ -59,9 +59,14 @@ extension EngineTransfer {
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
-        if wire.check.isHTTP2, let origin = wire.origin {
-            transport.widen(origin)
-            holdUpload(status, transport)
+        if let origin = wire.origin {
+            origin.learn(port: wire.port, speaksHTTP1: !wire.check.isHTTP2)
+            if wire.check.isHTTP2 {
+                transport.widen(origin)
+                holdUpload(status, transport)
+            } else if !isAlone {
+                transport.narrow(origin)
+            }
         }
         transport.markDirty(self)
         applyPauses()

@@ -61,8 +61,13 @@ struct Wire {
     var usesAlternative = false
     /// What is sent after the server has refused to be asked.
     var linesWithoutExpect: HeaderLines?
-    /// The request is sent again by HTTP/1.1.
+    /// The request is sent again by HTTP/1.1, and why.
     var isByHTTP1 = false
+    var failureOverHTTP2: EngineFailure?
+    /// The request is sent again because of its connection.
+    var needsFreshConnection = false
+    /// The local port of the connection it was last sent over.
+    var port = 0
     /// How often libcurl asked for bytes since.
     var pulls = 0
     /// Of the connection that a long body is sent over, with TLS.
@@ -72,8 +77,9 @@ struct Wire {
     /// When the answer was whole and the body all handed over, but not all sent.
     var answeredAt: UInt64?
     var lastActivity: UInt64 = 0
-    /// Which entry of the waiting line counts; older ones are stale.
+    /// Where it stands in its origin's line, and whether it does.
     var ticket: UInt64 = 0
+    var isInLine = false
     var priority = 0
     var tls: curlew_tls_facts?
     var socketErrno: CInt = 0

@@ -54,8 +54,13 @@ extension EngineTransfer {
     /// libcurl 7.88 drops received bytes when it sends on a stream that the server has closed. Held, it takes them all;
     /// the next attempt to send tells whether the stream is closed, and then the answer is whole.
     func holdUpload(_ status: Int, _ transport: CurlTransport) {
-        // Of an error libcurl itself concludes that no more is wanted, and ends the stream.
-        wire.isUploadHeld = isBodyPulled && wire.bodySentAt == 0 && status < 400
+        var isHeld = isBodyPulled && wire.bodySentAt == 0
+        // Of an error libcurl itself concludes that no more is wanted, and ends the stream. To the server that is the end
+        // of the body, unless it was told a length.
+        if isHeld && status >= 400 {
+            if case .pipe(let pipe) = upload, pipe.length == nil { wire.handle?.keepSending() } else { isHeld = false }
+        }
+        wire.isUploadHeld = isHeld
         transport.scheduleSweep(self)
     }
 
@@ -76,6 +81,9 @@ extension EngineTransfer {
         // The first attempt after the hold fails; a later one may have dropped bytes.
         return wire.bodySentAt == 0 && wire.pulls <= 1
     }
+
+    /// Whether it shares its connection with nobody.
+    var isAlone: Bool { plan.ownsConnection || wire.isByHTTP1 }
 
     // MARK: What is sent, on the loop: as planned, or as the server wants it
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Glibc
 import Testing
 
 @testable import CurlewEngine
@@ -36,7 +37,7 @@ struct ResolverTests {
             door.wait()
             door.signal()
             state.withLock { $0.running -= 1 }
-            return name.hasPrefix("bad") ? .failure(Resolver.Failure(text: "no such host")) : .success(["192.0.2.1"])
+            return name.hasPrefix("bad") ? .failure(.unknown("no such host")) : .success(["192.0.2.1"])
         }
 
         func open() { door.signal() }
@@ -51,7 +52,7 @@ struct ResolverTests {
         let answers = Latch<Int>()
         let count = Lock(0)
         for number in 0..<300 {
-            let ticket = resolver.find("name-\(number)") { answer in
+            _ = resolver.find("name-\(number)") { answer in
                 #expect(answer == .success(["192.0.2.1"]))
                 let isLast = count.withLock { count in
                     count += 1
@@ -59,7 +60,6 @@ struct ResolverTests {
                 }
                 if isLast { answers.set(300) }
             }
-            #expect(ticket != nil)
         }
         _ = await service.isReached.value
         #expect(resolver.pending == 300)
@@ -77,7 +77,7 @@ struct ResolverTests {
         for latch in latches { _ = resolver.find("bad.example") { latch.set($0) } }
         _ = await service.isReached.value
         service.open()
-        for latch in latches { #expect(await latch.value == .failure(Resolver.Failure(text: "no such host"))) }
+        for latch in latches { #expect(await latch.value == .failure(.unknown("no such host"))) }
         #expect(service.asked == ["bad.example"])
     }
 
@@ -89,8 +89,8 @@ struct ResolverTests {
         _ = await service.isReached.value
         let early = resolver.find("second") { _ in Issue.record("told after it withdrew") }
         let running = resolver.find("first") { _ in Issue.record("told after it withdrew") }
-        if let early { resolver.withdraw("second", early) }
-        if let running { resolver.withdraw("first", running) }
+        resolver.withdraw("second", early)
+        resolver.withdraw("first", running)
         #expect(resolver.pending == 1)
         service.open()
         #expect(await first.value == .success(["192.0.2.1"]))
@@ -104,11 +104,11 @@ struct ResolverTests {
         #expect(addresses?.contains { $0 == "127.0.0.1" || $0 == "::1" } == true)
         let failure = Latch<Resolver.Answer>()
         _ = Resolver.system.find("nonexistent.invalid") { failure.set($0) }
-        guard case .failure(let reason) = await failure.value else {
+        guard case .failure(.unknown(let text)) = await failure.value else {
             Issue.record("a name that cannot exist was found")
             return
         }
-        #expect(!reason.text.isEmpty)
+        #expect(!text.isEmpty)
     }
 
     @Test(arguments: [
@@ -117,5 +117,29 @@ struct ResolverTests {
         ("localhost.", true), ("10.0.0.1.", false),
     ]) func whatNeedsLookingUp(host: String, needs: Bool) {
         #expect(NameCache.needsLookUp(host) == needs)
+    }
+
+    @Test func withoutAThreadEveryoneIsTold() async {
+        let second = Latch<Resolver.Answer>()
+        let inner = Lock<Resolver?>(nil)
+        let starts = Lock(0)
+        let resolver = Resolver(threads: 2) { _ in
+            // Somebody asks while the first thread is being made, and gets none either.
+            let isFirst = starts.withLock { starts in
+                starts += 1
+                return starts == 1
+            }
+            if isFirst { _ = inner.withLock { $0 }?.find("second") { second.set($0) } }
+            return EAGAIN
+        } lookUp: { _ in
+            .success(["192.0.2.1"])
+        }
+        inner.withLock { $0 = resolver }
+        let first = Latch<Resolver.Answer>()
+        _ = resolver.find("first") { first.set($0) }
+        #expect(await first.value == .failure(.noThread(errno: EAGAIN)))
+        #expect(await second.value == .failure(.noThread(errno: EAGAIN)))
+        #expect(resolver.pending == 0)
+        inner.withLock { $0 = nil }
     }
 }

@@ -13,10 +13,12 @@ struct HTTP2Scene: Sendable {
 
     /// - Parameters:
     ///   - idle: The session's idle limit.
+    ///   - configure: Changes the rest of the session's configuration.
     ///   - connection: The script of the connection, by its number.
     ///   - respond: The script of a stream.
     init(
         idle: Duration = .seconds(30),
+        configure: (inout SessionConfiguration) -> Void = { _ in },
         connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
         _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
     ) throws {
@@ -26,6 +28,7 @@ struct HTTP2Scene: Sendable {
         server = try HTTP2Server(tls: authority.issue(), options: options, respond)
         var configuration = SessionConfiguration()
         configuration.timeouts.idle = idle
+        configure(&configuration)
         session = Session(configuration, trust: CustomRoots(pem: authority.certificatePEM))
     }
 

@@ -25,7 +25,7 @@ struct LookUpTests {
                 door.wait()
                 door.signal()
             }
-            return name.hasPrefix("bad") ? .failure(Resolver.Failure(text: "no such host")) : .success(["127.0.0.1"])
+            return name.hasPrefix("bad") ? .failure(.unknown("no such host")) : .success(["127.0.0.1"])
         }
 
         func open() { door.signal() }
@@ -93,6 +93,34 @@ struct LookUpTests {
             #expect(error?.retriability == .safe(after: nil))
         }
         #expect(await session.transfers.isEmpty)
+    }
+
+    /// One look-up answers for those in line too: each admission fails at once, and one deep within the other would need a
+    /// stack for all of them.
+    @Test func aNameThatIsNotKnownFailsThoseInLineToo() async throws {
+        let session = session { $0.limits.connectionsPerHost = 1 }
+        let transfers = (0..<3000).map { _ in session.transfer("http://bad.example/") }
+        for transfer in transfers { transfer.start() }
+        for transfer in transfers {
+            #expect(try await networkError { try await transfer.value }.kind == .cannotResolve)
+        }
+        #expect(names.asked == ["bad.example"])
+    }
+
+    /// libcurl reads addresses when a transfer begins: of one that is cancelled before, it has not.
+    @Test func addressesThatLibcurlHasNotReadAreToldAgain() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let other = try MockServer { _ in .text("y") }
+        let session = session()
+        // The name is known from now on, but libcurl keeps addresses by port.
+        _ = try await session.data(for: Request("http://api.example:\(server.port)/"))
+        let url = "http://api.example:\(other.port)/"
+        await Task(executorPreference: session.executor) {
+            // Both orders are carried out before libcurl's next turn.
+            session.transfer(Request(url)).start().cancel()
+        }.value
+        #expect(try await session.data(for: Request(url)).0 == Data("y".utf8))
+        #expect(names.asked == ["api.example"])
     }
 
     @Test func whatWasFoundIsForAllSessionsDomains() async throws {

@@ -1,0 +1,130 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// One server as libcurl pools connections: scheme, host, port.
+///
+/// Holds what waits for a place there.
+final class Origin {
+    let host: String
+    let port: UInt16
+    let isSecure: Bool
+    /// Whether connections to it begin with a look-up.
+    let needsLookUp: Bool
+    /// Transfers that hold a place, and those of them that share a connection with nobody.
+    var active = 0
+    var alone = 0
+    /// Open sockets towards it, in use or idle, of all domains.
+    var sockets = 0
+    /// Transfers share connections.
+    var isShared = false
+    /// The server has answered by HTTP/2.
+    var speaksHTTP2 = false
+    /// The local ports of connections over which it has answered by HTTP/1.1 all the same.
+    var portsOfHTTP1: Set<Int> = []
+    var queue = WaitingLine<EngineTransfer>()
+    /// How many in the line have not left it.
+    var waiting = 0
+    /// How it competes for a place, when it does.
+    var call: Call?
+
+    /// What an origin competes with: its first in line, and whether a connection that there is serves that one.
+    struct Call {
+        var priority: Int
+        var ticket: UInt64
+        var joins: Bool
+    }
+
+    init(host: String, port: UInt16, isSecure: Bool) {
+        self.host = host
+        self.port = port
+        self.isSecure = isSecure
+        needsLookUp = NameCache.needsLookUp(host)
+    }
+
+    /// How many streams libcurl puts on one HTTP/2 connection before it opens another.
+    static let streamsPerConnection = 100
+
+    /// How many connections those with a place need.
+    var connections: Int { isShared ? Origin.connections(for: active - alone) + alone : active }
+
+    /// How many connections one more transfer would need: one or none.
+    func more(for transfer: EngineTransfer) -> Int {
+        guard isShared && !transfer.isAlone else { return 1 }
+        return Origin.connections(for: active - alone + 1) - Origin.connections(for: active - alone)
+    }
+
+    private static func connections(for streams: Int) -> Int {
+        (streams + streamsPerConnection - 1) / streamsPerConnection
+    }
+
+    /// Takes note of what a connection speaks, by its local port.
+    func learn(port: Int, speaksHTTP1: Bool) {
+        if !speaksHTTP1 {
+            if !portsOfHTTP1.isEmpty { portsOfHTTP1.remove(port) }
+        } else if speaksHTTP2 {
+            if portsOfHTTP1.count >= 1024 { portsOfHTTP1.removeAll() }
+            portsOfHTTP1.insert(port)
+        }
+    }
+
+    /// Whether a connection is shared, as far as is known.
+    func speaksHTTP2(over port: Int) -> Bool { speaksHTTP2 && !portsOfHTTP1.contains(port) }
+
+    /// Who is first in line, without those who have left it or joined again with another priority.
+    func first() -> WaitingLine<EngineTransfer>.Place? {
+        while let place = queue.first, !place.element.wire.isInLine || place.priority != place.element.wire.priority {
+            queue.next()
+        }
+        return queue.first
+    }
+}
+
+/// The origins whose first in line may have a place, by who is first there: those that need no connection for it come
+/// before the others, whom a want of connections holds up.
+struct CalledOrigins {
+    private var joining = WaitingLine<Origin>()
+    private var connecting = WaitingLine<Origin>()
+
+    var isEmpty: Bool { joining.isEmpty && connecting.isEmpty }
+
+    mutating func call(_ origin: Origin) {
+        guard let first = origin.first() else { return }
+        let joins = origin.more(for: first.element) == 0
+        if let call = origin.call, call.joins || !joins,
+            !first.isBefore(priority: call.priority, ticket: call.ticket)
+        {
+            return
+        }
+        origin.call = Origin.Call(priority: first.priority, ticket: first.ticket, joins: joins)
+        if joins {
+            joining.join(origin, priority: first.priority, ticket: first.ticket)
+        } else {
+            connecting.join(origin, priority: first.priority, ticket: first.ticket)
+        }
+    }
+
+    /// Takes out the next one; of those that need a connection only when one is left.
+    mutating func next(connectionsLeft: Int) -> Origin? {
+        while let place = joining.first {
+            joining.next()
+            if take(place, joins: true) { return place.element }
+        }
+        while let place = connecting.first {
+            if place.element.call?.joins == false, place.element.call?.ticket == place.ticket, connectionsLeft < 1 {
+                return nil
+            }
+            connecting.next()
+            if take(place, joins: false) { return place.element }
+        }
+        return nil
+    }
+
+    /// False for an entry that a newer one has made stale.
+    private func take(_ place: WaitingLine<Origin>.Place, joins: Bool) -> Bool {
+        let origin = place.element
+        guard let call = origin.call, call.joins == joins, call.ticket == place.ticket, call.priority == place.priority
+        else { return false }
+        origin.call = nil
+        return true
+    }
+}

@@ -1,0 +1,70 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// The line in front of connections that transfers share.
+@Suite(.timeLimit(.minutes(1)))
+struct HTTP2QueueTests {
+    private let gates = (0..<3).map { _ in Gate() }
+    private let scene: HTTP2Scene
+    private let plain: MockServer
+
+    init() throws {
+        scene = try HTTP2Scene(configure: { configuration in
+            configuration.limits.connections = 1
+            configuration.limits.connectionsPerHost = 1
+            configuration.limits.transfersPerHost = 2
+        }) { [gates] request in
+            guard let number = Int(request.path.dropFirst()) else { return .respond(200) }
+            return .afterRequest.fault(.stall(gates[number])).respond(200, text: "done")
+        }
+        plain = try MockServer { _ in .text("plain") }
+    }
+
+    /// Who needs no connection of its own is not held up by who waits for one, and does not overtake who came before.
+    @Test func aWantOfConnectionsHoldsUpOnlyThoseWhoNeedOne() async throws {
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        let held = (0..<2).map { scene.session.transfer(scene.request("/\($0)")).start() }
+        for gate in gates.prefix(2) { await gate.waitUntilReached() }
+        let elsewhere = scene.session.transfer(Request(plain.url("/"))).start()
+        let next = scene.session.transfer(scene.request("/2")).start()
+        gates[0].open()
+        // The place of the first is taken, on the same connection, while the second still holds its own.
+        await gates[2].waitUntilReached()
+        #expect(elsewhere.state == .queued && scene.server.connectionCount == 1 && plain.connectionCount == 0)
+        gates[2].open()
+        gates[1].open()
+        for transfer in held + [next] { #expect(try await transfer.value == Data("done".utf8)) }
+        #expect(try await elsewhere.value == Data("plain".utf8))
+    }
+
+    @Test func newcomersDoNotOvertakeTheLine() async throws {
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        let held = (0..<2).map { scene.session.transfer(scene.request("/\($0)")).start() }
+        for gate in gates.prefix(2) { await gate.waitUntilReached() }
+        // It wants the only connection for itself, so it has to wait for both.
+        let own = Request(plain.url("/"), options: Request.Options(connection: .own))
+        let first = scene.session.transfer(own).start()
+        let second = scene.session.transfer(Request(plain.url("/second"))).start()
+        for gate in gates { gate.open() }
+        for transfer in held { _ = try await transfer.value }
+        _ = try await first.value
+        _ = try await second.value
+        #expect(plain.requests.map(\.path) == ["/", "/second"])
+    }
+
+    /// What refuses the coding of a body is no reason to leave the connection.
+    @Test func aRefusedCodingKeepsTheConnection() async throws {
+        let scene = try HTTP2Scene(configure: { $0.http.compression = .gzip() }) { request in
+            request.field("content-encoding") == nil ? .respond(200, text: "taken") : .now.respond(415)
+        }
+        let text = String(repeating: "a line that compresses well\n", count: 2000)
+        #expect(try await scene.session.data(for: scene.post(.text(text))).0 == Data("taken".utf8))
+        #expect(scene.server.requests.count == 2 && scene.server.connectionCount == 1)
+        #expect(scene.server.violations.isEmpty)
+    }
+}
