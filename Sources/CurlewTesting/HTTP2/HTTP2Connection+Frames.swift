@@ -42,6 +42,9 @@ extension HTTP2Connection {
         if let block, frame.kind != .continuation || frame.stream != block.stream {
             return fail(.protocolError, "A \(frame.kind) frame interrupts a block of fields.")
         }
+        if frame.kind == .rstStream || frame.kind == .windowUpdate, frame.payload.count != 4 {
+            return fail(.frameSizeError, "A \(frame.kind) frame has \(frame.payload.count) bytes.")
+        }
         switch frame.kind {
         case .data: takeData(frame)
         case .headers: takeHeaders(frame)
@@ -99,7 +102,7 @@ extension HTTP2Connection {
 
     private func takeReset(_ frame: HTTP2Frame) {
         guard let code = frame.errorCode, frame.stream > 0, frame.stream <= highestStream else {
-            return fail(.protocolError, "An RST_STREAM frame is on an idle stream, or too short.")
+            return fail(.protocolError, "An RST_STREAM frame is on an idle stream.")
         }
         guard let stream = streams[frame.stream] else {
             return core.update(connection: number, stream: frame.stream) { $0.resetCode = code }
@@ -183,15 +186,25 @@ extension HTTP2Connection {
         guard frame.stream == 0, frame.payload.count % 6 == 0 else {
             return fail(.frameSizeError, "A SETTINGS frame has \(frame.payload.count) bytes on stream \(frame.stream).")
         }
-        if frame.flags.contains(.ack) {
-            guard !unacknowledged.isEmpty else { return }
-            let change = own.take(unacknowledged.removeFirst())
-            for stream in streams.values { stream.receiveWindow += change }
-            return
+        if frame.flags.contains(.ack) { return takeAcknowledgement(frame) }
+        for setting in frame.settings {
+            if let code = setting.fault { return fail(code, "Setting \(setting.identifier) is \(setting.value).") }
         }
         let change = peer.take(frame.settings)
         for stream in streams.values { stream.sendWindow += change }
+        guard streams.values.allSatisfy({ $0.sendWindow <= Self.largestWindow }) else {
+            return fail(.flowControlError, "Settings make a window larger than 2^31-1 bytes.")
+        }
         if options.acknowledgesSettings { send(.settingsAck) }
+    }
+
+    private func takeAcknowledgement(_ frame: HTTP2Frame) {
+        guard frame.payload.isEmpty else {
+            return fail(.frameSizeError, "An acknowledgement of SETTINGS has \(frame.payload.count) bytes.")
+        }
+        guard !unacknowledged.isEmpty else { return }
+        let change = own.take(unacknowledged.removeFirst())
+        for stream in streams.values { stream.receiveWindow += change }
     }
 
     private func takePing(_ frame: HTTP2Frame) {
@@ -203,7 +216,7 @@ extension HTTP2Connection {
 
     private func takeWindowUpdate(_ frame: HTTP2Frame) {
         guard let increment = frame.increment, increment > 0 else {
-            return fail(.protocolError, "A WINDOW_UPDATE frame is too short, or opens nothing.")
+            return fail(.protocolError, "A WINDOW_UPDATE frame opens nothing.")
         }
         guard let stream = frame.stream == 0 ? control : streams[frame.stream] else { return }
         stream.sendWindow += increment

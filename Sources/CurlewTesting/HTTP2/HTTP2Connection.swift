@@ -46,7 +46,7 @@ final class HTTP2Connection {
     /// Scripts wait while this much has not left yet.
     private static let outputLimit = 256 * 1024
 
-    private init(
+    init(
         _ core: ServerCore, number: Int, io: any ByteStream, tls: RecordedRequest.TLS?, options: HTTP2Server.Options,
         respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
     ) {
@@ -82,7 +82,8 @@ final class HTTP2Connection {
         core.didClose(number)
     }
 
-    private func run() throws {
+    /// Everything between the handshake and the close.
+    func run() throws {
         do {
             while true {
                 let hasMore = advance()

@@ -35,8 +35,19 @@ public struct HTTP2Setting: Sendable, Hashable {
     /// SETTINGS_MAX_HEADER_LIST_SIZE: the largest list of fields the sender takes, uncompressed; advice only.
     public static func maxHeaderListSize(_ bytes: UInt32) -> HTTP2Setting { HTTP2Setting(identifier: 6, value: bytes) }
 
+    /// What the client is told that sends it; nil for values that are allowed (RFC 9113 §6.5.2).
+    var fault: HTTP2ErrorCode? {
+        switch identifier {
+        case Number.enablePush where value > 1: .protocolError
+        case Number.initialWindowSize where value > Int32.max: .flowControlError
+        case Number.maxFrameSize where !(1 << 14..<1 << 24).contains(value): .protocolError
+        default: nil
+        }
+    }
+
     /// The numbers the server itself goes by.
     enum Number {
+        static let enablePush: UInt16 = 2
         static let maxConcurrentStreams: UInt16 = 3
         static let initialWindowSize: UInt16 = 4
         static let maxFrameSize: UInt16 = 5

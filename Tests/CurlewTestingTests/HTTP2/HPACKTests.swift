@@ -98,6 +98,20 @@ struct HPACKTests {
         #expect(throws: MalformedFields.self) { try decoder.lines("be") }
     }
 
+    /// An entry counts with the bytes that came, also where they are no UTF-8 (RFC 7541 §4.1).
+    @Test func sizesAreThoseOfTheBytes() throws {
+        var decoder = HPACKDecoder()
+        let block = [0x40, 1, 0x61, 126] + [UInt8](repeating: 0xFF, count: 126)
+        for _ in 0..<25 { _ = try decoder.decode(block[...]) }
+        #expect(decoder.tableSize == 25 * 159)
+        #expect(try decoder.decode([0xD6]).map(\.name) == ["a"])
+        // A new value under the oldest entry's name, then one too many.
+        _ = try decoder.decode([0x7F, 0x17, 0])
+        #expect(decoder.tableSize == 25 * 159 + 33)
+        _ = try decoder.decode(block[...])
+        #expect(decoder.tableSize == 25 * 159 + 33)
+    }
+
     @Test(arguments: [
         "80", "ff", "c0", "40", "400a63", "ffffffffffffff", "3fe21f", "8220",  // indices, numbers, table sizes
         "0081ff00", "00821fff00", "0085fffffffffc00", "00810000",  // strings: padding, end mark, no padding of ones

@@ -18,6 +18,13 @@ struct HTTP2ViolationTests {
         ([.windowUpdate(0, by: Int(Int32.max))], .flowControlError),
         ([HTTP2Frame(.ping, stream: 0, payload: [1])], .frameSizeError),
         ([HTTP2Frame(.settings, stream: 0, payload: [1])], .frameSizeError),
+        ([HTTP2Frame(.windowUpdate, stream: 0, payload: [0, 0, 0, 1, 0])], .frameSizeError),
+        ([HTTP2Frame(.rstStream, stream: 1, payload: [0, 0, 0])], .frameSizeError),
+        ([HTTP2Frame(.settings, flags: .ack, stream: 0, payload: [0, 1, 0, 0, 0, 0])], .frameSizeError),
+        ([.settings([HTTP2Setting(identifier: 2, value: 2)])], .protocolError),
+        ([.settings([.maxFrameSize(0)])], .protocolError),
+        ([.settings([.maxFrameSize(1 << 24)])], .protocolError),
+        ([.settings([.initialWindowSize(1 << 31)])], .flowControlError),
         ([HTTP2Frame(.init(rawValue: 99), stream: 0, payload: [UInt8](repeating: 0, count: 16_385))], .frameSizeError),
         ([HTTP2Frame(.headers, flags: .endHeaders, stream: 1, payload: [0xFF])], .compressionError),
         ([.pushPromise(1, promising: 2, [])], .protocolError),
@@ -29,6 +36,16 @@ struct HTTP2ViolationTests {
         #expect(goAway.errorCode == code)
         #expect(server.violations.count == 1)
         #expect(try client.ending() == .fin)
+    }
+
+    /// Also the windows of open streams have a largest size (RFC 9113 §6.9.2).
+    @Test func settingsOverrunAWindow() throws {
+        let server = try HTTP2Server()
+        let client = try HTTP2Client(server)
+        try client.request(1, endStream: false)
+        try client.send(.windowUpdate(1, by: Int(Int32.max) - 65_535), .settings([.initialWindowSize(65_536)]))
+        #expect(try client.next(.goAway).errorCode == .flowControlError)
+        #expect(server.violations.count == 1)
     }
 
     @Test func needsThePreface() throws {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz: what parses bytes of strangers, fed with bytes nobody would write. Each target is one file with a function
+// Fuzz: what parses bytes of strangers, fed with bytes nobody would write. Each target has a file with a function
 // `examine`, compiled by Scripts/fuzz into one module with the sources it needs; the package does not see this folder.
 
 /// What libFuzzer calls for each input.

@@ -54,14 +54,35 @@ package struct HPACKDecoder {
     /// What SETTINGS_HEADER_TABLE_SIZE allows.
     private let sizeLimit: Int
     /// The newest entry first.
-    private(set) package var table: [HPACK.Field] = []
+    private var entries: [Entry] = []
     private(set) package var tableSize = 0
     private var maximumSize: Int
+
+    /// A field with the lengths of the bytes that it came in: text is longer where they were no UTF-8.
+    private struct Entry {
+        let field: HPACK.Field
+        let nameLength: Int
+        let valueLength: Int
+
+        init(_ name: Text, _ value: Text) {
+            field = (name.text, value.text)
+            nameLength = name.length
+            valueLength = value.length
+        }
+
+        /// What it counts for (RFC 7541 §4.1).
+        var size: Int { nameLength + valueLength + 32 }
+    }
+
+    private typealias Text = (text: String, length: Int)
 
     package init(tableSize: Int = 4096) {
         sizeLimit = tableSize
         maximumSize = tableSize
     }
+
+    /// The fields of the dynamic table, the newest first.
+    package var table: [HPACK.Field] { entries.map { $0.field } }
 
     /// The fields of a whole block in order.
     package mutating func decode(_ block: ArraySlice<UInt8>) throws -> [HPACK.Field] {
@@ -69,11 +90,11 @@ package struct HPACKDecoder {
         var fields: [HPACK.Field] = []
         while let first = rest.first {
             if first & 0x80 != 0 {
-                fields.append(try entry(try Self.integer(&rest, prefix: 7)))
+                fields.append(try entry(try Self.integer(&rest, prefix: 7)).field)
             } else if first & 0xC0 == 0x40 {
-                let field = try literal(&rest, prefix: 6)
-                insert(field)
-                fields.append(field)
+                let entry = try literal(&rest, prefix: 6)
+                insert(entry)
+                fields.append(entry.field)
             } else if first & 0xE0 == 0x20 {
                 let size = try Self.integer(&rest, prefix: 5)
                 guard size <= sizeLimit, fields.isEmpty else {
@@ -82,41 +103,41 @@ package struct HPACKDecoder {
                 maximumSize = size
                 evict(for: 0)
             } else {
-                fields.append(try literal(&rest, prefix: 4))
+                fields.append(try literal(&rest, prefix: 4).field)
             }
         }
         return fields
     }
 
-    private mutating func literal(_ rest: inout ArraySlice<UInt8>, prefix: Int) throws -> HPACK.Field {
+    private mutating func literal(_ rest: inout ArraySlice<UInt8>, prefix: Int) throws -> Entry {
         let index = try Self.integer(&rest, prefix: prefix)
-        let name = index == 0 ? try Self.string(&rest) : try entry(index).name
-        return (name, try Self.string(&rest))
+        if index == 0 { return Entry(try Self.string(&rest), try Self.string(&rest)) }
+        let known = try entry(index)
+        return Entry((known.field.name, known.nameLength), try Self.string(&rest))
     }
 
-    private func entry(_ index: Int) throws -> HPACK.Field {
+    private func entry(_ index: Int) throws -> Entry {
         let fixed = hpackStaticTable
-        if index >= 1, index <= fixed.count { return fixed[index - 1] }
-        guard index > fixed.count, index - fixed.count <= table.count else {
+        if index >= 1, index <= fixed.count {
+            let field = fixed[index - 1]
+            return Entry((field.name, field.name.utf8.count), (field.value, field.value.utf8.count))
+        }
+        guard index > fixed.count, index - fixed.count <= entries.count else {
             throw MalformedFields("No field has the index \(index).")
         }
-        return table[index - fixed.count - 1]
+        return entries[index - fixed.count - 1]
     }
 
-    private mutating func insert(_ field: HPACK.Field) {
-        let size = Self.size(field)
-        evict(for: size)
-        guard size <= maximumSize else { return }
-        table.insert(field, at: 0)
-        tableSize += size
+    private mutating func insert(_ entry: Entry) {
+        evict(for: entry.size)
+        guard entry.size <= maximumSize else { return }
+        entries.insert(entry, at: 0)
+        tableSize += entry.size
     }
 
     private mutating func evict(for size: Int) {
-        while tableSize + size > maximumSize, let last = table.popLast() { tableSize -= Self.size(last) }
+        while tableSize + size > maximumSize, let last = entries.popLast() { tableSize -= last.size }
     }
-
-    /// What an entry counts for (RFC 7541 §4.1).
-    private static func size(_ field: HPACK.Field) -> Int { field.name.utf8.count + field.value.utf8.count + 32 }
 
     private static func integer(_ rest: inout ArraySlice<UInt8>, prefix: Int) throws -> Int {
         guard let first = rest.popFirst() else { throw MalformedFields("A block of fields ends too early.") }
@@ -131,12 +152,13 @@ package struct HPACKDecoder {
         throw MalformedFields("A number in a block of fields is too large.")
     }
 
-    private static func string(_ rest: inout ArraySlice<UInt8>) throws -> String {
+    private static func string(_ rest: inout ArraySlice<UInt8>) throws -> Text {
         let isCompressed = (rest.first ?? 0) & 0x80 != 0
         let count = try integer(&rest, prefix: 7)
         guard count <= rest.count else { throw MalformedFields("A block of fields ends in a string.") }
-        let bytes = rest.prefix(count)
+        let coded = rest.prefix(count)
         rest = rest.dropFirst(count)
-        return String(decoding: isCompressed ? try Huffman.decode(bytes) : Array(bytes), as: UTF8.self)
+        let bytes = isCompressed ? try Huffman.decode(coded) : Array(coded)
+        return (String(decoding: bytes, as: UTF8.self), bytes.count)
     }
 }
