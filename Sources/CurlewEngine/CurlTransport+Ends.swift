@@ -23,18 +23,17 @@ extension CurlTransport {
         inUse.swapAt(handle.place, inUse.count - 1)
         inUse.removeLast()
         domain.active -= 1
+        let connection = transfer.wire.connection
+        transfer.part()
         transfer.wire.handle = nil
         // After an answer that came before the body's end, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
-        if isCut || isLeftOpen || transfer.wire.abort != nil {
-            resetStream(of: transfer, port: metrics.localPort, in: domain)
+        if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
+            resetStream(over: connection, in: domain)
         }
-        if let origin = transfer.wire.origin {
-            if origin.speaksHTTP2, transfer.wire.isHeadComplete, !transfer.wire.check.isHTTP2 {
-                sockets.speaksHTTP1(lastWatchedBy: transfer.id)
-            }
-            // It has not got so far that libcurl has certainly read them.
-            if transfer.wire.name != nil, transfer.wire.sends == 0 { domain.forgetTelling(origin) }
+        // It has not got so far that libcurl has certainly read them.
+        if transfer.wire.name != nil, transfer.wire.sends == 0, let origin = transfer.wire.origin {
+            domain.forgetTelling(origin)
         }
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
@@ -49,35 +48,27 @@ extension CurlTransport {
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
     /// connection or others go out, and the server goes on meanwhile.
     ///
-    /// A connection of HTTP/1.1 is closed by now.
-    private func resetStream(of transfer: EngineTransfer, port: Int, in domain: CurlDomain) {
-        guard let origin = transfer.wire.origin else { return }
-        let isShared = origin.speaksHTTP2(over: port)
-        let others = inUse.filter {
-            $0.domain === domain && $0.transfer?.wire.origin === origin
-                && curlew_get_long($0.curl, CURLINFO_LOCAL_PORT) == port
-        }
-        guard !others.isEmpty else {
-            return sockets.bury(lastWatchedBy: transfer.id, orTo: isShared ? origin : nil, of: domain.number)
-        }
-        guard isShared else { return }
+    /// A connection of HTTP/1.1 is closed by now; one that nobody else uses is closed here.
+    private func resetStream(over connection: SocketTable.Connection, in domain: CurlDomain) {
+        guard sockets.isUsed(connection) else { return sockets.buryIfIdle(connection) }
         // A pause that is none sends what is kept back.
+        let others = inUse.lazy.filter { $0.transfer?.wire.connection == connection }
         guard let neighbour = others.first(where: { $0.transfer?.wire.isReceivingPaused == false }),
             let wire = neighbour.transfer?.wire
-        else { return nudge(origin, domain) }
+        else { return nudge(connection, domain) }
         wantsTurn = true
         for isSendingPaused in [!wire.isSendingPaused, wire.isSendingPaused] {
             curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
         }
     }
 
-    /// Makes libcurl look at the connections to an origin without an event.
-    func nudge(_ origin: Origin, _ domain: CurlDomain) {
+    /// Makes libcurl look at a connection without an event.
+    func nudge(_ connection: SocketTable.Connection, _ domain: CurlDomain) {
         wantsTurn = true
-        for descriptor in sockets.descriptors(to: origin, domain: domain.number) {
-            var running: CInt = 0
-            curl_multi_socket_action(domain.multi, descriptor, CURL_CSELECT_IN | CURL_CSELECT_OUT, &running)
-        }
+        guard sockets.isUsed(connection) else { return }
+        var running: CInt = 0
+        curl_multi_socket_action(
+            domain.multi, connection.descriptor, CURL_CSELECT_IN | CURL_CSELECT_OUT, &running)
     }
 
     /// Ends a transfer that has no handle.
@@ -136,6 +127,7 @@ extension CurlTransport {
     private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool) -> Bool {
         guard let url = handle.url, transfer.rewindBody() else { return false }
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
+        transfer.part()
         transfer.wire.beginAgain(at: now)
         transfer.wire.needsFreshConnection = overFresh
         guard handle.apply(transfer, url: url, now: now) else { return false }

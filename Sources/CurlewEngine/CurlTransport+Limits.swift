@@ -91,9 +91,9 @@ extension CurlTransport {
     ///
     /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
     private func silence(of transfer: EngineTransfer) -> UInt64? {
-        guard transfer.wire.origin?.speaksHTTP2(over: transfer.wire.port) == true, !transfer.isHeldBack else {
-            return nil
-        }
+        guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
+            sockets.speaksHTTP2(connection, to: origin), !transfer.isHeldBack
+        else { return nil }
         let first: UInt64 = transfer.isBodyPulled ? 10_000_000 : 50_000_000
         guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
         let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
@@ -111,15 +111,13 @@ extension CurlTransport {
         }
         sweepAt = max(sweepAt, now &+ CurlTransport.sweepInterval)
         var reports: [ObjectIdentifier: EngineFailure.QueueReport] = [:]
-        var silent: [ObjectIdentifier: (origin: Origin, domains: Set<UInt32>)] = [:]
+        var silent: [SocketTable.Connection: CurlDomain] = [:]
         for (transfer, due) in late where transfer.outcome == nil {
             switch due {
             case .silent:
                 transfer.wire.nudgedAt = now
                 transfer.releaseUpload()
-                if let handle = transfer.wire.handle, let origin = transfer.wire.origin {
-                    silent[ObjectIdentifier(origin), default: (origin, [])].domains.insert(handle.domain.number)
-                }
+                if let connection = transfer.wire.connection { silent[connection] = transfer.wire.handle?.domain }
                 scheduleSweep(transfer)
             case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
             case .queue:
@@ -137,8 +135,6 @@ extension CurlTransport {
             }
         }
         // Once for all streams of a connection, since libcurl then looks at each of them.
-        for (origin, numbers) in silent.values {
-            for number in numbers { if let domain = domains[Int(number)] { nudge(origin, domain) } }
-        }
+        for (connection, domain) in silent { nudge(connection, domain) }
     }
 }

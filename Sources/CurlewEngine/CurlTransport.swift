@@ -48,7 +48,6 @@ package final class CurlTransport {
         self.loop = loop
         sockets = SocketTable(epoll: epoll)
         slabs = SlabPool(size: 64 << 10)
-        sockets.isOnWire = { [unowned self] id in inUse.contains { $0.transfer?.id == id } }
     }
 
     // MARK: Turns

@@ -11,6 +11,7 @@
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <linux/unix_diag.h>
+#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <pthread.h>
@@ -212,6 +213,18 @@ bool curlew_has_ended(int descriptor) {
     char byte;
     ssize_t count = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+int curlew_local_port(int descriptor) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t length = sizeof address;
+    if (getsockname(descriptor, &address.any, &length) != 0) return -1;
+    if (address.any.sa_family == AF_INET) return ntohs(address.v4.sin_port);
+    return address.any.sa_family == AF_INET6 ? ntohs(address.v6.sin6_port) | 1 << 16 : -1;
 }
 
 bool curlew_replace(int descriptor, int other) { return dup3(other, descriptor, O_CLOEXEC) >= 0; }

@@ -31,6 +31,28 @@ struct SocketTableTests {
             return (ends[0], ends[1])
         }
 
+        /// A connection over TCP, whose near end leads to an origin, and the near end's local port.
+        func connection(to origin: Origin) throws -> (near: CInt, far: CInt, port: Int) {
+            let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+            let near = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+            defer { close(listener) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { any in
+                    bind(listener, any, length) == 0 && listen(listener, 1) == 0
+                        && getsockname(listener, any, &length) == 0 && connect(near, any, length) == 0
+                }
+            }
+            try #require(isConnected)
+            let far = accept(listener, nil, nil)
+            open.formUnion([near, far])
+            table.opened(near, to: origin)
+            return (near, far, Int(curlew_local_port(near)))
+        }
+
         func drop(_ descriptor: CInt) {
             open.remove(descriptor)
             table.closed(descriptor)
@@ -124,6 +146,76 @@ struct SocketTableTests {
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         #expect(try fixture.registered() == [near: Self.readable])
         #expect(fixture.events().count == 1)
+    }
+
+    /// libcurl watches no socket for a transfer that is paused before it could have been watched.
+    @Test func bytesForAPausedTransferAreNotUnasked() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (near, far, port) = try fixture.connection(to: origin)
+        let first = fixture.table.join(origin, port: port, isIPv6: false)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        fixture.table.part(first, from: origin)
+        let second = fixture.table.join(origin, port: port, isIPv6: false)
+        #expect(second == first && fixture.table.isUsed(second))
+        #expect(write(far, "x", 1) == 1)
+        #expect(fixture.events().count == 1)
+        fixture.table.stray(near, Self.readable)
+        var byte: CChar = 0
+        #expect(recv(near, &byte, 1, CInt(MSG_PEEK)) == 1, "the connection is as it was")
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        #expect(fixture.events().count == 1)
+        // The same bytes after its end are nobody's.
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        fixture.table.part(second, from: origin)
+        fixture.table.stray(near, Self.readable)
+        #expect(recv(near, &byte, 1, 0) == 0 && origin.sockets == 0 && origin.descriptors.isEmpty)
+    }
+
+    @Test func framesOnAnIdleConnectionAreNotUnasked() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        origin.speaksHTTP2 = true
+        let (near, far, port) = try fixture.connection(to: origin)
+        let connection = fixture.table.join(origin, port: port, isIPv6: false)
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        fixture.table.part(connection, from: origin)
+        #expect(write(far, "x", 1) == 1)
+        fixture.table.stray(near, Self.readable)
+        #expect(origin.sockets == 1 && fixture.table.speaksHTTP2(connection, to: origin))
+        fixture.table.learn(connection, speaksHTTP1: true)
+        #expect(!fixture.table.speaksHTTP2(connection, to: origin))
+        fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        fixture.table.stray(near, Self.readable)
+        #expect(origin.sockets == 0)
+    }
+
+    @Test func aConnectionThatCannotBeFoundKeepsAllOthers() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (_, _, port) = try fixture.connection(to: origin)
+        let unknown = fixture.table.join(origin, port: port, isIPv6: true)
+        fixture.table.buryIdle { $0 === origin }
+        #expect(unknown == .unknown && origin.sockets == 1)
+        fixture.table.part(unknown, from: origin)
+        fixture.table.buryIdle { $0 === origin }
+        #expect(origin.sockets == 0)
+    }
+
+    @Test func whatIsSaidOfAnEarlierConnectionIsNotTrueOfTheNext() throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (near, _, port) = try fixture.connection(to: origin)
+        let first = fixture.table.join(origin, port: port, isIPv6: false)
+        fixture.table.closed(near)
+        fixture.table.opened(near, to: origin)
+        let second = fixture.table.join(origin, port: port, isIPv6: false)
+        #expect(first != second && !fixture.table.isUsed(first))
+        fixture.table.part(first, from: origin)
+        #expect(fixture.table.isUsed(second))
     }
 
     @Test func anotherDomainTakesADescriptorOver() throws {

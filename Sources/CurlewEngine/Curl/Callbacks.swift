@@ -79,15 +79,22 @@ private func requestIsNext(
 ) -> CInt {
     guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
     transfer.wire.sends += 1
-    let lastPort = transfer.wire.port
-    transfer.wire.port = Int(localPort)
+    let wasShared = transfer.wire.mayBeShared
+    if let origin = transfer.wire.origin {
+        let sockets = handle.domain.transport.sockets
+        let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
+        transfer.part()
+        let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6)
+        transfer.wire.connection = connection
+        transfer.wire.mayBeShared = sockets.speaksHTTP2(connection, to: origin)
+    }
     guard transfer.wire.sends > 1 else { return CURL_PREREQFUNC_OK }
     handle.hasRetried = true
     // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
     // connection it does so without a word about a failure.
     let isRefused =
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
-        || transfer.wire.origin?.speaksHTTP2(over: lastPort) == true && !handle.hasDetail
+        || wasShared && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.forgetHead()
         if isRefused && transfer.wire.sends > 3 {
@@ -122,9 +129,10 @@ private func socketChanged(
 ) -> CInt {
     guard let context else { return 0 }
     let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
-    let handle = handle(curlew_get_private(easy))
-    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number, transfer: handle?.transfer?.id ?? 0)
-    if what == CURL_POLL_OUT, let transfer = handle?.transfer { transfer.readsNoMore(from: descriptor) }
+    domain.transport.sockets.watch(descriptor, what: what, domain: domain.number)
+    if what == CURL_POLL_OUT, let transfer = handle(curlew_get_private(easy))?.transfer {
+        transfer.readsNoMore(from: descriptor)
+    }
     return 0
 }
 

@@ -19,8 +19,9 @@ final class Origin {
     var isShared = false
     /// The server has answered by HTTP/2.
     var speaksHTTP2 = false
-    /// The local ports of connections over which it has answered by HTTP/1.1 all the same.
-    var portsOfHTTP1: Set<Int> = []
+    /// Its sockets by their local ports, and how many transfers use one that could not be found.
+    var descriptors: [Int: CInt] = [:]
+    var unplaced = 0
     var queue = WaitingLine<EngineTransfer>()
     /// How many in the line have not left it.
     var waiting = 0
@@ -56,19 +57,6 @@ final class Origin {
     private static func connections(for streams: Int) -> Int {
         (streams + streamsPerConnection - 1) / streamsPerConnection
     }
-
-    /// Takes note of what a connection speaks, by its local port.
-    func learn(port: Int, speaksHTTP1: Bool) {
-        if !speaksHTTP1 {
-            if !portsOfHTTP1.isEmpty { portsOfHTTP1.remove(port) }
-        } else if speaksHTTP2 {
-            if portsOfHTTP1.count >= 1024 { portsOfHTTP1.removeAll() }
-            portsOfHTTP1.insert(port)
-        }
-    }
-
-    /// Whether a connection is shared, as far as is known.
-    func speaksHTTP2(over port: Int) -> Bool { speaksHTTP2 && !portsOfHTTP1.contains(port) }
 
     /// Who is first in line, without those who have left it or joined again with another priority.
     func first() -> WaitingLine<EngineTransfer>.Place? {

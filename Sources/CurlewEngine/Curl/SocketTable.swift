@@ -12,6 +12,15 @@ internal import Glibc
 final class SocketTable {
     static let wakeToken = UInt64.max
 
+    /// An open connection, told from a later one that gets its descriptor.
+    struct Connection: Hashable {
+        var descriptor: CInt
+        var serial: UInt64
+
+        /// One whose descriptor could not be found.
+        static let unknown = Connection(descriptor: -1, serial: 0)
+    }
+
     private struct Entry {
         var wanted: UInt32 = 0
         var registered: UInt32 = 0
@@ -23,10 +32,12 @@ final class SocketTable {
         /// It speaks HTTP/1.1, as far as is known, where others to the same origin speak HTTP/2.
         var speaksHTTP1 = false
         var isMarked = false
-        /// Where it leads to, and who may be told when that is known.
+        /// Where it leads to, and its local port there, once that is known.
         var origin: Origin?
-        /// The transfer that last had it watched.
-        var transfer: UInt64 = 0
+        var port = -1
+        var serial: UInt64 = 0
+        /// How many transfers are on the wire with a request over it: libcurl watches no socket of one that is paused.
+        var users = 0
         /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
         var vain = 0
         var muteUntil: UInt64 = 0
@@ -38,8 +49,7 @@ final class SocketTable {
     private var dead: CInt = -1
     /// How many sockets of ours are open.
     private(set) var open = 0
-    /// Whether a transfer is on the wire; told by the owner.
-    var isOnWire: (UInt64) -> Bool = { _ in false }
+    private var lastSerial: UInt64 = 0
     /// When a descriptor is to be asked again for being writable.
     private(set) var rearmAt = Monotonic.never
 
@@ -58,7 +68,8 @@ final class SocketTable {
 
     func opened(_ descriptor: CInt, to origin: Origin?) {
         grow(to: descriptor)
-        entries[Int(descriptor)] = Entry(isOurs: true, isCounted: true, origin: origin)
+        lastSerial += 1
+        entries[Int(descriptor)] = Entry(isOurs: true, isCounted: true, origin: origin, serial: lastSerial)
         open += 1
         origin?.sockets += 1
     }
@@ -70,7 +81,7 @@ final class SocketTable {
     }
 
     /// libcurl's wish: CURL_POLL_IN, OUT, INOUT or REMOVE.
-    func watch(_ descriptor: CInt, what: CInt, domain: UInt32, transfer: UInt64 = 0) {
+    func watch(_ descriptor: CInt, what: CInt, domain: UInt32) {
         grow(to: descriptor)
         let index = Int(descriptor)
         var mask: UInt32 = 0
@@ -79,7 +90,6 @@ final class SocketTable {
             if what & CURL_POLL_OUT != 0 { mask |= curlew_writable }
         }
         entries[index].wanted = mask
-        if mask != 0 { entries[index].transfer = transfer }
         let asked = entries[index].muteUntil == 0 ? mask : mask & ~curlew_writable
         if mask == 0 {
             if !entries[index].isOurs { forget(descriptor) }
@@ -115,6 +125,7 @@ final class SocketTable {
         open -= 1
         entries[index].isCounted = false
         entries[index].origin?.sockets -= 1
+        if entries[index].port >= 0 { entries[index].origin?.descriptors[entries[index].port] = nil }
         entries[index].origin = nil
     }
 
@@ -160,17 +171,62 @@ final class SocketTable {
         Int(descriptor) < entries.count ? entries[Int(descriptor)].origin : nil
     }
 
-    func descriptors(to origin: Origin, domain: UInt32) -> [CInt] {
-        entries.indices.filter { entries[$0].origin === origin && entries[$0].domain == domain }.map { CInt($0) }
+    // MARK: Who uses a connection
+
+    /// Takes note that a transfer sends its request over the connection to an origin that has this local port.
+    func join(_ origin: Origin, port: Int, isIPv6: Bool) -> Connection {
+        let key = port | (isIPv6 ? 1 << 16 : 0)
+        guard let descriptor = origin.descriptors[key] ?? find(origin, key) else {
+            origin.unplaced += 1
+            return .unknown
+        }
+        entries[Int(descriptor)].users += 1
+        return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
     }
 
-    /// Closes the connection that a transfer, which has ended, was the last to use, and those of a domain to an origin
-    /// where the last need not have been the one.
-    func bury(lastWatchedBy transfer: UInt64, orTo origin: Origin?, of domain: UInt32) {
-        for index in entries.indices where isIdle(index) {
-            let isOfOrigin = origin != nil && entries[index].origin === origin && entries[index].domain == domain
-            if entries[index].transfer == transfer || isOfOrigin { bury(CInt(index)) }
+    /// Looks through what has been opened since.
+    private func find(_ origin: Origin, _ key: Int) -> CInt? {
+        for index in entries.indices
+        where entries[index].port < 0 && entries[index].isCounted && entries[index].origin === origin {
+            let found = curlew_local_port(CInt(index))
+            guard found >= 0 else { continue }
+            entries[index].port = Int(found)
+            origin.descriptors[Int(found)] = CInt(index)
         }
+        return origin.descriptors[key]
+    }
+
+    /// The end of what `join` has begun.
+    func part(_ connection: Connection, from origin: Origin) {
+        if connection == .unknown {
+            origin.unplaced -= 1
+        } else if let index = index(of: connection) {
+            entries[index].users -= 1
+        }
+    }
+
+    /// Whether somebody's request is on its way over a connection.
+    func isUsed(_ connection: Connection) -> Bool { index(of: connection).map { entries[$0].users > 0 } ?? false }
+
+    /// Takes note of what a connection speaks where others to the same origin may speak HTTP/2.
+    func learn(_ connection: Connection, speaksHTTP1: Bool) {
+        if let index = index(of: connection) { entries[index].speaksHTTP1 = speaksHTTP1 }
+    }
+
+    /// Whether a connection may be shared, as far as is known.
+    func speaksHTTP2(_ connection: Connection, to origin: Origin) -> Bool {
+        origin.speaksHTTP2 && index(of: connection).map { !entries[$0].speaksHTTP1 } ?? true
+    }
+
+    private func index(of connection: Connection) -> Int? {
+        let index = Int(connection.descriptor)
+        guard entries.indices.contains(index), entries[index].serial == connection.serial else { return nil }
+        return index
+    }
+
+    /// Closes a connection that nobody uses.
+    func buryIfIdle(_ connection: Connection) {
+        if let index = index(of: connection), isIdle(index) { bury(connection.descriptor) }
     }
 
     /// Whether libcurl wants events of a descriptor.
@@ -188,22 +244,15 @@ final class SocketTable {
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
         guard isIdle(index), let origin = entries[index].origin else { return unregister(descriptor) }
-        if !isShared(index, origin) || hasEnded && origin.active == 0 { return bury(descriptor) }
+        if hasEnded || !origin.speaksHTTP2 || entries[index].speaksHTTP1 { return bury(descriptor) }
         unregister(descriptor)
-        if !hasEnded { register(descriptor, curlew_peer_closed) }
+        register(descriptor, curlew_peer_closed)
     }
 
-    /// Takes note of what a connection speaks, when its transfer has ended.
-    func speaksHTTP1(lastWatchedBy transfer: UInt64) {
-        for index in entries.indices where entries[index].transfer == transfer { entries[index].speaksHTTP1 = true }
-    }
-
-    /// Whether transfers may share a connection, so that the last who had it watched need not be the only one.
-    private func isShared(_ index: Int, _ origin: Origin) -> Bool { origin.speaksHTTP2 && !entries[index].speaksHTTP1 }
-
-    /// Whether a socket waits in libcurl's pool: that of a paused transfer is not watched either.
+    /// Whether a socket waits in libcurl's pool.
     private func isIdle(_ index: Int) -> Bool {
-        entries[index].isOurs && entries[index].wanted == 0 && !isOnWire(entries[index].transfer)
+        let entry = entries[index]
+        return entry.isCounted && entry.wanted == 0 && entry.users == 0 && (entry.origin?.unplaced ?? 0) == 0
     }
 
     private func unregister(_ descriptor: CInt) {
@@ -214,10 +263,7 @@ final class SocketTable {
     /// Closes idle connections whose origin fits, without libcurl, which finds them dead when it looks.
     func buryIdle(where fits: (Origin) -> Bool) {
         for index in entries.indices where isIdle(index) {
-            // Of a connection that many share, the last who had it watched may be gone while others are paused.
-            guard let origin = entries[index].origin, fits(origin), !isShared(index, origin) || origin.active == 0
-            else { continue }
-            bury(CInt(index))
+            if let origin = entries[index].origin, fits(origin) { bury(CInt(index)) }
         }
     }
 

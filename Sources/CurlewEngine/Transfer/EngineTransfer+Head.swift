@@ -60,7 +60,9 @@ extension EngineTransfer {
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
         if let origin = wire.origin {
-            origin.learn(port: wire.port, speaksHTTP1: !wire.check.isHTTP2)
+            if origin.speaksHTTP2, let connection = wire.connection {
+                transport.sockets.learn(connection, speaksHTTP1: !wire.check.isHTTP2)
+            }
             if wire.check.isHTTP2 {
                 transport.widen(origin)
                 holdUpload(status, transport)

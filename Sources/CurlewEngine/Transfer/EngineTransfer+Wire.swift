@@ -66,8 +66,10 @@ struct Wire {
     var failureOverHTTP2: EngineFailure?
     /// The request is sent again because of its connection.
     var needsFreshConnection = false
-    /// The local port of the connection it was last sent over.
-    var port = 0
+    /// Over which the request was last sent.
+    var connection: SocketTable.Connection?
+    /// Whether that one speaks HTTP/2, as far as was known before.
+    var mayBeShared = false
     /// How often libcurl asked for bytes since.
     var pulls = 0
     /// Of the connection that a long body is sent over, with TLS.

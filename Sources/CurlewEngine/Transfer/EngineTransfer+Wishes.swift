@@ -85,6 +85,13 @@ extension EngineTransfer {
     /// Whether it shares its connection with nobody.
     var isAlone: Bool { plan.ownsConnection || wire.isByHTTP1 }
 
+    /// Counts the transfer out of those that use its connection.
+    func part() {
+        guard let connection = wire.connection, let origin = wire.origin, let handle = wire.handle else { return }
+        wire.connection = nil
+        handle.domain.transport.sockets.part(connection, from: origin)
+    }
+
     // MARK: What is sent, on the loop: as planned, or as the server wants it
 
     var upload: TransferPlan.Upload {
