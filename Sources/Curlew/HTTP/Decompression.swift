@@ -20,7 +20,8 @@ public enum Decompression: String, Sendable, Hashable, Codable, CaseIterable {
 /// Whether and how request bodies are compressed (RFC 9110 §8.4).
 ///
 /// A server has to be known to understand it; most answer 415 otherwise. Bodies whose request sets `Content-Encoding`
-/// itself are left alone.
+/// itself are left alone. Bytes at hand are compressed at once, by whoever makes the transfer, which for many megabytes
+/// takes its time; streams and files are compressed where they are read.
 ///
 /// ```swift
 /// request.options.compression = .gzip(above: .kibibytes(16))
