@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewShims
+import CurlewTesting
 import Glibc
 import Testing
 
@@ -27,6 +28,9 @@ struct FileUploadTests {
 
         deinit { unlink(path) }
     }
+
+    /// What large bodies are compared by.
+    private func digest(_ bytes: some Collection<UInt8>) -> String { SHA256Stream.hex(of: bytes) }
 
     /// A pipe of the kernel, as [reading end, writing end].
     private func kernelPipe() -> [CInt] {
@@ -84,7 +88,7 @@ struct FileUploadTests {
         #expect(pipe.length == Int64(count))
         #expect(pipe.canReplay)
         let (bytes, result) = await readAll(pipe)
-        #expect(bytes == file.bytes)
+        #expect(digest(bytes) == digest(file.bytes))
         #expect(result == "end")
     }
 
@@ -95,10 +99,10 @@ struct FileUploadTests {
         #expect(await firstByte(pipe) == Array(file.bytes.prefix(1)))
         #expect(pipe.rewind())
         let (bytes, result) = await readAll(pipe, 10_000)
-        #expect(bytes == file.bytes)
+        #expect(digest(bytes) == digest(file.bytes))
         #expect(result == "end")
         #expect(pipe.rewind(), "also after its end")
-        #expect(await readAll(pipe).bytes == file.bytes)
+        #expect(digest(await readAll(pipe).bytes) == digest(file.bytes))
     }
 
     @Test func whatIsNoRegularFileIsRefused() throws {
@@ -136,7 +140,7 @@ struct FileUploadTests {
         // No more than the pipe's room has been read by now.
         #expect(truncate(file.path, 0) == 0)
         let (bytes, result) = await readAll(pipe)
-        #expect(first + bytes == Array(file.bytes.prefix(bytes.count + 1)))
+        #expect(digest(first + bytes) == digest(file.bytes.prefix(bytes.count + 1)))
         #expect(bytes.count < 1_000_000)
         #expect(result == "too short: \(bytes.count + 1) of 3000000")
     }
@@ -192,7 +196,7 @@ struct FileUploadTests {
         close(descriptor)
         #expect(pipe.length == 699_000)
         let (bytes, result) = await readAll(pipe, 5000)
-        #expect(bytes == Array(file.bytes.dropFirst(1000)))
+        #expect(digest(bytes) == digest(file.bytes.dropFirst(1000)))
         #expect(result == "end")
     }
 

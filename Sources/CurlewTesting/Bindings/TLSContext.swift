@@ -10,6 +10,8 @@ final class TLSContext: @unchecked Sendable {
     private let context: OpaquePointer
     /// What it agrees on by ALPN.
     private let applicationProtocol: [UInt8]
+    /// What happens once a ClientHello has come.
+    private let helloFaults: [SocketFault]
 
     init(
         _ identity: TestIdentity, _ options: MockServer.TLSOptions, applicationProtocol: String = "http/1.1"
@@ -17,6 +19,7 @@ final class TLSContext: @unchecked Sendable {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestingError.openSSL("Starting TLS") }
         self.context = context
         self.applicationProtocol = Array(applicationProtocol.utf8)
+        helloFaults = options.onClientHello
         try limitVersions(options)
         try install(identity)
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER), nil)
@@ -35,6 +38,18 @@ final class TLSContext: @unchecked Sendable {
                 return context.choose(chosen, count, offered, offeredCount)
             }, Unmanaged.passUnretained(self).toOpaque())
         if let authority = options.clientAuthority { try demandCertificate(from: authority) }
+        if !helloFaults.isEmpty { interruptHandshakes() }
+    }
+
+    /// Makes OpenSSL come back to us, once for each connection, when a ClientHello is whole.
+    private func interruptHandshakes() {
+        SSL_CTX_set_client_hello_cb(
+            context,
+            { connection, _, _ in
+                if SSL_get_ex_data(connection, 0) != nil { return SSL_CLIENT_HELLO_SUCCESS }
+                SSL_set_ex_data(connection, 0, UnsafeMutableRawPointer(connection))
+                return SSL_CLIENT_HELLO_RETRY
+            }, nil)
     }
 
     deinit {
@@ -50,6 +65,12 @@ final class TLSContext: @unchecked Sendable {
             ERR_clear_error()
             let code = SSL_accept(connection)
             if code == 1 { return stream }
+            if SSL_get_error(connection, code) == SSL_ERROR_WANT_CLIENT_HELLO_CB {
+                // Past TLS, which has nothing to say yet.
+                let plain = PlainStream(waiter: waiter)
+                for fault in helloFaults { try fault.perform(on: plain) }
+                continue
+            }
             guard try stream.canRetry(after: code) else { throw Disconnect.ended }
         }
     }

@@ -12,6 +12,12 @@ extension MockServer {
         public var allowsResumption = true
         /// Whose certificates a client must show one of; nil, the default, asks for none.
         public var clientAuthority: TestAuthority?
+        /// What happens to a connection once its ClientHello has come whole (RFC 8446 §4.1.2), before anything is
+        /// answered; nothing by default.
+        ///
+        /// `SocketFault.send` sends past TLS: the beginning of a ServerHello, or what is none. Unless a fault ends the
+        /// connection the handshake goes on.
+        public var onClientHello: [SocketFault] = []
 
         /// The defaults.
         public init() {}

@@ -54,8 +54,8 @@ struct ContentDecoderTests {
         for index in stride(from: 0, to: length, by: 3) { plain[index] = UInt8(truncatingIfNeeded: index &* 31) }
         for (format, name) in [(ZlibFormat.gzip, "gzip"), (.zlib, "deflate"), (.raw, "deflate")] {
             let wire = try Encoded.deflated(plain, format)
-            #expect(Data(try Encoded.decode(wire, name)) == Data(plain))
-            #expect(Data(try Encoded.decode(wire, name, piece: 999)) == Data(plain))
+            #expect(try Encoded.decode(wire, name).sha256 == plain.sha256)
+            #expect(try Encoded.decode(wire, name, piece: 999).sha256 == plain.sha256)
         }
     }
 

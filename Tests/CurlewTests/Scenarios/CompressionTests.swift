@@ -36,7 +36,7 @@ struct CompressionTests {
         #expect(request.field("Content-Length") == (isLengthKnown ? "\(request.bodyLength)" : nil))
         #expect(request.field("Transfer-Encoding") == (isLengthKnown ? nil : "chunked"))
         #expect(request.bodyLength < plain.count / 4)
-        #expect(Data(try Encoded.decode(request.body, "gzip")) == Data(plain))
+        #expect(try Encoded.decode(request.body, "gzip").sha256 == plain.sha256)
     }
 
     @Test func bytesAtHandKeepALength() async throws {
@@ -90,7 +90,7 @@ struct CompressionTests {
             #expect(request.field("Content-Encoding") == own, "body \(index)")
             #expect(request.field("Content-Length") == "\(request.bodyLength)", "body \(index)")
         }
-        #expect(try await sent(.bytes(random), session).body == random)
+        #expect(try await sent(.bytes(random), session).body.sha256 == random.sha256)
     }
 
     @Test func aRequestDecidesForItself() async throws {

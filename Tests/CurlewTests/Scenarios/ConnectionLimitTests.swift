@@ -133,19 +133,25 @@ struct ConnectionLimitTests {
 
     @Test func aPausedTransferDoesNotWaitTooLong() async throws {
         let server = try MockServer { _ in .text("x") }
-        let session = Session()
-        let options = Request.Options(timeouts: Timeouts(queue: .milliseconds(50)))
-        let transfer = session.transfer(Request(server.url("/"), options: options))
+        let (servers, gate) = try stallingServers(1)
+        let session = Session {
+            $0.limits.connectionsPerHost = 1
+            $0.timeouts.queue = .seconds(1)
+        }
+        let holder = session.transfer(Request(servers[0].url("/"))).start()
+        await gate.waitUntilReached()
+        let transfer = session.transfer(Request(server.url("/")))
         transfer.pause()
         transfer.start()
-        // Another one's limit, twice as long, tells that the time has passed.
-        let (servers, gate) = try stallingServers(1)
-        let slow = Request(servers[0].url("/"), options: Request.Options(timeouts: Timeouts(idle: .milliseconds(150))))
-        #expect(try await networkError { try await session.data(for: slow) }.kind == .timedOut)
-        #expect(transfer.state == .paused)
+        // One that began to wait later, and is not paused, tells that the limit has passed.
+        let error = try await networkError { try await session.data(for: Request(servers[0].url("/"))) }
+        #expect(error.kind == .timedOut && error.phase == .queued)
+        // The loop answers when it is done with all whose limit has passed.
+        #expect(await session.transfers.map(\.state) == [.running, .paused])
         transfer.resume()
         #expect(try await transfer.value == Data("x".utf8))
         gate.open()
+        _ = try await holder.value
     }
 
     @Test func aConnectionOfItsOwn() async throws {

@@ -20,8 +20,8 @@ struct DecodingTests {
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
         let response = try await transfer.response()
-        #expect(response.value == Data(sample.plain))
-        #expect(try await transfer.value == Data(sample.plain))
+        #expect(response.value.sha256 == sample.plain.sha256)
+        #expect(try await transfer.value.sha256 == sample.plain.sha256)
         #expect(response.head.fields.map(\.name) == ["Content-Type", "ETag"])
         #expect(response.head.contentLength == nil && response.head.reason == "OK")
         #expect(response.metrics.responseBodyBytes == Int64(sample.wire.count))
@@ -33,7 +33,7 @@ struct DecodingTests {
 
         let streamed = session.transfer(Request(server.url("/")))
         let record = try await StreamRecord(streamed)
-        #expect(record.body == Data(sample.plain))
+        #expect(record.body.sha256 == sample.plain.sha256)
         #expect(record.head == response.head)
         #expect(record.order.first == "head" && record.order.last == "progress")
         #expect(record.progress.last?.received == Int64(sample.wire.count))
@@ -197,6 +197,6 @@ struct DecodingTests {
         #expect(other.count == 20 << 20)
         #expect(server.bytesSent - wire.count < 8 << 20)
         while let chunk = try await held.next() { received.append(contentsOf: chunk) }
-        #expect(received == large.data)
+        #expect(received.sha256 == large.sha256)
     }
 }

@@ -13,11 +13,12 @@ struct HTTP2Scene: Sendable {
 
     /// - Parameters:
     ///   - idle: The session's idle limit.
+    ///   - acknowledgesSettings: Whether the server acknowledges the client's SETTINGS.
     ///   - configure: Changes the rest of the session's configuration.
     ///   - connection: The script of the connection, by its number.
     ///   - respond: The script of a stream.
     init(
-        idle: Duration = .seconds(30),
+        idle: Duration = .seconds(30), acknowledgesSettings: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
         _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
@@ -25,6 +26,7 @@ struct HTTP2Scene: Sendable {
         let authority = try TestAuthority()
         var options = HTTP2Server.Options()
         options.connection = connection
+        options.acknowledgesSettings = acknowledgesSettings
         server = try HTTP2Server(tls: authority.issue(), options: options, respond)
         var configuration = SessionConfiguration()
         configuration.timeouts.idle = idle

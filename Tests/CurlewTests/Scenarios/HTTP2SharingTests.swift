@@ -41,8 +41,43 @@ struct HTTP2SharingTests {
         }
         _ = try await scene.session.data(for: scene.request("/warm"))
         #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
-        // One more may be on its way on a connection whose settings have not been read yet (RFC 9113 §6.5.3).
-        #expect(scene.server.mostOpenStreams <= 2 && scene.server.violations.isEmpty)
+        // The server counts from the moment on when the client has acknowledged its settings.
+        #expect(scene.server.violations == [])
+    }
+
+    /// On a connection whose settings are known from the first stream on.
+    @Test func theServersLimitIsKeptOnTheOnlyConnection() async throws {
+        let scene = try HTTP2Scene(
+            configure: { $0.limits.connectionsPerHost = 1 },
+            connection: { _ in .now.settings([.maxConcurrentStreams(1)]) }
+        ) { _ in
+            .respond(200, text: "ok")
+        }
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
+        #expect(scene.server.mostOpenStreams == 1 && scene.server.connectionCount == 1)
+        #expect(scene.server.violations == [])
+    }
+
+    /// Before the settings of a connection have come, streams may begin on it as if there were no limit (RFC 9113 §5.1.2).
+    @Test func untilTheSettingsHaveComeThereIsNoLimit() async throws {
+        let gate = Gate()
+        // An acknowledgement must not be the first frame (RFC 9113 §3.4).
+        let scene = try HTTP2Scene(
+            acknowledgesSettings: false, configure: { $0.limits.connectionsPerHost = 2 },
+            connection: { number in
+                (number == 1 ? HTTP2Script.now : .now.fault(.stall(gate))).settings([.maxConcurrentStreams(1)])
+            }
+        ) { request in
+            request.path == "/warm" ? .respond(200) : .afterRequest.fault(.stall(gate)).respond(200, text: "ok")
+        }
+        _ = try await scene.session.data(for: scene.request("/warm"))
+        async let all = bodies(scene, 6)
+        for _ in 0..<7 { _ = await scene.server.nextRequest() }
+        #expect(scene.server.mostOpenStreams == 5 && scene.server.connectionCount == 2)
+        gate.open()
+        #expect(try await all == [String](repeating: "ok", count: 6))
+        #expect(scene.server.violations == [])
     }
 
     @Test func aPausedStreamHoldsUpNobody() async throws {

@@ -38,6 +38,49 @@ struct IdleConnectionTests {
         #expect(server.connectionCount == 2)
     }
 
+    /// Bytes after an answer that has no body: the first of them together with its head, or behind it, the others once the
+    /// connection idles.
+    @Test(arguments: [false, true], [false, true])
+    func unaskedBytesInTwoPieces(isTogether: Bool, isSecure: Bool) async throws {
+        let gate = Gate()
+        let done = Gate()
+        let authority = try TestAuthority()
+        let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
+        let forged = Array("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged".utf8)
+        let (start, rest) = (forged.prefix(20), Array(forged.dropFirst(20)))
+        let head = Array("HTTP/1.1 204 No Content\r\n\r\n".utf8)
+        let first = isTogether ? MockResponse.raw(head + start) : .raw(head).fault(.send(Array(start)), at: .end)
+        server.on(
+            "GET", "/first",
+            first.fault(.stall(gate), at: .end).fault(.send(rest), at: .end).fault(.stall(done), at: .end))
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        #expect(try await session.data(for: Request(server.url("/first"))).1.status == .noContent)
+        gate.open()
+        // The connection ends because of the bytes alone: the server keeps it open.
+        await server.waitUntil(openConnections: 0)
+        for path in ["/a", "/b"] {
+            let (data, head) = try await session.data(for: Request(server.url(path)))
+            #expect(head.status == .ok && data == Data("answer to \(path)".utf8))
+        }
+        #expect(server.connectionCount == 2 && server.violations.isEmpty)
+    }
+
+    /// libcurl 7.88 drops what comes together with a head that has no body, and goes on with the connection.
+    @Test(
+        arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged", "HTTP/1.1 200 OK\r\n", "x"], [false, true])
+    func unaskedBytesTogetherWithAHead(_ bytes: String, isSecure: Bool) async throws {
+        let authority = try TestAuthority()
+        let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
+        server.on("GET", "/first", .raw("HTTP/1.1 204 No Content\r\n\r\n" + bytes))
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        for path in ["/a", "/b"] {
+            #expect(try await session.data(for: Request(server.url("/first"))).1.status == .noContent)
+            let (data, head) = try await session.data(for: Request(server.url(path)))
+            #expect(head.status == .ok && data == Data("answer to \(path)".utf8))
+        }
+        #expect(server.violations.isEmpty)
+    }
+
     @Test func aPostOnAConnectionThatDiesIsNotRepeated() async throws {
         let server = try MockServer()
         server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }

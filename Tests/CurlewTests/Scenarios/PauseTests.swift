@@ -61,7 +61,7 @@ struct PauseTests {
         #expect(transfer.currentProgress.received <= before + 128 << 10)
         #expect(transfer.state == .paused)
         transfer.resume()
-        #expect(try await transfer.value == body.data)
+        #expect(try await transfer.value.sha256 == body.sha256)
     }
 
     @Test func aPausedUploadStopsItsProducer() async throws {
@@ -145,7 +145,7 @@ struct PauseTests {
                 _ = await session.transfers
             }
         }
-        #expect(try await transfer.value == body.data)
+        #expect(try await transfer.value.sha256 == body.sha256)
         await switcher.value
     }
 
@@ -162,6 +162,6 @@ struct PauseTests {
         #expect(await session.transfers.map(\.state) == [.paused])
         gate.open()
         transfer.resume()
-        #expect(try await reader.value == body.data)
+        #expect(try await reader.value.sha256 == body.sha256)
     }
 }

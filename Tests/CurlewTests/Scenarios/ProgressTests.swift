@@ -18,7 +18,7 @@ struct ProgressTests {
         let server = try MockServer { _ in .pattern(large) }
         let transfer = Session().transfer(Request(server.url("/")))
         let values = await all(transfer)
-        #expect(try await transfer.value == large.data)
+        #expect(try await transfer.value.sha256 == large.sha256)
         let last = try #require(values.last)
         #expect(last.isFinished && last.received == 20 << 20 && last.expectedToReceive == 20 << 20)
         #expect(values.count { $0.isFinished } == 1)

@@ -88,6 +88,11 @@ extension MockServer {
     var requestCount: Int { requests.count }
 }
 
+extension Collection<UInt8> {
+    /// The digest: where two large bodies differ, to find out how takes Swift Testing minutes.
+    var sha256: String { SHA256Stream.hex(of: self) }
+}
+
 extension PatternBody {
     /// The bytes as `Data`, which compares them quickly in debug builds too.
     var data: Data { Data(bytes) }

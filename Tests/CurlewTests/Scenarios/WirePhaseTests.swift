@@ -44,6 +44,55 @@ struct WirePhaseTests {
         #expect(error.response == nil)
     }
 
+    // MARK: The TLS handshake
+
+    /// What the server has said of the handshake when it breaks off: nothing, or the beginning of a ServerHello in a
+    /// record of 122 bytes (RFC 8446 §4.1.3).
+    static let hellos: [[UInt8]] = [[], [22, 3, 3, 0, 122, 2, 0, 0, 118, 3, 3, 1, 2, 3, 4]]
+
+    private func bench(
+        handshake faults: [SocketFault], connect: Duration = .seconds(30)
+    ) throws -> (server: MockServer, session: Session) {
+        var options = MockServer.Options()
+        options.tls.onClientHello = faults
+        let server = try MockServer(tls: .selfSigned(), options: options) { _ in .text("hello") }
+        let configuration = SessionConfiguration { $0.timeouts.connect = connect }
+        return (server, Session(configuration, trust: InsecureTrust(reason: "test")))
+    }
+
+    @Test(arguments: hellos, ends)
+    func theConnectionEndsInTheHandshake(_ hello: [UInt8], _ end: SocketFault) async throws {
+        let (server, session) = try bench(handshake: hello.isEmpty ? [end] : [.send(hello), end])
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        expect(error, .tlsFailed, .securing, nil)
+        #expect(server.requestCount == 0 && server.connectionCount == 1)
+    }
+
+    @Test(arguments: hellos)
+    func theServerStallsInTheHandshake(_ hello: [UInt8]) async throws {
+        let gate = Gate()
+        let stall: [SocketFault] = hello.isEmpty ? [.stall(gate)] : [.send(hello), .stall(gate)]
+        let (server, session) = try bench(handshake: stall, connect: .seconds(1))
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        expect(error, .timedOut, .securing, nil)
+        #expect(error.message.contains("timeouts.connect"), "\(error)")
+        #expect(error.retriability == .safe(after: nil))
+        #expect(gate.arrivals == 1 && server.requestCount == 0 && server.connectionCount == 1)
+        await server.waitUntil(openConnections: 0)
+    }
+
+    @Test func aHandshakeThatWasHeldUpGoesOn() async throws {
+        let gate = Gate()
+        let (server, session) = try bench(handshake: [.stall(gate)])
+        async let answer = session.data(for: Request(server.url("/")))
+        await gate.waitUntilReached()
+        #expect(server.requestCount == 0)
+        gate.open()
+        #expect(try await answer.0 == Data("hello".utf8))
+    }
+
+    // MARK: Stalls and drips
+
     @Test(arguments: points)
     func theServerStalls(_ point: (MockResponse.Point, NetworkError.Phase, String?)) async throws {
         for tls in [false, true] {
