@@ -97,19 +97,8 @@ struct NghttpdTests {
         #expect(try server.countConnections() == Set(all.map(\.localAddress)).count)
     }
 
-    @Test(arguments: PeerRoute.http2Only) func othersRunWhilePaused(_ route: PeerRoute) async throws {
-        try await on(route).othersRunWhilePaused()
-    }
-
-    @Test(arguments: PeerRoute.http2Only) func othersRunBesideSlowReader(_ route: PeerRoute) async throws {
-        try await on(route).othersRunBesideSlowReader()
-    }
-
-    @Test(arguments: PeerRoute.http2Only) func cancelledDownloadLeavesOthers(_ route: PeerRoute) async throws {
-        try await on(route).cancelledDownloadLeavesOthers()
-    }
-
-    @Test(arguments: PeerRoute.http2Only) func cancelledUploadLeavesOthers(_ route: PeerRoute) async throws {
-        try await on(route).cancelledUploadLeavesOthers(.put, "/echo")
+    @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)
+    func leavesOthers(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
+        try await on(route).leavesOthers(scene, uploadingTo: "/echo")
     }
 }

@@ -21,27 +21,8 @@ struct NginxLimitTests {
         try await on(route).stores(PatternBody(seed: 6, length: 300_000), by: .post, in: "/post")
     }
 
-    @Test(arguments: PeerRoute.allCases) func storesLarge(_ route: PeerRoute) async throws {
-        try await on(route).stores(PeerInstance.large, as: .file(server.instance.largeFile))
-    }
-
-    @Test(arguments: PeerRoute.allCases) func storesStreamOfUnknownLength(_ route: PeerRoute) async throws {
-        let source = ChunkSource(body: PatternBody(seed: 2, length: 5_000_000), chunk: 70_001)
-        try await on(route).stores(source.body, as: .stream(source))
-    }
-
-    @Test(arguments: PeerRoute.http1Only) func asksBeforeSending(_ route: PeerRoute) async throws {
-        try await on(route).stores(PatternBody(seed: 5, length: 9000), fields: [.expect: "100-continue"])
-    }
-
-    @Test(arguments: PeerRoute.http1Only) func refusesBeforeBody(_ route: PeerRoute) async throws {
-        let body = RequestBody.bytes(PatternBody(seed: 5, length: 9000).bytes)
-        try await on(route).isRefusedEarly("/limited/x", body, sends: 0...0, fields: [.expect: "100-continue"])
-    }
-
-    @Test(arguments: PeerRoute.allCases) func refusesLarge(_ route: PeerRoute) async throws {
-        let body = RequestBody.file(server.instance.largeFile)
-        try await on(route).isRefusedEarly("/limited/x", body, sends: 0...(32 << 20), mayLoseAnswer: true)
+    @Test(arguments: UploadScene.all) func uploads(_ scene: UploadScene, _ route: PeerRoute) async throws {
+        try await on(route).uploads(scene)
     }
 
     // MARK: Answers
@@ -92,16 +73,9 @@ struct NginxLimitTests {
         try await on(route).multiplexes(200)
     }
 
-    @Test(arguments: PeerRoute.http2Only) func othersRunWhilePaused(_ route: PeerRoute) async throws {
-        try await on(route).othersRunWhilePaused()
-    }
-
-    @Test(arguments: PeerRoute.http2Only) func cancelledDownloadLeavesOthers(_ route: PeerRoute) async throws {
-        try await on(route).cancelledDownloadLeavesOthers()
-    }
-
-    @Test(arguments: PeerRoute.http2Only) func cancelledUploadLeavesOthers(_ route: PeerRoute) async throws {
-        try await on(route).cancelledUploadLeavesOthers(.put, "/upload/\(UUID().uuidString)")
+    @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)
+    func leavesOthers(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
+        try await on(route).leavesOthers(scene, uploadingTo: "/upload/\(UUID().uuidString)")
     }
 
     // MARK: The server closes

@@ -12,13 +12,13 @@ struct HTTP2Scene: Sendable {
     let session: Session
 
     /// - Parameters:
-    ///   - idle: The session's idle limit.
+    ///   - idle: The session's idle limit; by default none, so that readers may wait long for their turn.
     ///   - acknowledgesSettings: Whether the server acknowledges the client's SETTINGS.
     ///   - configure: Changes the rest of the session's configuration.
     ///   - connection: The script of the connection, by its number.
     ///   - respond: The script of a stream.
     init(
-        idle: Duration = .seconds(30), acknowledgesSettings: Bool = true,
+        idle: Duration? = nil, acknowledgesSettings: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
         _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script

@@ -93,6 +93,34 @@ extension Collection<UInt8> {
     var sha256: String { SHA256Stream.hex(of: self) }
 }
 
+/// Someone who reads nothing more for a while holds the server, and nobody else.
+///
+/// - Parameters:
+///   - response: Answers with 20 MiB.
+///   - wireBytes: How many they are on the wire.
+/// - Returns: The digest of what the slow reader read in the end.
+func digestOfASlowReader(
+    of response: MockResponse, wireBytes: Int, _ location: SourceLocation = #_sourceLocation
+) async throws -> String {
+    var options = MockServer.Options()
+    options.socketBufferSize = 64 << 10
+    let server = try MockServer(options: options) { _ in response }
+    let session = Session {
+        $0.buffers.highWater = .kibibytes(256)
+        $0.buffers.lowWater = .kibibytes(64)
+    }
+    var held = session.transfer(Request(server.url("/"))).bytes.makeAsyncIterator()
+    var digest = SHA256Stream()
+    digest.update(Data(try #require(try await held.next(), sourceLocation: location)))
+    // Meanwhile the server has the time to send the whole body to somebody else on the same loop.
+    let other = try await session.data(for: Request(server.url("/"))).0
+    #expect(other.count == 20 << 20, sourceLocation: location)
+    #expect(server.bytesSent - wireBytes < 8 << 20, sourceLocation: location)
+    #expect(await session.transfers.map(\.state) == [.running], sourceLocation: location)
+    while let chunk = try await held.next() { digest.update(Data(chunk)) }
+    return digest.hex
+}
+
 extension PatternBody {
     /// The bytes as `Data`, which compares them quickly in debug builds too.
     var data: Data { Data(bytes) }
