@@ -1,5 +1,7 @@
 # The commands of every day. `make` alone lists them.
 .DEFAULT_GOAL := help
+# How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 .PHONY: help run demo-faults test check sanitize sabotage fuzz format clean
 
 help: ## list the commands

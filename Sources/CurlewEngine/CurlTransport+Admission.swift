@@ -8,7 +8,8 @@ internal import Glibc
 extension CurlTransport {
     func start(_ transfer: EngineTransfer) {
         guard transfer.outcome == nil else { return }
-        transfer.wire.lastActivity = now
+        // The turn's clock may have been read before.
+        transfer.wire.lastActivity = max(now, transfer.startedAt)
         transfer.wire.priority = transfer.plan.priority
         if isClosed { return fail(transfer, .closed, .preparing) }
         guard let url = urls.url(for: transfer.plan) else {
@@ -151,7 +152,7 @@ extension CurlTransport {
 
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.wire.launchedAt = now
-        transfer.wire.lastActivity = now
+        transfer.wire.lastActivity = max(now, transfer.wire.lastActivity)
         guard let domain = live(transfer.plan.trust), let handle = domain.takeHandle(),
             handle.apply(transfer, url: url, now: now)
         else { return fail(transfer, .noResources(errno: ENOMEM), .preparing) }

@@ -142,6 +142,8 @@ enum PeerRoute: CaseIterable, Sendable {
         _ server: some PeerServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
+            // On a busy machine a second is not long.
+            configuration.http.expectContinueTimeout = .seconds(20)
             if self == .http1OverTLS { configuration.http.version = .http1Only }
             if self == .priorKnowledge { configuration.http.version = .http2PriorKnowledge }
             configure(&configuration)
