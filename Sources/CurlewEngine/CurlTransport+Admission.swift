@@ -74,13 +74,17 @@ extension CurlTransport {
         if transfer.wire.ticket == 0 { transfer.wire.ticket = lastTicket }
         transfer.wire.priority = transfer.priorityNow
         waiting[transfer.id] = transfer
+        defer { scheduleSweep(transfer) }
+        // It is in line once it is resumed.
+        if transfer.wantsPause { return }
         if !transfer.wire.isInLine {
             transfer.wire.isInLine = true
+            transfer.wire.inLineSince = now
             origin.waiting += 1
         }
         origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
+        tidy(origin)
         if origin.active < places(at: origin) { ready.call(origin) }
-        scheduleSweep(transfer)
     }
 
     func leaveLine(_ transfer: EngineTransfer, _ origin: Origin) {
@@ -89,16 +93,19 @@ extension CurlTransport {
     }
 
     /// Lets those behind pass, as one who is paused does, who still waits.
-    private func stepAside(_ transfer: EngineTransfer, _ origin: Origin) {
+    func stepAside(_ transfer: EngineTransfer, _ origin: Origin) {
         guard transfer.wire.isInLine else { return }
         transfer.wire.isInLine = false
         origin.waiting -= 1
+        // It may have waited for more than those behind need.
+        if origin.active < places(at: origin) { ready.call(origin) }
     }
 
-    /// Drops those who have left an origin's line once they are the most of it.
+    /// Drops those who have left an origin's line, and who stand in it twice, once they are the most of it.
     func tidy(_ origin: Origin) {
         guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
-        origin.queue.removeAll { !$0.wire.isInLine }
+        var kept: Set<UInt64> = []
+        origin.queue.removeAll { !$0.wire.isInLine || $1 != $0.wire.priority || !kept.insert($0.id).inserted }
     }
 
     /// Admits whoever is first, over all origins, as long as there are places.

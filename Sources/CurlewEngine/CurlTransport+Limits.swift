@@ -36,8 +36,8 @@ extension CurlTransport {
         guard let handle = transfer.wire.handle else {
             if transfer.wire.hasPlace {
                 if let connect = plan.connectTimeout { consider(transfer.wire.admittedAt &+ connect, .connect) }
-            } else if let queue = plan.queueTimeout {
-                look(at: max(transfer.startedAt, transfer.wire.resumedAt) &+ queue, .queue)
+            } else if let queue = plan.queueTimeout, transfer.wire.isInLine {
+                look(at: max(transfer.startedAt, transfer.wire.inLineSince) &+ queue, .queue)
             }
             return first
         }
@@ -121,11 +121,7 @@ extension CurlTransport {
                 scheduleSweep(transfer)
             case .answered: if let handle = transfer.wire.handle { end(handle, nil) }
             case .queue:
-                if transfer.wantsPause {
-                    // It waits because it is told to.
-                    transfer.wire.resumedAt = now
-                    scheduleSweep(transfer)
-                } else if let origin = transfer.wire.origin {
+                if let origin = transfer.wire.origin {
                     let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
                     reports[ObjectIdentifier(origin)] = known
                     remove(transfer, .queueTimedOut(known))

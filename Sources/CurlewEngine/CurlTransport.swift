@@ -181,6 +181,7 @@ package final class CurlTransport {
         } else {
             if let origin = transfer.wire.origin { leaveLine(transfer, origin) }
             fail(transfer, reason, .queued)
+            if !ready.isEmpty { admitReady() }
         }
     }
 
@@ -188,8 +189,11 @@ package final class CurlTransport {
     func adjust(_ transfer: EngineTransfer) {
         guard transfer.wire.handle != nil else {
             guard let origin = transfer.wire.origin, waiting[transfer.id] != nil else { return }
-            let isResumed = !transfer.wire.isInLine && !transfer.wantsPause
-            if isResumed || transfer.priorityNow != transfer.wire.priority { queue(transfer, origin) }
+            if transfer.wantsPause {
+                stepAside(transfer, origin)
+            } else if !transfer.wire.isInLine || transfer.priorityNow != transfer.wire.priority {
+                queue(transfer, origin)
+            }
             return admitReady()
         }
         let wishes = transfer.wishes

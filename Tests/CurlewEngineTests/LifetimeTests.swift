@@ -129,7 +129,7 @@ struct LifetimeTests {
     @Test func aLineForgetsThoseWhoLeft() {
         var line = WaitingLine<Int>()
         for number in 0..<100 { line.join(number, priority: number % 3, ticket: UInt64(number)) }
-        line.removeAll { !$0.isMultiple(of: 7) }
+        line.removeAll { element, _ in !element.isMultiple(of: 7) }
         #expect(line.count == 15)
         var order: [Int] = []
         while let place = line.next() { order.append(place.element) }

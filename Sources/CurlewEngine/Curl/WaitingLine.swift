@@ -35,8 +35,8 @@ struct WaitingLine<Element> {
     }
 
     /// Takes out all that match.
-    mutating func removeAll(where matches: (Element) -> Bool) {
-        let kept = heap.filter { !matches($0.element) }
+    mutating func removeAll(where matches: (_ element: Element, _ priority: Int) -> Bool) {
+        let kept = heap.filter { !matches($0.element, $0.priority) }
         heap.removeAll(keepingCapacity: true)
         for place in kept { join(place.element, priority: place.priority, ticket: place.ticket) }
     }

@@ -79,9 +79,10 @@ struct Wire {
     /// When the answer was whole and the body all handed over, but not all sent.
     var answeredAt: UInt64?
     var lastActivity: UInt64 = 0
-    /// Where it stands in its origin's line, and whether it does.
+    /// Where it stands in its origin's line, whether it does, and since when it has not been paused.
     var ticket: UInt64 = 0
     var isInLine = false
+    var inLineSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
     var socketErrno: CInt = 0

@@ -146,12 +146,34 @@ struct ConnectionLimitTests {
         // One that began to wait later, and is not paused, tells that the limit has passed.
         let error = try await networkError { try await session.data(for: Request(servers[0].url("/"))) }
         #expect(error.kind == .timedOut && error.phase == .queued)
-        // The loop answers when it is done with all whose limit has passed.
-        #expect(await session.transfers.map(\.state) == [.running, .paused])
+        #expect(transfer.state == .paused)
         transfer.resume()
         #expect(try await transfer.value == Data("x".utf8))
         gate.open()
         _ = try await holder.value
+    }
+
+    /// Pausing and resuming in line leaves nothing behind and costs nobody their place.
+    @Test func pausingInLineOverAndOverAgain() async throws {
+        let (servers, gate) = try stallingServers(1)
+        let session = Session { $0.limits.connectionsPerHost = 1 }
+        let holder = session.transfer(Request(servers[0].url("/"))).start()
+        await gate.waitUntilReached()
+        let restless = session.transfer(Request(servers[0].url("/restless"))).start()
+        let patient = session.transfer(Request(servers[0].url("/patient"))).start()
+        for _ in 0..<200 {
+            restless.pause()
+            #expect(await session.transfers.map(\.state) == [.running, .paused, .queued])
+            restless.resume()
+            #expect(await session.transfers.map(\.state) == [.running, .queued, .queued])
+        }
+        restless.pause()
+        gate.open()
+        for transfer in [holder, patient] { _ = try await transfer.value }
+        #expect(restless.state == .paused)
+        restless.resume()
+        _ = try await restless.value
+        #expect(servers[0].requests.map(\.path) == ["/", "/patient", "/restless"])
     }
 
     @Test func aConnectionOfItsOwn() async throws {
