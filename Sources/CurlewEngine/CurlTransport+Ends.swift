@@ -18,7 +18,7 @@ extension CurlTransport {
             handle.transfer = nil
             curl_easy_pause(handle.curl, CURLPAUSE_CONT)
         }
-        curl_multi_remove_handle(domain.multi, handle.curl)
+        takeFromWire(handle)
         inUse[inUse.count - 1].place = handle.place
         inUse.swapAt(handle.place, inUse.count - 1)
         inUse.removeLast()
@@ -43,6 +43,12 @@ extension CurlTransport {
         leavePlace(transfer)
         transfer.wire.origin = nil
         finishClosingIfIdle()
+    }
+
+    private func takeFromWire(_ handle: EasyHandle) {
+        curl_multi_remove_handle(handle.domain.multi, handle.curl)
+        sockets.vanished(handle.opened)
+        handle.opened = []
     }
 
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
@@ -126,7 +132,7 @@ extension CurlTransport {
 
     private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool) -> Bool {
         guard let url = handle.url, transfer.rewindBody() else { return false }
-        curl_multi_remove_handle(handle.domain.multi, handle.curl)
+        takeFromWire(handle)
         transfer.part()
         transfer.wire.beginAgain(at: now)
         transfer.wire.needsFreshConnection = overFresh

@@ -32,7 +32,9 @@ struct SocketTableTests {
         }
 
         /// A connection over TCP, whose near end leads to an origin, and the near end's local port.
-        func connection(to origin: Origin) throws -> (near: CInt, far: CInt, port: Int) {
+        func connection(to origin: Origin) throws -> (
+            near: CInt, far: CInt, port: Int, opened: [SocketTable.Connection]
+        ) {
             let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
             let near = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
             defer { close(listener) }
@@ -49,8 +51,7 @@ struct SocketTableTests {
             try #require(isConnected)
             let far = accept(listener, nil, nil)
             open.formUnion([near, far])
-            table.opened(near, to: origin)
-            return (near, far, Int(curlew_local_port(near)))
+            return (near, far, Int(curlew_local_port(near)), [table.opened(near, to: origin)])
         }
 
         func drop(_ descriptor: CInt) {
@@ -152,8 +153,8 @@ struct SocketTableTests {
     @Test func bytesForAPausedTransferAreNotUnasked() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
-        let (near, far, port) = try fixture.connection(to: origin)
-        let first = fixture.table.join(origin, port: port, isIPv6: false)
+        let (near, far, port, opened) = try fixture.connection(to: origin)
+        let first = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
         fixture.table.part(first, from: origin)
@@ -177,8 +178,8 @@ struct SocketTableTests {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         origin.speaksHTTP2 = true
-        let (near, far, port) = try fixture.connection(to: origin)
-        let connection = fixture.table.join(origin, port: port, isIPv6: false)
+        let (near, far, port, opened) = try fixture.connection(to: origin)
+        let connection = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
         fixture.table.part(connection, from: origin)
@@ -196,8 +197,10 @@ struct SocketTableTests {
     @Test func aConnectionThatCannotBeFoundKeepsAllOthers() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
-        let (_, _, port) = try fixture.connection(to: origin)
-        let unknown = fixture.table.join(origin, port: port, isIPv6: true)
+        let (_, _, port, opened) = try fixture.connection(to: origin)
+        let known = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
+        fixture.table.part(known, from: origin)
+        let unknown = fixture.table.join(origin, port: port, isIPv6: true, opened: opened)
         fixture.table.buryIdle { $0 === origin }
         #expect(unknown == .unknown && origin.sockets == 1)
         fixture.table.part(unknown, from: origin)
@@ -208,14 +211,37 @@ struct SocketTableTests {
     @Test func whatIsSaidOfAnEarlierConnectionIsNotTrueOfTheNext() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
-        let (near, _, port) = try fixture.connection(to: origin)
-        let first = fixture.table.join(origin, port: port, isIPv6: false)
+        let (near, _, port, opened) = try fixture.connection(to: origin)
+        let first = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         fixture.table.closed(near)
-        fixture.table.opened(near, to: origin)
-        let second = fixture.table.join(origin, port: port, isIPv6: false)
+        let next = fixture.table.opened(near, to: origin)
+        let second = fixture.table.join(origin, port: port, isIPv6: false, opened: [next])
         #expect(first != second && !fixture.table.isUsed(first))
         fixture.table.part(first, from: origin)
         #expect(fixture.table.isUsed(second))
+    }
+
+    /// libcurl closes sockets that never became a connection without a word, and somebody else gets their numbers.
+    @Test(arguments: [false, true]) func aSocketThatVanishedIsNeverTouched(isTold: Bool) throws {
+        let fixture = Fixture()
+        let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
+        let (near, _, _, opened) = try fixture.connection(to: origin)
+        fixture.table.watch(near, what: CURL_POLL_OUT, domain: 0)
+        fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
+        let (other, far) = fixture.pair(isOurs: false)
+        #expect(dup2(other, near) == near)
+        if isTold {
+            fixture.table.vanished(opened)
+            #expect(fixture.table.open == 0 && origin.sockets == 0)
+        }
+        fixture.table.buryIdle { _ in true }
+        fixture.table.stray(near, Self.readable)
+        #expect(write(far, "x", 1) == 1)
+        var byte: CChar = 0
+        #expect(recv(near, &byte, 1, CInt(MSG_DONTWAIT)) == 1, "a stranger's socket")
+        // Its number comes back to us, and counts once.
+        fixture.table.opened(near, to: origin)
+        #expect(fixture.table.open == 1 && origin.sockets == 1)
     }
 
     @Test func anotherDomainTakesADescriptorOver() throws {

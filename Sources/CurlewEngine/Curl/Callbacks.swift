@@ -63,7 +63,7 @@ private func socketOpened(
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
-        handle.domain.transport.sockets.opened(descriptor, to: origin)
+        handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin))
     } else {
         handle.transfer?.noteSocketFailure(errno)
     }
@@ -84,7 +84,9 @@ private func requestIsNext(
         let sockets = handle.domain.transport.sockets
         let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
         transfer.part()
-        let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6)
+        let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
+        sockets.vanished(handle.opened)
+        handle.opened = []
         transfer.wire.connection = connection
         transfer.wire.mayBeShared = sockets.speaksHTTP2(connection, to: origin)
     }

@@ -23,6 +23,8 @@ final class EasyHandle {
     /// Where the handle stands among those in use.
     var place = -1
     var gate: TrustGate?
+    /// Sockets that were opened for the transfer since it last began to send.
+    var opened: [SocketTable.Connection] = []
     /// Whether libcurl sent a request again because the connection it was sent on had died.
     var hasRetried = false
 

@@ -66,12 +66,15 @@ final class SocketTable {
 
     deinit { if dead >= 0 { close(dead) } }
 
-    func opened(_ descriptor: CInt, to origin: Origin?) {
+    @discardableResult
+    func opened(_ descriptor: CInt, to origin: Origin?) -> Connection {
         grow(to: descriptor)
+        leave(Int(descriptor))
         lastSerial += 1
         entries[Int(descriptor)] = Entry(isOurs: true, isCounted: true, origin: origin, serial: lastSerial)
         open += 1
         origin?.sockets += 1
+        return Connection(descriptor: descriptor, serial: lastSerial)
     }
 
     /// Called before the descriptor is closed: where a forked child still holds the connection, closing alone would
@@ -173,10 +176,11 @@ final class SocketTable {
 
     // MARK: Who uses a connection
 
-    /// Takes note that a transfer sends its request over the connection to an origin that has this local port.
-    func join(_ origin: Origin, port: Int, isIPv6: Bool) -> Connection {
+    /// Takes note that a transfer sends its request over the connection to an origin that has this local port: a known one
+    /// or one of those that were opened for the transfer.
+    func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
         let key = port | (isIPv6 ? 1 << 16 : 0)
-        guard let descriptor = origin.descriptors[key] ?? find(origin, key) else {
+        guard let descriptor = origin.descriptors[key] ?? find(key, for: origin, among: opened) else {
             origin.unplaced += 1
             return .unknown
         }
@@ -184,16 +188,24 @@ final class SocketTable {
         return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
     }
 
-    /// Looks through what has been opened since.
-    private func find(_ origin: Origin, _ key: Int) -> CInt? {
-        for index in entries.indices
-        where entries[index].port < 0 && entries[index].isCounted && entries[index].origin === origin {
-            let found = curlew_local_port(CInt(index))
-            guard found >= 0 else { continue }
-            entries[index].port = Int(found)
-            origin.descriptors[Int(found)] = CInt(index)
+    private func find(_ key: Int, for origin: Origin, among opened: [Connection]) -> CInt? {
+        for connection in opened {
+            guard let index = index(of: connection), curlew_local_port(connection.descriptor) == key else { continue }
+            entries[index].port = key
+            origin.descriptors[key] = connection.descriptor
+            return connection.descriptor
         }
-        return origin.descriptors[key]
+        return nil
+    }
+
+    /// Forgets sockets that were opened for a transfer and over which nothing was sent: libcurl 7.88 closes those that
+    /// never became a connection without a word, so their numbers may be somebody else's by now.
+    func vanished(_ opened: [Connection]) {
+        for connection in opened {
+            guard let index = index(of: connection), entries[index].port < 0 else { continue }
+            leave(index)
+            entries[index] = Entry()
+        }
     }
 
     /// The end of what `join` has begun.
@@ -249,10 +261,11 @@ final class SocketTable {
         register(descriptor, curlew_peer_closed)
     }
 
-    /// Whether a socket waits in libcurl's pool.
+    /// Whether a socket waits in libcurl's pool, which it has not reached before it was used.
     private func isIdle(_ index: Int) -> Bool {
         let entry = entries[index]
-        return entry.isCounted && entry.wanted == 0 && entry.users == 0 && (entry.origin?.unplaced ?? 0) == 0
+        guard entry.isCounted, entry.port >= 0, entry.wanted == 0, entry.users == 0 else { return false }
+        return entry.origin?.unplaced == 0
     }
 
     private func unregister(_ descriptor: CInt) {
