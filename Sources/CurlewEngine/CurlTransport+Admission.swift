@@ -36,9 +36,17 @@ extension CurlTransport {
     }
 
     private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
-        guard origin.active < places(at: origin) else { return false }
+        guard isWelcome(transfer, at: origin) else { return false }
         let more = origin.more(for: transfer)
         return more == 0 || demand + more <= loop.configuration.connections
+    }
+
+    /// Whether the limits of the origin itself allow one more.
+    private func isWelcome(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
+        guard origin.active < places(at: origin) else { return false }
+        // Nobody is there whose connection it could share.
+        let mustConnect = transfer.isAlone || origin.active == origin.alone
+        return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
     }
 
     /// Changes how an origin's transfers count.
@@ -116,7 +124,7 @@ extension CurlTransport {
         guard !isAdmitting else { return }
         isAdmitting = true
         while let origin = ready.next(connectionsLeft: loop.configuration.connections - demand) {
-            guard origin.active < places(at: origin), let transfer = origin.first()?.element else { continue }
+            guard let transfer = origin.first()?.element, isWelcome(transfer, at: origin) else { continue }
             if hasPlace(transfer, at: origin) {
                 origin.queue.next()
                 if let url = urls.url(for: transfer.plan) {
@@ -192,7 +200,7 @@ extension CurlTransport {
         // An open connection needs no address. Should it prove dead, libcurl must have one all the same, or it would
         // look for one with a thread of its own for each transfer.
         let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active) && !transfer.isAlone
-        if mayReuse, let last = names.lastAddresses(of: host) {
+        if mayReuse, let last = names.lastAddresses(of: host, now: now) {
             transfer.wire.name = last
             if failure == nil { beginSearch(host) }
             return true

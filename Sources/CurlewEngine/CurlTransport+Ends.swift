@@ -58,14 +58,18 @@ extension CurlTransport {
     private func resetStream(over connection: SocketTable.Connection, in domain: CurlDomain) {
         guard sockets.isUsed(connection) else { return sockets.buryIfIdle(connection) }
         // A pause that is none sends what is kept back.
-        let others = inUse.lazy.filter { $0.transfer?.wire.connection == connection }
-        guard let neighbour = others.first(where: { $0.transfer?.wire.isReceivingPaused == false }),
-            let wire = neighbour.transfer?.wire
-        else { return nudge(connection, domain) }
-        wantsTurn = true
-        for isSendingPaused in [!wire.isSendingPaused, wire.isSendingPaused] {
-            curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        for neighbour in inUse {
+            guard let wire = neighbour.transfer?.wire, wire.connection == connection, !wire.isReceivingPaused else {
+                continue
+            }
+            wantsTurn = true
+            let other = wire.isSendingPaused ? CURLPAUSE_CONT : CURLPAUSE_SEND
+            // One that is over, and that we have not heard of, refuses.
+            guard curl_easy_pause(neighbour.curl, other) == CURLE_OK else { continue }
+            curl_easy_pause(neighbour.curl, wire.isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+            return
         }
+        nudge(connection, domain)
     }
 
     /// Makes libcurl look at a connection without an event.
@@ -103,7 +107,7 @@ extension CurlTransport {
         case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer, overFresh: false)
         default: break
         }
-        guard transfer.wire.restarts == 0, transfer.wire.headBytes == 0 else { return false }
+        guard transfer.wire.repairs == 0, transfer.wire.headBytes == 0 else { return false }
         switch failure.reason {
         case .streamRefused: return false
         case .curl(CURLE_HTTP2.rawValue, _):
@@ -119,6 +123,7 @@ extension CurlTransport {
                     if !transfer.isAlone { origin.alone += 1 }
                     transfer.wire.isByHTTP1 = true
                 }
+                widened.append(origin)
             }
         case .curl(CURLE_SEND_ERROR.rawValue, _):
             // A reused connection that was closed in the meantime.
@@ -136,6 +141,11 @@ extension CurlTransport {
         transfer.part()
         transfer.wire.beginAgain(at: now)
         transfer.wire.needsFreshConnection = overFresh
+        if overFresh { transfer.wire.repairs += 1 }
+        if let origin = transfer.wire.origin, let name = names.addresses(of: origin.host, now: now) {
+            transfer.wire.name = name
+        }
+        handle.gate = nil
         guard handle.apply(transfer, url: url, now: now) else { return false }
         add(handle)
         return true

@@ -92,12 +92,12 @@ extension CurlTransport {
     /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
     private func silence(of transfer: EngineTransfer) -> UInt64? {
         guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
-            sockets.speaksHTTP2(connection, to: origin), !transfer.isHeldBack
+            origin.speaksHTTP2, sockets.version(of: connection) != .http1, !transfer.isHeldBack
         else { return nil }
         let first: UInt64 = transfer.isBodyPulled ? 10_000_000 : 50_000_000
         guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
         let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
-        return next > 5_000_000_000 ? nil : max(next, first)
+        return max(first, min(next, 5_000_000_000))
     }
 
     /// Ends what is late, and finds out when to look again.

@@ -23,7 +23,7 @@ package final class CurlTransport {
     private var owing: [EngineTransfer] = []
     private var oweAt = Monotonic.never
     /// Origins that can take more than was thought.
-    private var widened: [Origin] = []
+    var widened: [Origin] = []
     /// Transfers without a place.
     var waiting: [UInt64: EngineTransfer] = [:]
     /// Transfers with a place whose host's name is being looked up.
@@ -251,10 +251,10 @@ package final class CurlTransport {
     /// libcurl minds each domain's own connections only.
     func makeRoom(for origin: Origin, in domain: CurlDomain) {
         let limits = loop.configuration
-        if origin.sockets >= limits.connectionsPerHost { sockets.buryIdle { $0 === origin } }
+        if origin.sockets >= limits.connectionsPerHost { sockets.buryOldestIdle { $0 === origin } }
         guard sockets.open >= limits.connections else { return }
         if let spare = spareDomains.first(where: { $0 !== domain }) { retire(spare) }
-        if sockets.open >= limits.connections { sockets.buryIdle { _ in true } }
+        if sockets.open >= limits.connections { sockets.buryOldestIdle { _ in true } }
     }
 
     // MARK: What the session asks, on its loop
@@ -269,7 +269,10 @@ package final class CurlTransport {
     }
 
     /// Closes idle connections and forgets TLS sessions; running transfers keep theirs until they end.
-    package func resetConnections() { for domain in domains { if let domain { retire(domain) } } }
+    package func resetConnections() {
+        names.forget()
+        for domain in domains { if let domain { retire(domain) } }
+    }
 
     /// Refuses new transfers, then resumes `done` when the running ones have ended, at the latest after `limit`.
     func shutDown(within limit: UInt64?, done: UnsafeContinuation<Void, Never>) {

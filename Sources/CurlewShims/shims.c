@@ -12,6 +12,7 @@
 #include <linux/sockios.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <pthread.h>
@@ -213,6 +214,11 @@ bool curlew_has_ended(int descriptor) {
     char byte;
     ssize_t count = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool curlew_peer_has_ended(int descriptor) {
+    struct pollfd entry = {.fd = descriptor, .events = POLLRDHUP};
+    return poll(&entry, 1, 0) != 0;
 }
 
 int curlew_local_port(int descriptor) {

@@ -79,16 +79,18 @@ private func requestIsNext(
 ) -> CInt {
     guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
     transfer.wire.sends += 1
-    let wasShared = transfer.wire.mayBeShared
+    let sockets = handle.domain.transport.sockets
+    // Of a connection that has ended libcurl 7.88 says no more than of a stream that was refused.
+    let wasGood = transfer.wire.connection.map { sockets.isGoodFor(oneOf: $0) } ?? false
+    let wasShared = transfer.wire.isShared
     if let origin = transfer.wire.origin {
-        let sockets = handle.domain.transport.sockets
         let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
         transfer.part()
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
         sockets.vanished(handle.opened)
         handle.opened = []
         transfer.wire.connection = connection
-        transfer.wire.mayBeShared = sockets.speaksHTTP2(connection, to: origin)
+        transfer.wire.isShared = sockets.version(of: connection) == .http2
     }
     guard transfer.wire.sends > 1 else { return CURL_PREREQFUNC_OK }
     handle.hasRetried = true
@@ -96,7 +98,7 @@ private func requestIsNext(
     // connection it does so without a word about a failure.
     let isRefused =
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
-        || wasShared && !handle.hasDetail
+        || wasShared && wasGood && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.forgetHead()
         if isRefused && transfer.wire.sends > 3 {

@@ -40,8 +40,17 @@ struct NameCache {
         return known
     }
 
-    /// The addresses that were found last, however old.
-    func lastAddresses(of name: String) -> ResolvedName? { names[name] }
+    /// The addresses that were found last, unless that is long ago.
+    func lastAddresses(of name: String, now: UInt64) -> ResolvedName? {
+        guard let known = names[name], now < known.until &+ 10 * NameCache.lifetime else { return nil }
+        return known
+    }
+
+    /// Forgets everything but the look-ups that are running.
+    mutating func forget() {
+        names = [:]
+        failures = [:]
+    }
 
     /// Why a name was not found a moment ago.
     func failure(of name: String, now: UInt64) -> String? {

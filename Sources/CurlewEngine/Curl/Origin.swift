@@ -72,6 +72,8 @@ final class Origin {
 struct CalledOrigins {
     private var joining = WaitingLine<Origin>()
     private var connecting = WaitingLine<Origin>()
+    /// When stale entries are dropped that nobody would come to otherwise.
+    private var most = 64
 
     var isEmpty: Bool { joining.isEmpty && connecting.isEmpty }
 
@@ -88,6 +90,10 @@ struct CalledOrigins {
             joining.join(origin, priority: first.priority, ticket: first.ticket)
         } else {
             connecting.join(origin, priority: first.priority, ticket: first.ticket)
+            if connecting.count > most {
+                connecting.removeAll { $0.call?.joins != false || $0.call?.priority != $1 }
+                most = max(64, 2 * connecting.count)
+            }
         }
     }
 

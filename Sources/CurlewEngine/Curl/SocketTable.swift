@@ -21,6 +21,9 @@ final class SocketTable {
         static let unknown = Connection(descriptor: -1, serial: 0)
     }
 
+    /// What a connection speaks, known with its first head.
+    enum Version { case unknown, http1, http2 }
+
     private struct Entry {
         var wanted: UInt32 = 0
         var registered: UInt32 = 0
@@ -29,8 +32,7 @@ final class SocketTable {
         var isOurs = false
         /// Counted among those that are open.
         var isCounted = false
-        /// It speaks HTTP/1.1, as far as is known, where others to the same origin speak HTTP/2.
-        var speaksHTTP1 = false
+        var version = Version.unknown
         var isMarked = false
         /// Where it leads to, and its local port there, once that is known.
         var origin: Origin?
@@ -38,6 +40,8 @@ final class SocketTable {
         var serial: UInt64 = 0
         /// How many transfers are on the wire with a request over it: libcurl watches no socket of one that is paused.
         var users = 0
+        /// When it was last left, in the order of all that were.
+        var leftAt: UInt64 = 0
         /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
         var vain = 0
         var muteUntil: UInt64 = 0
@@ -50,6 +54,9 @@ final class SocketTable {
     /// How many sockets of ours are open.
     private(set) var open = 0
     private var lastSerial: UInt64 = 0
+    private var lastLeaving: UInt64 = 0
+    /// Connections that were closed after the server had ended them: the last ones.
+    private var ended: [UInt64] = []
     /// When a descriptor is to be asked again for being writable.
     private(set) var rearmAt = Monotonic.never
 
@@ -80,7 +87,12 @@ final class SocketTable {
     /// Called before the descriptor is closed: where a forked child still holds the connection, closing alone would
     /// leave epoll reporting it, under a number that is no longer ours.
     func closed(_ descriptor: CInt) {
-        if Int(descriptor) < entries.count { forget(descriptor) }
+        guard Int(descriptor) < entries.count else { return }
+        if entries[Int(descriptor)].version == .http2, curlew_peer_has_ended(descriptor) {
+            if ended.count >= 64 { ended.removeFirst(32) }
+            ended.append(entries[Int(descriptor)].serial)
+        }
+        forget(descriptor)
     }
 
     /// libcurl's wish: CURL_POLL_IN, OUT, INOUT or REMOVE.
@@ -169,11 +181,6 @@ final class SocketTable {
         if entries[index].wanted != 0 { register(CInt(index), entries[index].wanted) }
     }
 
-    /// Where a descriptor leads, when it is one of ours.
-    func origin(of descriptor: CInt) -> Origin? {
-        Int(descriptor) < entries.count ? entries[Int(descriptor)].origin : nil
-    }
-
     // MARK: Who uses a connection
 
     /// Takes note that a transfer sends its request over the connection to an origin that has this local port: a known one
@@ -210,24 +217,31 @@ final class SocketTable {
 
     /// The end of what `join` has begun.
     func part(_ connection: Connection, from origin: Origin) {
-        if connection == .unknown {
-            origin.unplaced -= 1
-        } else if let index = index(of: connection) {
-            entries[index].users -= 1
+        if connection == .unknown { origin.unplaced -= 1 }
+        guard let index = index(of: connection) else { return }
+        entries[index].users -= 1
+        lastLeaving += 1
+        entries[index].leftAt = lastLeaving
+        // An event while it was paused may have ended that.
+        if isIdle(index), entries[index].registered == 0 {
+            register(connection.descriptor, curlew_readable | curlew_peer_closed)
         }
     }
 
     /// Whether somebody's request is on its way over a connection.
     func isUsed(_ connection: Connection) -> Bool { index(of: connection).map { entries[$0].users > 0 } ?? false }
 
-    /// Takes note of what a connection speaks where others to the same origin may speak HTTP/2.
-    func learn(_ connection: Connection, speaksHTTP1: Bool) {
-        if let index = index(of: connection) { entries[index].speaksHTTP1 = speaksHTTP1 }
+    /// Takes note of what a connection speaks.
+    func learn(_ connection: Connection, _ version: Version) {
+        if let index = index(of: connection) { entries[index].version = version }
     }
 
-    /// Whether a connection may be shared, as far as is known.
-    func speaksHTTP2(_ connection: Connection, to origin: Origin) -> Bool {
-        origin.speaksHTTP2 && index(of: connection).map { !entries[$0].speaksHTTP1 } ?? true
+    func version(of connection: Connection) -> Version { index(of: connection).map { entries[$0].version } ?? .unknown }
+
+    /// Whether nothing but a refusal can have ended the only request over a connection: it has not ended itself.
+    func isGoodFor(oneOf connection: Connection) -> Bool {
+        guard let index = index(of: connection) else { return !ended.contains(connection.serial) }
+        return entries[index].users <= 1 && entries[index].isCounted && !curlew_peer_has_ended(connection.descriptor)
     }
 
     private func index(of connection: Connection) -> Int? {
@@ -255,10 +269,11 @@ final class SocketTable {
         let index = Int(descriptor)
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
-        guard isIdle(index), let origin = entries[index].origin else { return unregister(descriptor) }
-        if hasEnded || !origin.speaksHTTP2 || entries[index].speaksHTTP1 { return bury(descriptor) }
-        unregister(descriptor)
-        register(descriptor, curlew_peer_closed)
+        guard isIdle(index) else { return unregister(descriptor) }
+        let isUnasked = mask & curlew_readable != 0 && entries[index].version != .http2
+        if hasEnded || isUnasked { return bury(descriptor) }
+        register(
+            descriptor, entries[index].version == .http2 ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
     }
 
     /// Whether a socket waits in libcurl's pool, which it has not reached before it was used.
@@ -273,11 +288,11 @@ final class SocketTable {
         entries[Int(descriptor)].registered = 0
     }
 
-    /// Closes idle connections whose origin fits, without libcurl, which finds them dead when it looks.
-    func buryIdle(where fits: (Origin) -> Bool) {
-        for index in entries.indices where isIdle(index) {
-            if let origin = entries[index].origin, fits(origin) { bury(CInt(index)) }
-        }
+    /// Closes the connection that is idle longest of those whose origin fits, without libcurl, which finds it dead when
+    /// it looks.
+    func buryOldestIdle(where fits: (Origin) -> Bool) {
+        let idle = entries.indices.filter { isIdle($0) && entries[$0].origin.map(fits) == true }
+        if let oldest = idle.min(by: { entries[$0].leftAt < entries[$1].leftAt }) { bury(CInt(oldest)) }
     }
 
     /// Closes a connection at once and leaves libcurl a descriptor that reads as closed.

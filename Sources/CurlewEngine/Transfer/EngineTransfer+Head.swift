@@ -60,8 +60,8 @@ extension EngineTransfer {
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
         if let origin = wire.origin {
-            if origin.speaksHTTP2, let connection = wire.connection {
-                transport.sockets.learn(connection, speaksHTTP1: !wire.check.isHTTP2)
+            if let connection = wire.connection {
+                transport.sockets.learn(connection, wire.check.isHTTP2 ? .http2 : .http1)
             }
             if wire.check.isHTTP2 {
                 transport.widen(origin)

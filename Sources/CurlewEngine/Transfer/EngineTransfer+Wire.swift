@@ -53,6 +53,8 @@ struct Wire {
     /// How often the request was begun again by us, and how often libcurl began to send it since.
     var restarts = 0
     var sends = 0
+    /// How often it was because of the connection.
+    var repairs = 0
     /// The body waits while an answer that came before its end is received.
     var isUploadHeld = false
     /// When libcurl was last made to look at a silent HTTP/2 connection.
@@ -68,8 +70,8 @@ struct Wire {
     var needsFreshConnection = false
     /// Over which the request was last sent.
     var connection: SocketTable.Connection?
-    /// Whether that one speaks HTTP/2, as far as was known before.
-    var mayBeShared = false
+    /// Whether that one was known to speak HTTP/2.
+    var isShared = false
     /// How often libcurl asked for bytes since.
     var pulls = 0
     /// Of the connection that a long body is sent over, with TLS.

@@ -119,6 +119,8 @@ static const uint32_t curlew_peer_closed = 0x2000;
 
 /// Whether the peer of a socket sends no more and everything it sent has been read.
 bool curlew_has_ended(int descriptor);
+/// Whether the peer of a socket sends no more, whatever of what it sent has been read.
+bool curlew_peer_has_ended(int descriptor);
 /// The local port of a socket, with bit 16 set for IPv6; -1 when it has none.
 int curlew_local_port(int descriptor);
 

@@ -58,6 +58,38 @@ struct HTTP2QueueTests {
         for transfer in [held, newcomer] { #expect(try await transfer.value == Data("done".utf8)) }
     }
 
+    /// Connections of one's own count for the host's limit, also where others are shared.
+    @Test func ownConnectionsHaveTheHostsLimit() async throws {
+        let authority = try TestAuthority()
+        let identity = try authority.issue()
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+            $0.limits.connectionsPerHost = 1
+            $0.timeouts.connect = .seconds(1)
+        }
+        let modern = try HTTP2Server(tls: identity) { _ in .respond(200, text: "two") }
+        _ = try await session.data(for: Request(modern.url("/")))
+        modern.stop()
+        let gate = Gate()
+        var options = MockServer.Options()
+        options.port = modern.port
+        let server = try MockServer(tls: identity, options: options) { request in
+            request.path == "/held" ? .text("one").fault(.stall(gate), at: .start) : .text("one")
+        }
+        let own = ["/held", "/next"].map { path in
+            Request(server.url(path), options: Request.Options(connection: .own))
+        }
+        let held = session.transfer(own[0]).start()
+        await gate.waitUntilReached()
+        let next = session.transfer(own[1]).start()
+        // Another one's limit, twice as long as that of the connection, tells that the time has passed.
+        let (silent, mute) = (try MockServer { _ in .text("x").fault(.stall(Gate()), at: .start) }, Duration.seconds(2))
+        let request = Request(silent.url("/"), options: Request.Options(timeouts: Timeouts(idle: mute)))
+        #expect(try await networkError { try await session.data(for: request) }.kind == .timedOut)
+        #expect(next.state == .queued && server.connectionCount == 1)
+        gate.open()
+        for transfer in [held, next] { #expect(try await transfer.value == Data("one".utf8)) }
+    }
+
     /// What refuses the coding of a body is no reason to leave the connection.
     @Test func aRefusedCodingKeepsTheConnection() async throws {
         let scene = try HTTP2Scene(configure: { $0.http.compression = .gzip() }) { request in

@@ -83,6 +83,21 @@ struct HTTP2RepetitionTests {
         _ = try await scene.failure()
         #expect(scene.server.requests.count == 1)
     }
+
+    /// To libcurl 7.88 a stream that was reset on a connection that then ended looks as if it had been refused.
+    @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .noError], [SocketFault.close, .cut])
+    func aPostThatWasResetIsSentOnce(_ code: HTTP2ErrorCode, _ end: SocketFault) async throws {
+        let scene = try HTTP2Scene { request in
+            request.method == "POST" ? .afterRequest.reset(code).fault(end) : .respond(200, text: "ok")
+        }
+        for _ in 0..<5 {
+            // The connection has served before.
+            _ = try await scene.session.data(for: scene.request())
+            let error = try await scene.failure(scene.small(.post))
+            #expect(error.kind == .connectionLost && error.retriability != .safe(after: nil), "\(error)")
+        }
+        #expect(scene.server.requests.filter { $0.method == "POST" }.count == 5)
+    }
 }
 
 extension HTTP2Scene {
