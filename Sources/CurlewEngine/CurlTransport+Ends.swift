@@ -113,6 +113,11 @@ extension CurlTransport {
         case .curl(CURLE_HTTP2.rawValue, _):
             // The server is going away, as a rule.
             guard transfer.plan.isIdempotent else { return false }
+        case .curl(CURLE_PARTIAL_FILE.rawValue, _):
+            // A connection of HTTP/2 that had served before, and ended before an answer.
+            guard transfer.plan.isIdempotent, curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else {
+                return false
+            }
         case .curl(CURLE_HTTP2_STREAM.rawValue, _):
             // The server closed the stream without an error and before the body's end, so it has answered; libcurl 7.88
             // loses an answer that comes together with the close. HTTP/1.1 brings it to light.

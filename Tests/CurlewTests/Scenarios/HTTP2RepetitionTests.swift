@@ -74,6 +74,23 @@ struct HTTP2RepetitionTests {
         #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 2)
     }
 
+    /// Only what may be repeated is, and only where the connection may have been stale (RFC 9110 §9.2.2).
+    @Test(arguments: [Method.get, .post], [SocketFault.close, .cut])
+    func aConnectionThatServedBeforeAndEnds(_ method: Method, _ end: SocketFault) async throws {
+        let scene = try HTTP2Scene { request in
+            request.connection == 1 && request.stream > 1 ? .afterRequest.fault(end) : .respond(200, text: "ok")
+        }
+        _ = try await scene.session.data(for: scene.request())
+        if method == .get {
+            #expect(try await scene.session.data(for: scene.small(.get)).0 == Data("ok".utf8))
+            #expect(scene.server.requests.map(\.connection) == [1, 1, 2])
+        } else {
+            let error = try await scene.failure(scene.small(.post))
+            #expect(error.kind == .connectionLost && error.retriability == .ifIdempotent, "\(error)")
+            #expect(scene.server.requests.map(\.connection) == [1, 1])
+        }
+    }
+
     /// The stream was acted on, or may have been.
     @Test(arguments: [
         HTTP2Script.now.goAway(upTo: 1).fault(.close), .now.reset(.internalError), .now.reset(.cancel),
