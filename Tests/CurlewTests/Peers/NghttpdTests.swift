@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.enabledIfInstalled(.nghttpd), .peer(.nghttpd), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.nghttpd), .peer(.nghttpd), .timeLimit(.minutes(3)))
 struct NghttpdTests {
     private func on(_ route: PeerRoute) throws -> PeerScenario<NghttpdServer> {
         PeerScenario(try NghttpdServer.shared(route), route)

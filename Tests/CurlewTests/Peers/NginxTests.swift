@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(3)))
 struct NginxTests {
     private let server: NginxServer
 
