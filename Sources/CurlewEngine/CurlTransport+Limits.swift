@@ -41,7 +41,7 @@ extension CurlTransport {
             }
             return first
         }
-        if let silence = silence(of: transfer) { look(at: transfer.wire.lastActivity &+ silence, .silent) }
+        if let time = nudgeAt(transfer) { look(at: time, .silent) }
         if let answered = transfer.wire.answeredAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = plan.connectTimeout {
@@ -86,18 +86,22 @@ extension CurlTransport {
     /// How long libcurl may take to notice that an answer is whole before it is ended for it, in nanoseconds.
     private static let grace: UInt64 = 50_000_000
 
-    /// After how long a silence libcurl is made to look at an HTTP/2 connection, in nanoseconds: soon, then after twice
-    /// as long, and so on for a while.
+    /// When libcurl is made to look at a silent HTTP/2 connection: soon, then ever more seldom.
     ///
     /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
-    private func silence(of transfer: EngineTransfer) -> UInt64? {
+    private func nudgeAt(_ transfer: EngineTransfer) -> UInt64? {
         guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
             origin.speaksHTTP2, sockets.version(of: connection) != .http1, !transfer.isHeldBack
         else { return nil }
-        let first: UInt64 = transfer.isBodyPulled ? 10_000_000 : 50_000_000
-        guard transfer.wire.nudgedAt > transfer.wire.lastActivity else { return first }
-        let next = 2 * (transfer.wire.nudgedAt - transfer.wire.lastActivity)
-        return max(first, min(next, 5_000_000_000))
+        return CurlTransport.nudgeAt(
+            after: transfer.isBodyPulled ? 10_000_000 : 50_000_000, silentSince: transfer.wire.lastActivity,
+            last: transfer.wire.nudgedAt)
+    }
+
+    /// When to look again at what was last looked at, or never, in nanoseconds: after as long again, and 5 s at most.
+    static func nudgeAt(after first: UInt64, silentSince start: UInt64, last: UInt64) -> UInt64 {
+        guard last > start else { return start &+ first }
+        return last &+ min(max(last - start, first), 5_000_000_000)
     }
 
     /// Ends what is late, and finds out when to look again.
