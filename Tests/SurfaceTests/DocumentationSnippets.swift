@@ -82,6 +82,13 @@ func snippetOfExpectContinue(_ request: inout Request) {
     request.options.expectContinue = .never
 }
 
+// Request/RedirectPolicy.swift
+func snippetOfRedirectPolicy(_ request: inout Request) -> Session {
+    let session = Session(SessionConfiguration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
+    request.options.redirects = .custom { $0.isDowngrade ? .stop : .follow }
+    return session
+}
+
 // Request/Request+Options.swift
 func snippetOfOptions(_ request: inout Request) {
     request.options.timeouts = Timeouts(total: .seconds(5))
@@ -105,6 +112,11 @@ func snippetOfTimeouts(_ request: inout Request) {
 func snippetOfResponse(_ transfer: Transfer<Data>) async throws {
     let response: Response<Data> = try await transfer.response()
     print(response.value.count, response.head.status, response.metrics)
+}
+
+// Response/RedirectHop.swift
+func snippetOfRedirectHop(_ response: Response<Data>) {
+    for hop in response.head.history { print(hop.head.status, hop.url) }
 }
 
 // Response/ResponseHead.swift

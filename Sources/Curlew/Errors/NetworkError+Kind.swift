@@ -51,6 +51,8 @@ extension NetworkError.Kind {
     public static let corruptEncoding = Self(rawValue: "corrupt_encoding")
     /// Redirects went on beyond the limit, or in a circle.
     public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
+    /// The redirect policy's closure refused a redirect; `cause` has its error.
+    public static let redirectRefused = Self(rawValue: "redirect_refused")
     /// A validator refused the status.
     public static let unacceptableStatus = Self(rawValue: "unacceptable_status")
     /// A validator refused the media type.

@@ -109,6 +109,7 @@ struct RetryRule: Sendable {
         RetryRule(.tlsFailed, .never, "the two sides do not agree about TLS"),
         RetryRule(.untrusted, .never, "the peer is not trusted"),
         RetryRule(.tooManyRedirects, .never, "the redirects will be the same"),
+        RetryRule(.redirectRefused, .never, "the redirect policy does not want it"),
         RetryRule(.unacceptableContentType, .never, "the answer will have the same type"),
         RetryRule(.bodyTooLarge, .never, "the answer will have the same size"),
         RetryRule(.decodingFailed, .never, "the answer will have the same content"),

@@ -47,6 +47,14 @@ extension ResponseHead: CustomReflectable {
     }
 }
 
+extension RedirectHop: CustomReflectable {
+    /// The redacted description, and the head as it shows itself.
+    public var customMirror: Mirror {
+        let children: KeyValuePairs<String, Any> = ["description": description, "head": head, "metrics": metrics]
+        return Mirror(self, children: children, displayStyle: .struct)
+    }
+}
+
 extension ByteChunk: CustomReflectable {
     /// How many bytes, never which.
     public var customMirror: Mirror { Mirror(self, children: ["count": count], displayStyle: .struct) }

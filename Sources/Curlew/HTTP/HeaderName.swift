@@ -34,15 +34,17 @@ public struct HeaderName: Sendable {
     /// Whether values of this field are credentials and must not be shown or stored: `Authorization`,
     /// `Proxy-Authorization`, `Cookie`, `Set-Cookie`, `X-API-Key`, `X-Auth-Token`, `X-CSRF-Token`, `X-XSRF-Token` and
     /// `X-Amz-Security-Token`.
-    public var isSensitive: Bool { Self.sensitive.contains(self) }
+    public var isSensitive: Bool { Self.sensitiveSet.contains(self) }
 
     /// Whether values of this field are URLs, whose user-info and query may hold credentials.
     var carriesURL: Bool { self == .location || self == .contentLocation || self == .referer }
 
-    private static let sensitive: Set<HeaderName> = [
+    /// The names whose values are credentials.
+    static let sensitive: [HeaderName] = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, "X-API-Key", "X-Auth-Token", "X-CSRF-Token",
         "X-XSRF-Token", "X-Amz-Security-Token",
     ]
+    private static let sensitiveSet = Set(sensitive)
 }
 
 extension HeaderName: Hashable {

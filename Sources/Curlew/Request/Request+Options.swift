@@ -28,13 +28,15 @@ extension Request {
         public var expectContinue: ExpectContinue?
         /// Whether the request shares connections with others; it does unless set.
         public var connection: ConnectionUse
+        /// Which redirects are followed; nil leaves it to the session's configuration.
+        public var redirects: RedirectPolicy?
 
         /// Options, each with its default.
         public init(
             timeouts: Timeouts? = nil, priority: Priority = .normal, label: String? = nil,
             responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
             connection: ConnectionUse = .shared, decompression: Decompression? = nil,
-            compression: RequestCompression? = nil
+            compression: RequestCompression? = nil, redirects: RedirectPolicy? = nil
         ) {
             self.timeouts = timeouts
             self.priority = priority
@@ -44,6 +46,7 @@ extension Request {
             self.connection = connection
             self.decompression = decompression
             self.compression = compression
+            self.redirects = redirects
         }
     }
 

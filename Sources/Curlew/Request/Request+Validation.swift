@@ -21,6 +21,9 @@ extension Request {
         if let threshold = options.compression?.threshold, threshold < 0 {
             throw refused("The threshold of compression is negative.", hint: "Use zero to compress every body.")
         }
+        if let policy = options.redirects, policy.maximum < 0 {
+            throw refused("The maximum of redirects is negative.", hint: "Use RedirectPolicy.none to follow none.")
+        }
         do throws(InvalidURL) {
             return try RequestTarget(urlText)
         } catch {

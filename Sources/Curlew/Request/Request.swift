@@ -28,6 +28,8 @@ public struct Request: Sendable {
     public var options: Options
     /// Who judges the server's certificates; nil leaves it to the session.
     public var trust: (any TrustEvaluator)?
+    /// Names that the session's configuration must not add: what a redirect to another origin left behind.
+    var withheld: [HeaderName] = []
 
     /// A request for a URL written as text.
     public init(

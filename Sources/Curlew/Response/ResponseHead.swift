@@ -18,6 +18,8 @@ public struct ResponseHead: Sendable {
     public let version: HTTPVersion
     /// Where the response came from, after redirects; empty when it was made by hand.
     public var url: String
+    /// The redirects that were followed on the way to this response, oldest first; empty when there were none.
+    public var history: [RedirectHop] = []
     private let source: Source
 
     /// A head made by hand, for tests and caches.
@@ -70,16 +72,18 @@ public struct ResponseHead: Sendable {
     /// The value of `Content-Type`, with its parameters (RFC 9110 §8.3).
     public var contentType: String? { self[.contentType] }
 
-    /// A copy with other fields, for instance without `Content-Encoding` after decoding.
+    /// A copy with other fields, for instance without `Content-Encoding` after decoding; it keeps the history.
     public func with(fields: HeaderFields) -> ResponseHead {
-        ResponseHead(status: status, version: version, fields: fields, url: url)
+        var copy = ResponseHead(status: status, version: version, fields: fields, url: url)
+        copy.history = history
+        return copy
     }
 }
 
 extension ResponseHead: Hashable, CustomStringConvertible {
     /// Whether both have the same status, version, URL and fields.
     ///
-    /// Phrases are ignored, as they mean nothing.
+    /// Phrases are ignored, as they mean nothing, and so is the history: a response is the same however it was reached.
     public static func == (lhs: ResponseHead, rhs: ResponseHead) -> Bool {
         lhs.status == rhs.status && lhs.version == rhs.version && lhs.url == rhs.url && lhs.fields == rhs.fields
     }

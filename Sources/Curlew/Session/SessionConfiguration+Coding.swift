@@ -3,7 +3,7 @@
 
 extension SessionConfiguration: Codable {
     private enum CodingKeys: CodingKey {
-        case timeouts, limits, tls, fields, http, buffers
+        case timeouts, limits, tls, fields, http, buffers, redirects
     }
 
     /// Decodes the groups that are there; missing groups and missing members take their defaults.
@@ -17,11 +17,12 @@ extension SessionConfiguration: Codable {
         fields = try container.decodeIfPresent(HeaderFields.self, forKey: .fields) ?? fields
         http = try container.decodeIfPresent(HTTP.self, forKey: .http) ?? http
         buffers = try container.decodeIfPresent(Buffers.self, forKey: .buffers) ?? buffers
+        redirects = try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects) ?? redirects
     }
 
     /// Encodes every group; fields whose values are credentials (``HeaderName/isSensitive``) are left out, so a
     /// configuration that is read back does not have them.
-    /// - Throws: What the encoder throws.
+    /// - Throws: `EncodingError.invalidValue` for a custom redirect policy, and what the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)
@@ -30,6 +31,7 @@ extension SessionConfiguration: Codable {
         try container.encode(HeaderFields(fields.filter { !$0.name.isSensitive }), forKey: .fields)
         try container.encode(http, forKey: .http)
         try container.encode(buffers, forKey: .buffers)
+        try container.encode(redirects, forKey: .redirects)
     }
 }
 

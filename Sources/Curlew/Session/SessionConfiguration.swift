@@ -22,6 +22,8 @@ public struct SessionConfiguration: Sendable, Hashable {
     public var http: HTTP
     /// How much data is buffered for a transfer.
     public var buffers: Buffers
+    /// Which redirects are followed; up to 20 to wherever they lead, unless set.
+    public var redirects: RedirectPolicy
 
     /// The default configuration.
     public init() {
@@ -31,6 +33,7 @@ public struct SessionConfiguration: Sendable, Hashable {
         fields = Self.standardFields
         http = HTTP()
         buffers = Buffers()
+        redirects = .follow()
     }
 
     /// The default configuration, changed by a closure.

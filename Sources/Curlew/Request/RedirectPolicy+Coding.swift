@@ -1,0 +1,48 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension RedirectPolicy: Codable {
+    private enum CodingKeys: CodingKey {
+        case policy, max, sensitiveFields
+    }
+
+    /// Decodes an object: `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing), and
+    /// `sensitiveFields` an array of names (empty when missing).
+    /// - Throws: `DecodingError` for another policy or a negative number.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let name = try container.decode(String.self, forKey: .policy)
+        guard let known = Self.encodable.first(where: { $0.name == name }) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .policy, in: container,
+                debugDescription: "“\(name)” is not a policy that can be read; follow, none and sameOrigin are.")
+        }
+        let maximum = try container.decodeIfPresent(Int.self, forKey: .max) ?? Self.usualMaximum
+        guard maximum >= 0 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .max, in: container, debugDescription: "It must not be negative.")
+        }
+        self.init(known.rule, maximum: maximum)
+        sensitiveFields = try container.decodeIfPresent([HeaderName].self, forKey: .sensitiveFields) ?? []
+    }
+
+    /// Encodes an object that `init(from:)` reads.
+    /// - Throws: `EncodingError.invalidValue` for a custom policy, and what the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        guard let known = Self.encodable.first(where: { $0.rule == rule }) else {
+            throw EncodingError.invalidValue(
+                self,
+                EncodingError.Context(
+                    codingPath: encoder.codingPath,
+                    debugDescription: "A custom redirect policy is a closure, which cannot be encoded."))
+        }
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(known.name, forKey: .policy)
+        if rule != .none { try container.encode(maximum, forKey: .max) }
+        if !sensitiveFields.isEmpty { try container.encode(sensitiveFields, forKey: .sensitiveFields) }
+    }
+
+    private static let encodable: [(name: String, rule: Rule)] = [
+        ("follow", .follow), ("none", .none), ("sameOrigin", .sameOrigin),
+    ]
+}

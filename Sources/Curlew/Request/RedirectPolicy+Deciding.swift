@@ -1,0 +1,61 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension RedirectPolicy {
+    /// What is sent after a redirect; nil when the redirecting response is the result.
+    ///
+    /// - Parameters:
+    ///   - proposal: What ``RedirectRules`` made of the response.
+    ///   - request: The request that was redirected, and `target` its normalised target.
+    ///   - head: The response, with the history so far.
+    /// - Throws: `.redirectRefused` when the closure fails, `.bodyNotReplayable` when the body is needed again and can
+    ///   be read only once, `.cancelled` when the closure was cancelled.
+    func next(
+        _ proposal: RedirectRules.Proposal, after request: Request, target: RequestTarget, _ head: ResponseHead
+    ) async throws(NetworkError) -> Request? {
+        let next: Request
+        switch try await decision(about: proposal, request, head) {
+        case .follow: next = proposal.request
+        case .rewrite(let other):
+            next = RedirectRules.rewritten(other, after: request, target: target, withholding: sensitiveFields)
+        case .stop: return nil
+        case .fail(let cause):
+            throw NetworkError(
+                .redirectRefused, phase: .receiving, "The redirect policy refused a redirect: \(cause).",
+                hint: "See the error's cause, which the policy's closure gave.", cause: cause, request: request,
+                response: head)
+        }
+        guard next.body.canReplay || request.body.canReplay else {
+            throw NetworkError(
+                .bodyNotReplayable, phase: .receiving,
+                "A \(head.status.code) redirect asks for the body again, which can be read only once.",
+                hint: "Give a body that can be replayed, or a redirect policy that stops here.", request: request,
+                response: head)
+        }
+        return next
+    }
+
+    private func decision(
+        about proposal: RedirectRules.Proposal, _ request: Request, _ head: ResponseHead
+    ) async throws(NetworkError) -> RedirectDecision {
+        switch rule {
+        case .follow: return .follow
+        case .none: return .stop
+        case .sameOrigin: return proposal.isSameOrigin ? .follow : .stop
+        case .custom(let question):
+            let redirect = Redirect(
+                request: request, response: head, proposed: proposal.request, count: head.history.count,
+                isSameOrigin: proposal.isSameOrigin, isDowngrade: proposal.isDowngrade)
+            do {
+                return try await question.decide(redirect)
+            } catch {
+                guard error is CancellationError || (error as? NetworkError)?.isCancellation == true else {
+                    return .fail(error)
+                }
+                throw NetworkError(
+                    .cancelled, phase: .receiving, "The redirect policy was cancelled.", cause: error,
+                    request: request, response: head)
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a redirecting response makes of a request (RFC 9110 §15.4): values in, values out.
+enum RedirectRules {
+    /// The request that a response asks for.
+    struct Proposal: Sendable {
+        /// What would be sent next.
+        var request: Request
+        /// Whether the body of the redirected request is sent again.
+        var keepsBody: Bool
+        /// Whether scheme, host and port stay the same.
+        var isSameOrigin: Bool
+        /// Whether TLS would be left.
+        var isDowngrade: Bool
+    }
+
+    /// A longer `Location` is refused, in bytes.
+    static let longestLocation = 8192
+
+    /// The request that `head`, the response to `request`, asks for; nil when the response is the result.
+    ///
+    /// - Parameters:
+    ///   - target: The normalised target of `request`.
+    ///   - names: Fields to leave behind on the way to another origin, beside the sensitive ones.
+    /// - Throws: `.invalidResponse` in phase `receiving` for a `Location` that leads nowhere, or to several places.
+    static func answer(
+        to request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName]
+    ) throws(NetworkError) -> Proposal? {
+        guard redirecting.contains(head.status), let location = try location(of: head, request) else { return nil }
+        let reference = URLReference(location)
+        let next = try destination(reference, from: target, request, head)
+
+        let isSameOrigin = next.isSameOrigin(as: target)
+        let method = method(after: head.status, request.method)
+        var proposed = request
+        proposed.urlText = text(of: next, reference, request)
+        if method != request.method {
+            proposed.method = method
+            proposed.body = .none
+            proposed.fields = HeaderFields(request.fields.filter { !describesContent($0.name) })
+        }
+        if !isSameOrigin {
+            let left = Set(HeaderName.sensitive + names)
+            proposed.fields = HeaderFields(proposed.fields.filter { !left.contains($0.name) })
+        }
+        proposed.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
+        return Proposal(
+            request: proposed, keepsBody: method == request.method && !request.body.isNone,
+            isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
+    }
+
+    /// The statuses that are followed: not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
+    private static let redirecting: Set<Status> = [
+        .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect,
+    ]
+
+    /// 301 and 302 turn POST into GET, as everybody does (RFC 9110 §15.4.2, §15.4.3); 303 asks for a retrieval
+    /// (§15.4.4); 307 and 308 change nothing (§15.4.8, §15.4.9).
+    private static func method(after status: Status, _ method: Method) -> Method {
+        switch status {
+        case .movedPermanently, .found: method == .post ? .get : method
+        case .seeOther: method == .head ? .head : .get
+        default: method
+        }
+    }
+
+    /// Whether a field is about the body, and so goes with it (RFC 9110 §15.4, item 5; RFC 9530 for digests).
+    private static func describesContent(_ name: HeaderName) -> Bool {
+        name.canonical.hasPrefix("content-") || aboutContent.contains(name)
+    }
+
+    private static let aboutContent: Set<HeaderName> = [
+        "Digest", "Repr-Digest", .lastModified, .expect, .transferEncoding, .trailer,
+    ]
+
+    /// The value of `Location` (RFC 9110 §10.2.2); nil without one.
+    private static func location(of head: ResponseHead, _ request: Request) throws(NetworkError) -> String? {
+        let values = head.fields.values(for: .location)
+        guard let first = values.first else { return nil }
+        guard values.allSatisfy({ $0 == first }) else {
+            throw refused(
+                "has several Location fields that differ.", hint: "A response has one Location (RFC 9110 §10.2.2).",
+                request, head)
+        }
+        guard first.utf8.count <= longestLocation else {
+            throw refused(
+                "has a Location of \(first.utf8.count) bytes.",
+                hint: "Curlew follows no more than \(longestLocation) bytes.", request, head)
+        }
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        guard let start = first.firstIndex(where: { !isSpace($0) }) else { return "" }
+        return String(first[start...(first.lastIndex { !isSpace($0) } ?? start)])
+    }
+
+    /// Where the reference leads, with the user-info of `target` when it stays at its origin.
+    private static func destination(
+        _ reference: URLReference, from target: RequestTarget, _ request: Request, _ head: ResponseHead
+    ) throws(NetworkError) -> RequestTarget {
+        guard !reference.hasUserInfo else {
+            throw refused(
+                "has user-info in its Location.",
+                hint: "A URL from elsewhere that brings credentials is taken for an error (RFC 9110 §4.2.4).", request,
+                head)
+        }
+        do throws(InvalidURL) {
+            let next = try RequestTarget(reference.resolved(against: target))
+            guard let userInfo = target.userInfo, next.userInfo == nil, next.isSameOrigin(as: target) else {
+                return next
+            }
+            let start = "\(next.scheme.rawValue)://"
+            return try RequestTarget(start + userInfo + "@" + next.text.dropFirst(start.count))
+        } catch {
+            throw refused(
+                "has an unusable Location: \(error).", hint: "Redirects lead to http and https URLs.", cause: error,
+                request, head)
+        }
+    }
+
+    /// The URL with the fragment of the reference, or else that of the redirected request (RFC 9110 §10.2.2).
+    private static func text(of next: RequestTarget, _ reference: URLReference, _ request: Request) -> String {
+        guard let fragment = reference.fragment ?? URLReference(request.urlText).fragment else { return next.text }
+        return next.text + "#" + String(decoding: fragment, as: UTF8.self)
+    }
+
+    /// The names the session must not add from here on: once left behind, left behind at all later hops.
+    private static func withheld(
+        after request: Request, isSameOrigin: Bool, _ names: [HeaderName]
+    ) -> [HeaderName] {
+        guard !isSameOrigin else { return request.withheld }
+        return (HeaderName.sensitive + names).reduce(into: request.withheld) { all, name in
+            if !all.contains(name) { all.append(name) }
+        }
+    }
+
+    /// What a policy's closure wants sent in the place of a proposal, with the session's credentials kept back.
+    static func rewritten(
+        _ rewritten: Request, after request: Request, target: RequestTarget, withholding names: [HeaderName]
+    ) -> Request {
+        var next = rewritten
+        let isSameOrigin = (try? RequestTarget(rewritten.urlText))?.isSameOrigin(as: target) == true
+        next.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
+        return next
+    }
+
+    private static func refused(
+        _ what: String, hint: String, cause: (any Error)? = nil, _ request: Request, _ head: ResponseHead
+    ) -> NetworkError {
+        NetworkError(
+            .invalidResponse, phase: .receiving, "The \(head.status.code) response \(what)", hint: hint, cause: cause,
+            request: request, response: head)
+    }
+}
+
+extension RequestTarget {
+    /// Whether scheme, host and port are the same (RFC 6454 §5).
+    func isSameOrigin(as other: RequestTarget) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+}
