@@ -7,16 +7,20 @@ internal import Glibc
 // Who may use the wire, and when: places at each origin, connections in all, look-ups before connections.
 extension CurlTransport {
     func start(_ transfer: EngineTransfer) {
-        guard transfer.outcome == nil else { return }
+        guard let watching = transfer.watching else { return }
         // The turn's clock may have been read before.
         transfer.wire.lastActivity = max(now, transfer.startedAt)
         transfer.wire.priority = transfer.plan.priority
-        if isClosed { return fail(transfer, .closed, .preparing) }
+        if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
         guard let url = urls.url(for: transfer.plan) else {
             let text = "libcurl does not take the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
         transfer.wire.origin = url.origin
+        transfer.wire.watch = nil
+        transfer.setWitnesses(own: watching.witness, common: witness, isPaused: false)
+        transfer.tell(.queued)
+        transfer.tellPause()
         // Those who wait there come first.
         if url.origin.waiting == 0 && hasPlace(transfer, at: url.origin) && admit(transfer, url) { return }
         if transfer.outcome == nil {
@@ -138,7 +142,6 @@ extension CurlTransport {
             ready.call(origin)
         }
         isAdmitting = false
-        finishClosingIfIdle()
     }
 
     /// What those who give up waiting for an origin tell about its line.
@@ -177,6 +180,7 @@ extension CurlTransport {
         inUse.append(handle)
         domain.active += 1
         domain.lastUsed = now
+        transfer.tell(.resolved)
         add(handle)
         if transfer.wire.handle != nil { scheduleSweep(transfer) }
     }

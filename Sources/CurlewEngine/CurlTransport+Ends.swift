@@ -38,11 +38,14 @@ extension CurlTransport {
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         dropIfDone(domain)
-        transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics)
+        if failure == nil {
+            transfer.holdRedirect()
+            transfer.tell(.received(transfer.wire.counters.received))
+        }
+        transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics, witness: witness)
         transfer.wire.collected = nil
         leavePlace(transfer)
         transfer.wire.origin = nil
-        finishClosingIfIdle()
     }
 
     private func takeFromWire(_ handle: EasyHandle) {
@@ -88,12 +91,11 @@ extension CurlTransport {
         let now = Monotonic.now()
         metrics.queued = (transfer.wire.hasPlace ? max(transfer.wire.admittedAt, since) : now) &- since
         if transfer.wire.hasPlace { metrics.total = Int64((now &- min(transfer.wire.admittedAt, now)) / 1000) }
-        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics)
+        transfer.complete(failure: EngineFailure(reason, phase: phase), metrics: metrics, witness: witness)
         transfer.wire.collected = nil
         leavePlace(transfer)
         if !transfer.wire.hasPlace, let origin = transfer.wire.origin { tidy(origin) }
         transfer.wire.origin = nil
-        finishClosingIfIdle()
     }
 
     // MARK: Again
@@ -152,6 +154,7 @@ extension CurlTransport {
         }
         handle.gate = nil
         guard handle.apply(transfer, url: url, now: now) else { return false }
+        transfer.tellRestart()
         add(handle)
         return true
     }

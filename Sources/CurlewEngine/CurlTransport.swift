@@ -41,6 +41,12 @@ package final class CurlTransport {
     /// Grows with every call of libcurl's that moved something.
     var progress: UInt64 = 0
     private(set) var isClosed = false
+    /// Nothing may continue either: the time is over, or everything has ended.
+    private(set) var isOver = false
+    /// Somebody waits until nothing is left to do.
+    var awaitsIdle = false
+    /// Who watches all transfers.
+    var witness: (any EngineWitness)?
     private var closers: [UnsafeContinuation<Void, Never>] = []
     private var closeAt = Monotonic.never
 
@@ -48,6 +54,7 @@ package final class CurlTransport {
         self.loop = loop
         sockets = SocketTable(epoll: epoll)
         slabs = SlabPool(size: 64 << 10)
+        witness = loop.witnessOfAll
     }
 
     // MARK: Turns
@@ -124,6 +131,7 @@ package final class CurlTransport {
         for transfer in batch {
             transfer.wire.isDirty = false
             guard let handle = transfer.wire.handle else { continue }
+            transfer.tellOwedSending()
             transfer.publish(now)
             if transfer.isAnsweredEarly { end(handle, nil) }
         }
@@ -187,6 +195,7 @@ package final class CurlTransport {
 
     /// Looks again at everything others may have changed: pause, the reader, the body's producer, priority.
     func adjust(_ transfer: EngineTransfer) {
+        transfer.tellPause()
         guard transfer.wire.handle != nil else {
             guard let origin = transfer.wire.origin, waiting[transfer.id] != nil else { return }
             if transfer.wantsPause {
@@ -274,16 +283,17 @@ package final class CurlTransport {
         for domain in domains { if let domain { retire(domain) } }
     }
 
-    /// Refuses new transfers, then resumes `done` when the running ones have ended, at the latest after `limit`.
+    /// Refuses new transfers, then resumes `done` when the running ones have ended and nothing is held, at the latest after
+    /// `limit`.
     func shutDown(within limit: UInt64?, done: UnsafeContinuation<Void, Never>) {
         isClosed = true
         closers.append(done)
         if limit == 0 { cancelAll(.closed) } else if let limit { closeAt = min(closeAt, Monotonic.now() &+ limit) }
-        finishClosingIfIdle()
     }
 
     private func cancelAll(_ reason: EngineFailure.Reason) {
         closeAt = Monotonic.never
+        isOver = true
         // Those who wait first, or the places of the others would be given to them.
         for transfer in everyone.reversed() { remove(transfer, reason) }
     }
@@ -293,8 +303,21 @@ package final class CurlTransport {
         for transfer in everyone.reversed() where transfer.wantsPause { remove(transfer, .closed) }
     }
 
-    func finishClosingIfIdle() {
-        guard isClosed && isIdle else { return }
+    /// Tells those who wait for the end of everything, once a turn, when no record is left to be carried out: one of them
+    /// could be the next run of what has just ended.
+    func tellIfIdle() {
+        guard awaitsIdle || !closers.isEmpty, isIdle else { return }
+        let isQuiet = loop.isQuiet
+        if isQuiet || isOver { finishClosing() }
+        if isQuiet && awaitsIdle {
+            awaitsIdle = false
+            loop.tellIdle()
+        }
+    }
+
+    func finishClosing() {
+        guard isClosed else { return }
+        isOver = true
         resetConnections()
         closeAt = Monotonic.never
         let done = closers

@@ -83,6 +83,7 @@ private func requestIsNext(
     // Of a connection that has ended libcurl 7.88 says no more than of a stream that was refused.
     let wasGood = transfer.wire.connection.map { sockets.isGoodFor(oneOf: $0) } ?? false
     let wasShared = transfer.wire.isShared
+    let isReused = handle.opened.isEmpty
     if let origin = transfer.wire.origin {
         let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
         transfer.part()
@@ -92,23 +93,39 @@ private func requestIsNext(
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
     }
-    guard transfer.wire.sends > 1 else { return CURL_PREREQFUNC_OK }
+    if transfer.wire.sends > 1 {
+        guard mayRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
+        transfer.tellRestart()
+    }
+    transfer.tellConnection(remote: text(of: remote, remotePort), isReused: isReused, handle)
+    return CURL_PREREQFUNC_OK
+}
+
+private func text(of address: UnsafeMutablePointer<CChar>?, _ port: CInt) -> String {
+    guard let address else { return "" }
+    let text = String(cString: address)
+    return text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]:\(port)" : "\(text):\(port)"
+}
+
+/// Whether libcurl may send the request once more; if not, it is known why.
+/// - Parameter wasRefused: Whether nothing else can have ended it over HTTP/2, unless libcurl says so.
+private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefused: Bool) -> Bool {
     handle.hasRetried = true
     // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
     // connection it does so without a word about a failure.
     let isRefused =
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
-        || wasShared && wasGood && !handle.hasDetail
+        || wasRefused && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.forgetHead()
         if isRefused && transfer.wire.sends > 3 {
             transfer.wire.abort = .streamRefused
-            return CURL_PREREQFUNC_ABORT
+            return false
         }
-        if isRefused || transfer.plan.isIdempotent { return CURL_PREREQFUNC_OK }
+        if isRefused || transfer.plan.isIdempotent { return true }
     }
     transfer.wire.abort = transfer.wire.isHeadComplete ? .answerCut : .notRepeated
-    return CURL_PREREQFUNC_ABORT
+    return false
 }
 
 private func socketClosed(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> CInt {

@@ -22,8 +22,18 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case start(EngineTransfer)
         case cancel(EngineTransfer)
         case adjust(EngineTransfer)
+        case watch(EngineTransfer)
+        case watchEveryone
         case call(@Sendable (CurlTransport) -> Void)
         case stop
+
+        /// Whether it is of use to a loop that has done nothing so far.
+        var startsThread: Bool {
+            switch self {
+            case .stop, .watchEveryone: false
+            default: true
+            }
+        }
     }
 
     private enum Life { case unstarted, running, failed(errno: CInt), exited }
@@ -38,6 +48,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     package let configuration: EngineConfiguration
     /// Called on the loop thread after a turn that took longer than the configuration allows.
     let onSlowTurn: @Sendable (_ nanoseconds: UInt64) -> Void
+
+    let holds = Lock(Holds())
+    /// Who watches all transfers.
+    let commonWitness = Lock<(any EngineWitness)?>(nil)
 
     private let inbox = Lock(Inbox())
     /// Written under the inbox's lock, before the thread starts.
@@ -86,6 +100,11 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Why no thread could be made, when that failed; 0 otherwise.
     package var startFailure: CInt { inbox.withLock { if case .failed(let errno) = $0.life { errno } else { 0 } } }
 
+    var isRunning: Bool { inbox.withLock { if case .running = $0.life { true } else { false } } }
+
+    /// Whether something was posted that the loop has not taken.
+    var hasRecords: Bool { inbox.withLock { !$0.records.isEmpty } }
+
     /// Appends a record and wakes the thread when it sleeps.
     ///
     /// False when no thread is there to read it.
@@ -97,7 +116,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             case .running: break
             case .exited: return (false, false)
             case .unstarted, .failed:
-                if case .stop = record { return (false, false) }
+                guard record.startsThread else { return (false, false) }
                 let failure = begin()
                 inbox.life = failure == 0 ? .running : .failed(errno: failure)
                 if failure != 0 { return (false, false) }
@@ -114,7 +133,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     @discardableResult
     package func call(_ body: @escaping @Sendable (CurlTransport) -> Void) -> Bool { post(.call(body)) }
 
-    /// Refuses new transfers and returns when the running ones have ended, at the latest after `limit` nanoseconds.
+    /// Refuses new transfers and returns when the running ones have ended and nothing is held, at the latest after `limit`
+    /// nanoseconds.
+    ///
+    /// Runs that continue something held are accepted meanwhile.
     package func shutDown(within limit: UInt64?) async {
         await withUnsafeContinuation { done in
             if !call({ $0.shutDown(within: limit, done: done) }) { done.resume() }
@@ -179,6 +201,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             let wasBusy = !batch.isEmpty
             batch.removeAll(keepingCapacity: true)
             transport.advance(now: turnStart)
+            transport.tellIfIdle()
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
 
             let now = Monotonic.now()
@@ -228,6 +251,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         guard let waiters else { return false }
         thread.withLock { $0 = nil }
+        transport.finishClosing()
+        tellIdle()
         for waiter in waiters { waiter.resume() }
         return true
     }
@@ -240,6 +265,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case .start(let transfer): transport.start(transfer)
         case .cancel(let transfer): transport.cancel(transfer)
         case .adjust(let transfer): transport.adjust(transfer)
+        case .watch(let transfer): transport.watch(transfer)
+        case .watchEveryone: transport.watchEveryone()
         case .call(let body): body(transport)
         case .stop:
             transport.abandonPaused()

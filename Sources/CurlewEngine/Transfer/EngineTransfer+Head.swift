@@ -59,6 +59,8 @@ extension EngineTransfer {
         }
         let head = RawHead(bytes: wire.head, status: status)
         shared.withLock { $0.head = head }
+        tellOwedSending()
+        tell(.head(head))
         if let origin = wire.origin {
             if let connection = wire.connection {
                 transport.sockets.learn(connection, wire.check.isHTTP2 ? .http2 : .http1)
@@ -82,6 +84,8 @@ extension EngineTransfer {
             shared.withLock { shared in
                 if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
             }
+            tellOwedSending()
+            tell(.informational(head))
             transport.markDirty(self)
         }
         wire.head.removeAll(keepingCapacity: true)

@@ -87,6 +87,8 @@ struct Wire {
     var inLineSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
+    /// Nil when nobody watches.
+    var watch: Watch?
     var socketErrno: CInt = 0
 
     /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
@@ -199,6 +201,7 @@ extension EngineTransfer {
         var isOwed = false
         var wakes: (UnsafeContinuation<Step, Never>, Step)?
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
+        var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
         let counters = shared.withLock { shared -> Counters in
             shared.append(wire.chunks)
             if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
@@ -220,6 +223,10 @@ extension EngineTransfer {
                 shared.reader = nil
                 wakes = (reader, step)
             }
+            if !shared.headWaiters.isEmpty, isForReader, let head = shared.head {
+                heads = (shared.headWaiters, head)
+                shared.headWaiters = []
+            }
             wire.buffered = shared.buffered
             // Once paused, only the reader ends it: it has to post for libcurl to hear of it.
             let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
@@ -231,6 +238,7 @@ extension EngineTransfer {
         wire.unpublished = 0
         wakes.map { reader, step in reader.resume(returning: step) }
         for watcher in watchers { watcher.continuation.resume(returning: counters) }
+        if let heads { for waiter in heads.waiters { waiter.resume(returning: .head(heads.head)) } }
         if wire.isFlowPaused { applyPauses() }
         if isOwed, let transport = wire.handle?.domain.transport {
             transport.owe(self, at: wire.lastProgress &+ loop.configuration.progressInterval)
@@ -270,6 +278,7 @@ extension EngineTransfer {
         wire.counters.sent += Int64(count)
         if count == 0 || wire.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
             wire.bodySentAt = transport.now
+            tellSending()
         }
         transport.markDirty(self)
         return count

@@ -63,6 +63,10 @@ package final class EngineTransfer: @unchecked Sendable {
         var endWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)] = []
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var lastTicket: UInt64 = 0
+        var headWaiters: [UnsafeContinuation<Headed, Never>] = []
+        var witness: (any EngineWitness)?
+        /// The loop is held in its name.
+        var hasHold = false
     }
 
     /// Most informational heads that wait for a slow reader; later ones are dropped.
@@ -84,7 +88,10 @@ package final class EngineTransfer: @unchecked Sendable {
         if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
     }
 
-    deinit { closePipes() }
+    deinit {
+        closePipes()
+        if plan.holdsRedirects && takeHold() { loop.release() }
+    }
 
     /// Tells the producers of the body that nobody reads any more.
     private func closePipes() {
@@ -104,6 +111,8 @@ package final class EngineTransfer: @unchecked Sendable {
     /// Why it ended without success, nil while it runs and after success.
     package var failure: EngineFailure? { shared.withLock { $0.outcome?.failure } }
 
+    package var hasFinished: Bool { shared.withLock { $0.outcome != nil } }
+
     /// How it ended, nil while it runs.
     package var outcome: Outcome? { shared.withLock { $0.outcome } }
 
@@ -117,13 +126,15 @@ package final class EngineTransfer: @unchecked Sendable {
             shared.counters.at = shared.counters.startedAt
             return true
         }
-        if mustStart && !loop.post(.start(self)) { complete(failure: unreachable) }
+        if mustStart && !loop.post(.start(self)) { complete(failure: unreachable, witness: loop.witnessOfAll) }
     }
 
     /// Ends a transfer that cannot start.
-    package func refuse(_ failure: EngineFailure) { complete(failure: failure, onlyIfIdle: true) }
+    package func refuse(_ failure: EngineFailure) {
+        complete(failure: failure, onlyIfIdle: true, witness: loop.witnessOfAll)
+    }
 
-    private var unreachable: EngineFailure {
+    var unreachable: EngineFailure {
         // In a child of fork() another thread's lock may be held for ever, so the loop is not asked.
         let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
@@ -131,10 +142,12 @@ package final class EngineTransfer: @unchecked Sendable {
 
     /// Ends the transfer; the loop takes it off the wire before anyone is told.
     package func cancel() {
-        if shared.withLock({ $0.lifecycle.state == .finished }) { return }
+        let state = shared.withLock { $0.lifecycle.state }
+        if state == .finished { return }
         // Before the start nothing else knows the transfer; a start that comes later finds it finished.
-        if complete(failure: EngineFailure(.cancelled, phase: .preparing), onlyIfIdle: true) { return }
-        if !loop.post(.cancel(self)) { complete(failure: unreachable) }
+        let early = EngineFailure(.cancelled, phase: .preparing)
+        if state == .idle && complete(failure: early, onlyIfIdle: true, witness: loop.witnessOfAll) { return }
+        if !loop.post(.cancel(self)) { complete(failure: unreachable, witness: loop.witnessOfAll) }
     }
 
     package func pause() { if shared.withLock({ $0.lifecycle.on(.pause) }) { loop.post(.adjust(self)) } }
@@ -150,88 +163,6 @@ package final class EngineTransfer: @unchecked Sendable {
     }
 
     func uploadHasBytes() { loop.post(.adjust(self)) }
-
-    // MARK: Waiting for the end
-
-    /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
-    package func finished() async -> Outcome? {
-        let ticket = nextTicket()
-        defer { meetLoop() }
-        return await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let answer = shared.withLock { shared -> Outcome?? in
-                    if let outcome = shared.outcome { return outcome }
-                    if Task.isCancelled { return .some(nil) }
-                    shared.endWaiters.append((ticket, continuation))
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
-            }
-        } onCancel: {
-            let withdrawn = shared.withLock { shared in
-                shared.endWaiters.firstIndex { $0.ticket == ticket }.map {
-                    shared.endWaiters.remove(at: $0).continuation
-                }
-            }
-            withdrawn?.resume(returning: nil)
-        }
-    }
-
-    /// Waits for the end, whatever happens to the waiting task.
-    package func ended() async -> Outcome {
-        let ticket = nextTicket()
-        defer { meetLoop() }
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
-            let outcome = shared.withLock { shared -> Outcome? in
-                if shared.outcome == nil { shared.endWaiters.append((ticket, continuation)) }
-                return shared.outcome
-            }
-            if let outcome { continuation.resume(returning: outcome) }
-        }
-        return outcome ?? Outcome(metrics: RawMetrics(), failure: unreachable)
-    }
-
-    package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }
-
-    /// Takes the lock once after a wait.
-    ///
-    /// What the loop wrote before it resumed a continuation is visible to who waited. ThreadSanitizer does not see that
-    /// where the resumption overtook the suspension, since Swift's runtime is not instrumented; it sees the lock.
-    private func meetLoop() { shared.withLock { _ in } }
-
-    private func nextTicket() -> UInt64 {
-        shared.withLock { shared in
-            shared.lastTicket += 1
-            return shared.lastTicket
-        }
-    }
-
-    /// Waits for counters other than the last ones seen; nil after the final ones, or when the task was cancelled.
-    package func progress(after last: Counters?) async -> Counters? {
-        let ticket = nextTicket()
-        return await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                var isBehind = false
-                let answer = shared.withLock { shared -> Counters?? in
-                    if let last, last.isFinished || Task.isCancelled { return .some(nil) }
-                    let age = last.map { shared.counters.at &- $0.at } ?? .max
-                    if shared.counters.isFinished || age >= loop.configuration.progressInterval {
-                        return shared.counters
-                    }
-                    isBehind = shared.counters != last
-                    shared.progressWaiters.append((ticket, continuation))
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) } else if isBehind { loop.post(.adjust(self)) }
-            }
-        } onCancel: {
-            let withdrawn = shared.withLock { shared in
-                shared.progressWaiters.firstIndex { $0.ticket == ticket }
-                    .map { shared.progressWaiters.remove(at: $0).continuation }
-            }
-            withdrawn?.resume(returning: nil)
-        }
-    }
 
     // MARK: Reading the stream
 
@@ -293,10 +224,11 @@ package final class EngineTransfer: @unchecked Sendable {
     /// Ends the transfer once: everyone who waits is told.
     ///
     /// On the loop thread, or before the loop knows the transfer.
+    /// - Parameter witness: Who watches all transfers.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics = RawMetrics(),
-        onlyIfIdle: Bool = false
+        onlyIfIdle: Bool = false, witness: (any EngineWitness)?
     ) -> Bool {
         let now = Monotonic.now()
         let told = shared.withLock { shared -> Told? in
@@ -324,6 +256,10 @@ package final class EngineTransfer: @unchecked Sendable {
         }
         guard let told else { return false }
         closePipes()
+        // Where the loop does not know the transfer, there is none, and nothing is written.
+        if wire.watch != nil { wire.watch = nil }
+        told.witness?.witnessed(.ended(told.outcome), of: self, at: now)
+        witness?.witnessed(.ended(told.outcome), of: self, at: now)
         told.resumeAll()
         return true
     }
@@ -335,6 +271,8 @@ package final class EngineTransfer: @unchecked Sendable {
         let step: Step?
         let ends: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)]
         let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
+        let heads: [UnsafeContinuation<Headed, Never>]
+        let witness: (any EngineWitness)?
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome
@@ -343,15 +281,20 @@ package final class EngineTransfer: @unchecked Sendable {
             step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
             ends = shared.endWaiters
             watchers = shared.progressWaiters
+            heads = shared.headWaiters
+            witness = shared.witness
             shared.reader = nil
             shared.endWaiters = []
             shared.progressWaiters = []
+            shared.headWaiters = []
+            shared.witness = nil
         }
 
         func resumeAll() {
             reader?.resume(returning: step ?? .end(outcome))
             for waiter in ends { waiter.continuation.resume(returning: outcome) }
             for waiter in watchers { waiter.continuation.resume(returning: counters) }
+            for waiter in heads { waiter.resume(returning: outcome.headed) }
         }
     }
 }

@@ -68,6 +68,10 @@ package struct TransferPlan: Sendable {
     /// Most fields that heads and trailers may have together.
     package var fieldLimit = 1000
     package var priority: Int
+    /// Whether it belongs to something held, so that it is accepted while the loop closes gracefully.
+    package var continues = false
+    /// Whether the engine takes a hold when the answer names another place to ask.
+    package var holdsRedirects = false
     package var label: String?
 
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).

@@ -1,0 +1,125 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension EngineTransfer {
+    /// What came first of what tells how a run goes on.
+    package enum Headed: Sendable {
+        case head(RawHead)
+        case ended(Outcome)
+    }
+
+    // MARK: Waiting for the head
+
+    /// Waits for the final response's head or the end, whatever happens to the body; the head, when both are there.
+    ///
+    /// Any number of tasks may wait, and the reader of the stream gets its head all the same. A cancelled task cancels the
+    /// transfer and gets its end.
+    package func headed() async -> Headed {
+        if Task.isCancelled { cancel() }
+        let headed = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let answer = shared.withLock { shared -> Headed? in
+                    if let outcome = shared.outcome { return outcome.headed }
+                    if let head = shared.head { return .head(head) }
+                    shared.headWaiters.append(continuation)
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            cancel()
+        }
+        defer { meetLoop() }
+        // The head may have come while the order was on its way.
+        return Task.isCancelled ? await ended().headed : headed
+    }
+
+    // MARK: Waiting for the end
+
+    /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
+    package func finished() async -> Outcome? {
+        let ticket = nextTicket()
+        defer { meetLoop() }
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let answer = shared.withLock { shared -> Outcome?? in
+                    if let outcome = shared.outcome { return outcome }
+                    if Task.isCancelled { return .some(nil) }
+                    shared.endWaiters.append((ticket, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let withdrawn = shared.withLock { shared in
+                shared.endWaiters.firstIndex { $0.ticket == ticket }.map {
+                    shared.endWaiters.remove(at: $0).continuation
+                }
+            }
+            withdrawn?.resume(returning: nil)
+        }
+    }
+
+    /// Waits for the end, whatever happens to the waiting task.
+    package func ended() async -> Outcome {
+        let ticket = nextTicket()
+        defer { meetLoop() }
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
+            let outcome = shared.withLock { shared -> Outcome? in
+                if shared.outcome == nil { shared.endWaiters.append((ticket, continuation)) }
+                return shared.outcome
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+        return outcome ?? Outcome(metrics: RawMetrics(), failure: unreachable)
+    }
+
+    package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }
+
+    /// Takes the lock once after a wait.
+    ///
+    /// What the loop wrote before it resumed a continuation is visible to who waited. ThreadSanitizer does not see that
+    /// where the resumption overtook the suspension, since Swift's runtime is not instrumented; it sees the lock.
+    func meetLoop() { shared.withLock { _ in } }
+
+    private func nextTicket() -> UInt64 {
+        shared.withLock { shared in
+            shared.lastTicket += 1
+            return shared.lastTicket
+        }
+    }
+
+    /// Waits for counters other than the last ones seen; nil after the final ones, or when the task was cancelled.
+    package func progress(after last: Counters?) async -> Counters? {
+        let ticket = nextTicket()
+        return await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                var isBehind = false
+                let answer = shared.withLock { shared -> Counters?? in
+                    if let last, last.isFinished || Task.isCancelled { return .some(nil) }
+                    let age = last.map { shared.counters.at &- $0.at } ?? .max
+                    if shared.counters.isFinished || age >= loop.configuration.progressInterval {
+                        return shared.counters
+                    }
+                    isBehind = shared.counters != last
+                    shared.progressWaiters.append((ticket, continuation))
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) } else if isBehind { loop.post(.adjust(self)) }
+            }
+        } onCancel: {
+            let withdrawn = shared.withLock { shared in
+                shared.progressWaiters.firstIndex { $0.ticket == ticket }
+                    .map { shared.progressWaiters.remove(at: $0).continuation }
+            }
+            withdrawn?.resume(returning: nil)
+        }
+    }
+}
+
+extension EngineTransfer.Outcome {
+    /// What those who wait for the head get when the run has ended.
+    var headed: EngineTransfer.Headed {
+        if let head, failure?.isCancellation != true { .head(head) } else { .ended(self) }
+    }
+}
