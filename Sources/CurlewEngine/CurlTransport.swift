@@ -287,6 +287,7 @@ package final class CurlTransport {
     /// `limit`.
     func shutDown(within limit: UInt64?, done: UnsafeContinuation<Void, Never>) {
         isClosed = true
+        loop.holds.withLock { $0.isClosing = true }
         closers.append(done)
         if limit == 0 { cancelAll(.closed) } else if let limit { closeAt = min(closeAt, Monotonic.now() &+ limit) }
     }

@@ -53,6 +53,8 @@ extension NetworkError.Kind {
     public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
     /// The redirect policy's closure refused a redirect; `cause` has its error.
     public static let redirectRefused = Self(rawValue: "redirect_refused")
+    /// An interceptor threw an error of its own, which is the cause.
+    public static let interceptorFailed = Self(rawValue: "interceptor_failed")
     /// A validator refused the status.
     public static let unacceptableStatus = Self(rawValue: "unacceptable_status")
     /// A validator refused the media type.

@@ -69,6 +69,8 @@ public struct NetworkError: Error, Sendable {
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
         duration: Duration? = nil, engineCode: Int32? = nil
     ) {
+        var request = request
+        if let body = request?.body { request?.body = body.released }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
             response: response, body: Array(body.prefix(Self.bodyLimit)), attempts: attempts, duration: duration,

@@ -25,7 +25,7 @@ extension RedirectPolicy {
                 hint: "See the error's cause, which the policy's closure gave.", cause: cause, request: request,
                 response: head)
         }
-        guard next.body.canReplay || request.body.canReplay else {
+        guard !next.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .receiving,
                 "A \(head.status.code) redirect asks for the body again, which can be read only once.",

@@ -31,6 +31,9 @@ public struct Request: Sendable {
     /// Names that the session's configuration must not add: what a redirect to another origin left behind.
     var withheld: [HeaderName] = []
 
+    /// What surrounds this request, outside of the session's interceptors, the first one outermost; none unless given.
+    public var interceptors: [any Interceptor] = []
+
     /// A request for a URL written as text.
     public init(
         _ method: Method, _ url: String, fields: HeaderFields = [:], body: RequestBody = .none,

@@ -13,12 +13,15 @@ public struct RequestBody: Sendable {
         case bytes([UInt8])
         case file(String)
         case descriptor(Int32, length: Int64?)
+        case kept(OwnedDescriptor, length: Int64?, SourceUse)
         case stream(Stream)
     }
 
     struct Stream: Sendable {
         var length: Int64?
         var canReplay: Bool
+        /// Shared by all copies of a body that can be read only once.
+        var use: SourceUse?
         var open: @Sendable (UploadPipe.Feed) -> @Sendable () -> Void
     }
 
@@ -62,11 +65,12 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - sequence: Chunks of bytes; iterated when the connection is ready, cancelled when the transfer ends early.
     ///   - length: How many bytes will come; nil sends in chunks (HTTP/1.1) or frames (HTTP/2).
-    ///   - canReplay: Whether iterating the sequence again yields the same bytes; defaults to no.
+    ///   - canReplay: Whether iterating the sequence again yields the same bytes; defaults to no, and then sending it a
+    ///     second time is `.bodyNotReplayable`.
     public static func stream<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, canReplay: Bool = false
     ) -> RequestBody where S.Element: Sequence, S.Element.Element == UInt8 {
-        let stream = Stream(length: length, canReplay: canReplay) { feed in
+        let stream = Stream(length: length, canReplay: canReplay, use: canReplay ? nil : SourceUse()) { feed in
             let producer = Task {
                 do {
                     for try await chunk in sequence where await !feed.push(Array(chunk)) { return }
@@ -86,7 +90,7 @@ public struct RequestBody: Sendable {
         case .none: 0
         case .bytes(let bytes): Int64(bytes.count)
         case .file: nil
-        case .descriptor(_, let length): length
+        case .descriptor(_, let length), .kept(_, let length, _): length
         case .stream(let stream): stream.length
         }
     }
@@ -95,8 +99,19 @@ public struct RequestBody: Sendable {
     public var canReplay: Bool {
         switch content {
         case .none, .bytes, .file: true
-        case .descriptor: false
+        case .descriptor, .kept: false
         case .stream(let stream): stream.canReplay
+        }
+    }
+
+    /// Whether the body can be read only once, and that was done or begun: a request with it cannot be sent any more.
+    ///
+    /// Of a descriptor only its transfer, and what intercepts it, knows.
+    public var isSpent: Bool {
+        switch content {
+        case .none, .bytes, .file, .descriptor: false
+        case .kept(_, _, let use): use.isSpent
+        case .stream(let stream): stream.use?.isSpent == true
         }
     }
 
@@ -112,9 +127,25 @@ extension RequestBody {
         case .none: .none
         case .bytes(let bytes): .bytes(bytes)
         case .file(let path): .pipe(try UploadPipe.file(path))
-        case .descriptor(let number, let length): .pipe(try UploadPipe.descriptor(number, length: length))
+        case .descriptor(let number, let length):
+            .pipe(.descriptor(try OwnedDescriptor(duplicating: number), length: length))
+        case .kept(let owner, let length, let use): .pipe(.descriptor(owner, length: length, use: use))
         case .stream(let stream):
-            .pipe(UploadPipe(length: stream.length, canReplay: stream.canReplay, open: stream.open))
+            .pipe(
+                UploadPipe(length: stream.length, canReplay: stream.canReplay, use: stream.use, open: stream.open))
         }
+    }
+
+    /// The body without the descriptor that was kept for it: for an error, which may live for long.
+    var released: RequestBody {
+        guard case .kept(_, let length, _) = content else { return self }
+        return RequestBody(content: .descriptor(-1, length: length))
+    }
+
+    /// The body with a descriptor of its own, for a request that is sent later, or sent again before it was read.
+    /// - Throws: `SourceFailure` when the descriptor is not open for reading.
+    func kept() throws(SourceFailure) -> RequestBody {
+        guard case .descriptor(let number, let length) = content else { return self }
+        return RequestBody(content: .kept(try OwnedDescriptor(duplicating: number), length: length, SourceUse()))
     }
 }

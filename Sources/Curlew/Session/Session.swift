@@ -29,22 +29,26 @@ public actor Session {
     /// - Parameters:
     ///   - configuration: Timeouts, limits and so on; all defaults unless given.
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
+    ///   - interceptors: Surround every request, the first one outermost; none by default.
     public init(
-        _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust()
+        _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
+        interceptors: [any Interceptor] = []
     ) {
-        self.init(core: SessionCore(configuration, trust: trust), isShared: false)
+        self.init(core: SessionCore(configuration, trust: trust, interceptors: interceptors), isShared: false)
     }
 
     /// Makes a session from the default configuration, changed by a closure.
     ///
     /// - Parameters:
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
+    ///   - interceptors: Surround every request, the first one outermost; none by default.
     ///   - configure: Changes the default configuration.
     /// - Throws: What the closure throws.
     public init(
-        trust: any TrustEvaluator = SystemTrust(), _ configure: (inout SessionConfiguration) throws -> Void
+        trust: any TrustEvaluator = SystemTrust(), interceptors: [any Interceptor] = [],
+        _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows {
-        self.init(core: SessionCore(try SessionConfiguration(configure), trust: trust), isShared: false)
+        self.init(try SessionConfiguration(configure), trust: trust, interceptors: interceptors)
     }
 
     /// A session that asks another name service.
@@ -63,7 +67,7 @@ public actor Session {
     /// What the session was made with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration; no connection is shared.
+    /// Makes another session with the same configuration and interceptors; no connection is shared.
     ///
     /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
     /// - Returns: A new session.
@@ -71,7 +75,8 @@ public actor Session {
         copy(trust: trust) { _ in }
     }
 
-    /// Makes another session with the same configuration, changed by a closure; no connection is shared.
+    /// Makes another session with the same configuration, changed by a closure, and the same interceptors; no connection
+    /// is shared.
     ///
     /// - Parameters:
     ///   - trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
@@ -83,21 +88,22 @@ public actor Session {
     ) rethrows -> Session {
         var configuration = core.configuration
         try configure(&configuration)
-        return Session(configuration, trust: trust ?? core.trust)
+        return Session(configuration, trust: trust ?? core.trust, interceptors: core.interceptors)
     }
 
     // MARK: Transfers
 
     /// Runs a request and collects its body.
     ///
-    /// Any status is a result; nothing is judged but the wire. Cancelling the task cancels the transfer.
+    /// Any status is a result but for redirects, which are followed as ``RedirectPolicy`` says; nothing is judged but the
+    /// wire. Cancelling the task cancels the transfer. Interceptors run in the calling task.
     /// - Parameter request: A request, or a URL as a string literal.
     /// - Returns: The body, decoded and at most `limits.responseBody` bytes, and the response's head.
     /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`, `.timedOut`,
     ///   `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`, `.invalidResponse`,
     ///   `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`, each with the phase it happened in.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
-        let response = try await core.transfer(request).response()
+        let response = try await TransferRun(request, on: core).collect()
         return (response.value, response.head)
     }
 

@@ -8,6 +8,8 @@ internal import FoundationEssentials
 final class SessionCore: Sendable {
     let configuration: SessionConfiguration
     let trust: any TrustEvaluator
+    /// The user's, in their order.
+    let interceptors: [any Interceptor]
     let share: LoopShare
     let relay = SessionEventRelay()
     private let defaultTrust: TrustDomain
@@ -19,11 +21,12 @@ final class SessionCore: Sendable {
     private let refusal: NetworkError?
 
     init(
-        _ configuration: SessionConfiguration, trust: any TrustEvaluator, resolver: Resolver = .system,
-        codings: ContentCodings = .system
+        _ configuration: SessionConfiguration, trust: any TrustEvaluator, interceptors: [any Interceptor] = [],
+        resolver: Resolver = .system, codings: ContentCodings = .system
     ) {
         self.configuration = configuration
         self.trust = trust
+        self.interceptors = interceptors
         let relay = relay
         share = LoopShare(
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
@@ -55,13 +58,16 @@ final class SessionCore: Sendable {
     func plan(for request: Request) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
         let target = try request.validated()
+        guard !request.body.isSpent else {
+            throw NetworkError(
+                .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
+                hint: "Give a body that can be replayed, or a new one.", request: request)
+        }
         let upload: TransferPlan.Upload
         do throws(SourceFailure) {
             upload = try request.body.upload()
         } catch {
-            throw NetworkError(
-                .invalidRequest, phase: .preparing, "The request body is unusable: \(error).", cause: error,
-                request: request)
+            throw .unusableBody(error, request)
         }
         let timeouts = request.options.timeouts ?? configuration.timeouts
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
@@ -82,16 +88,19 @@ final class SessionCore: Sendable {
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
         plan.totalTimeout = timeouts.total?.engineTime
+        plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
     }
 
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
-        if request.fields.isEmpty, contentEncoding == nil, decodes == (configuration.http.decompression == .automatic) {
+        if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil, decodes == (configuration.http.decompression == .automatic) {
             return asksFirst ? defaultLines.large : defaultLines.plain
         }
-        var fields = configuration.fields.merging(request.fields)
+        var fields = configuration.fields
+        for name in request.withheld { fields.remove(name) }
+        fields.merge(request.fields)
         if let contentEncoding { fields[.contentEncoding] = contentEncoding }
         return SessionCore.lines(
             fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, expects: asksFirst)
@@ -144,15 +153,49 @@ final class SessionCore: Sendable {
         plan.lines = lines(for: request, asksFirst: plan.asksFirst, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
-    func transfer(_ request: Request) -> TransferToken {
-        let run: Result<EngineTransfer, NetworkError>
-        do throws(NetworkError) {
-            run = .success(EngineTransfer(try plan(for: request), on: share.loop))
-        } catch {
-            run = .failure(error)
+    func transfer(_ request: Request) -> TransferToken { TransferToken(TransferRun(request, on: self)) }
+}
+
+extension SessionCore: TransferHost {
+    var loop: EventLoop { share.loop }
+
+    func isIntercepted(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
+
+    func interceptors(of request: Request) -> [any Interceptor] {
+        let own = request.interceptors + interceptors
+        return own.filter { $0.scope == .transfer } + [RedirectInterceptor(policy: configuration.redirects)]
+            + own.filter { $0.scope == .attempt }
+    }
+
+    func followsRedirects(of request: Request) -> Bool {
+        (request.options.redirects ?? configuration.redirects) != .none
+    }
+
+    func totalTimeout(of request: Request) -> Duration? {
+        (request.options.timeouts ?? configuration.timeouts).total
+    }
+
+    func bodyLimit(of request: Request) -> ByteCount {
+        request.options.responseLimit ?? configuration.limits.responseBody
+    }
+
+    func attempt(
+        _ request: Request, id: UInt64, offset: UInt64, continues: Bool
+    ) throws(NetworkError) -> Attempt {
+        var plan = try plan(for: request)
+        plan.transfer = id
+        plan.continues = continues
+        if let total = plan.totalTimeout {
+            guard total > offset else {
+                throw NetworkError(
+                    .timedOut, phase: .preparing, "The transfer took longer than timeouts.total.",
+                    hint: "The time passed before this request, one of several, was sent.", request: request)
+            }
+            plan.totalTimeout = total - offset
         }
-        return TransferToken(
-            request: request, share: share, run: run, policy: decodes(request) ? decodingPolicy : nil)
+        return Attempt(
+            request, EngineTransfer(plan, on: share.loop), offset: offset,
+            policy: decodes(request) ? decodingPolicy : nil)
     }
 }
 

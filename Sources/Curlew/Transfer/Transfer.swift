@@ -48,21 +48,21 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         case finished
     }
 
-    /// Names the transfer within this process; 0 for one that could never start.
+    /// Names the transfer within this process.
     ///
-    /// Unique, and larger for later ones.
-    public var id: UInt64 { engine?.id ?? 0 }
+    /// Unique, and larger for later ones; the same through redirects and repetitions.
+    public var id: UInt64 { run.id }
 
     /// What was asked.
-    public var request: Request { token.request }
+    public var request: Request { run.request }
 
     /// The request's label.
-    public var label: String? { token.request.options.label }
+    public var label: String? { run.request.options.label }
 
     /// Where the transfer stands at this moment.
-    public var state: State { engine.map { State($0.snapshot.state) } ?? .finished }
+    public var state: State { State(run.standing) }
 
-    private var engine: EngineTransfer? { try? token.run.get() }
+    private var run: TransferRun { token.run }
 
     // MARK: Orders
 
@@ -71,7 +71,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Returns: The same transfer.
     @discardableResult
     public func start() -> Transfer {
-        token.detach()
+        run.detach()
         return self
     }
 
@@ -79,20 +79,20 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     ///
     /// Does nothing to a finished transfer. Bytes on their way may still arrive; the server may lose patience. The
     /// idle timeout stands still. A transfer paused before it is on the wire stays off it.
-    public func pause() { engine?.pause() }
+    public func pause() { run.pause() }
 
     /// Goes on after `pause()`.
-    public func resume() { engine?.resume() }
+    public func resume() { run.resume() }
 
     /// Ends the transfer: whoever waits for it gets `NetworkError(kind: .cancelled)`.
     ///
     /// A request, not an outcome: a transfer that ends at the same moment may still succeed.
-    public func cancel() { token.cancel() }
+    public func cancel() { run.cancel() }
 
     /// How soon the transfer gets a place on the wire, compared with others that wait; can be changed at any time.
     public var priority: Request.Priority {
-        get { Request.Priority(rawValue: engine?.priority ?? request.options.priority.rawValue) }
-        nonmutating set { engine?.priority = newValue.rawValue }
+        get { Request.Priority(rawValue: run.priority) }
+        nonmutating set { run.priority = newValue.rawValue }
     }
 
     // MARK: The end
@@ -105,7 +105,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
     ///   `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
     public var value: Output {
-        get async throws(NetworkError) { try await output(token.response()) }
+        get async throws(NetworkError) { try await output(run.response()) }
     }
 
     /// The result with its head and metrics, awaited; starts the transfer.
@@ -113,7 +113,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Returns: The response; awaiting again gives the same one.
     /// - Throws: As `value` does.
     public func response() async throws(NetworkError) -> Response<Output> {
-        let response = try await token.response()
+        let response = try await run.response()
         return Response(
             head: response.head, value: try await output(response), metrics: response.metrics,
             trailers: response.trailers)
@@ -147,11 +147,11 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
 
     /// The progress at this moment, without starting anything.
     public var currentProgress: TransferProgress {
-        engine.map { TransferProgress($0.snapshot.counters, rate: 0) } ?? .refused
+        run.currentProgress
     }
 
     /// What was measured, nil until the transfer has finished or when it never started.
-    public var metrics: TransferMetrics? { engine?.outcome.map { token.metrics($0.metrics) } }
+    public var metrics: TransferMetrics? { run.metrics }
 }
 
 extension Transfer.State {
@@ -171,35 +171,5 @@ extension TransferProgress {
     /// What a transfer shows that could never start.
     static var refused: TransferProgress {
         TransferProgress()
-    }
-}
-
-/// One observer's view of a transfer's progress.
-private final class ProgressObserver: Sendable {
-    private struct State {
-        var last: Counters?
-        var isDone = false
-        var meter = RateMeter()
-    }
-
-    private let token: TransferToken
-    private let state = Lock(State())
-
-    init(_ token: TransferToken) { self.token = token }
-
-    func next() async -> TransferProgress? {
-        guard case .success(let engine) = token.run else {
-            return state.withLock { state in
-                defer { state.isDone = true }
-                return state.isDone ? nil : .refused
-            }
-        }
-        token.start()
-        guard let counters = await engine.progress(after: state.withLock { $0.last }) else { return nil }
-        return state.withLock { state in
-            state.last = counters
-            state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
-            return TransferProgress(counters, rate: state.meter.bytesPerSecond)
-        }
     }
 }

@@ -3,16 +3,28 @@
 
 internal import CurlewEngine
 
+/// What gives the elements of one body to one reader.
+protocol ElementReader: AnyObject, Sendable {
+    func next() async throws(NetworkError) -> TransferElement?
+}
+
+extension BodyReader: ElementReader {}
+
 /// The one reader of a transfer's body: claims it at the first step and cancels the transfer when it is dropped early.
-final class TransferReader: Sendable {
-    private enum Stage { case fresh, reading(EngineTransfer), ended(NetworkError?) }
+final class TransferReader: ElementReader {
+    private enum Stage {
+        case fresh
+        /// Reads the attempt of a direct transfer, which may turn out to be a redirect.
+        case direct(Attempt)
+        case driven(Drive)
+        /// Reads the answer; its head comes first, unless that has been handed on.
+        case body(BodyReader, head: ResponseHead?)
+        case ended(NetworkError?)
+    }
 
     private struct State {
         var stage = Stage.fresh
-        /// What the body goes through before it is handed on, known with the head.
-        var decoding: BodyDecoding?
         var isAsked = false
-        var meter = RateMeter()
     }
 
     private let token: TransferToken
@@ -24,99 +36,91 @@ final class TransferReader: Sendable {
         self.withProgress = withProgress
     }
 
-    deinit { if case .reading(let engine) = state.withLock({ $0.stage }) { engine.cancel() } }
+    deinit {
+        switch state.withLock({ $0.stage }) {
+        case .direct, .driven, .body: token.run.cancel()
+        case .fresh, .ended: break
+        }
+    }
 
     /// The next element, nil at the end; the same error again after an error.
     func next() async throws(NetworkError) -> TransferElement? {
-        let isTaken = state.withLock { state in
+        let (isTaken, stage) = state.withLock { state in
             defer { state.isAsked = true }
-            return state.isAsked
+            return (state.isAsked, state.stage)
         }
-        if isTaken {
-            throw NetworkError(
-                .invalidRequest, phase: .receiving, "Two tasks read one body at the same time.",
-                hint: "A body has one reader; hand its elements on from there.", request: token.request)
-        }
+        if isTaken { throw .secondReader(of: token.run.request) }
         defer { state.withLock { $0.isAsked = false } }
-        return try await nextAlone()
+        do throws(NetworkError) {
+            if let element = try await element(stage) { return element }
+            move(to: .ended(nil))
+            return nil
+        } catch {
+            move(to: .ended(error))
+            throw error
+        }
     }
 
-    private func nextAlone() async throws(NetworkError) -> TransferElement? {
-        let engine: EngineTransfer
-        let (stage, decoding) = state.withLock { ($0.stage, $0.decoding) }
+    private func move(to stage: Stage) { state.withLock { $0.stage = stage } }
+
+    private func element(_ stage: Stage) async throws(NetworkError) -> TransferElement? {
         switch stage {
-        case .reading(let running): engine = running
+        case .fresh:
+            let attempt = try token.run.claimStream(withProgress: withProgress)
+            let stage = attempt.map { Stage.direct($0) } ?? .driven(token.run.drive())
+            move(to: stage)
+            return try await element(stage)
+        case .direct(let attempt): return try await direct(attempt)
+        case .driven(let drive): return try await driven(drive)
+        case .body(let reader, let head): return try await body(reader, head)
         case .ended(let error):
             if let error { throw error }
             return nil
-        case .fresh:
-            do throws(NetworkError) {
-                engine = try token.claimStream()
-            } catch {
-                state.withLock { $0.stage = .ended(error) }
-                throw error
-            }
-            state.withLock { $0.stage = .reading(engine) }
-        }
-        guard let decoding else { return try element(await engine.next(withProgress: withProgress), engine) }
-        while true {
-            if let chunk = try await decoded(by: decoding, engine) { return .bytes(chunk) }
-            let step = await engine.next(withProgress: withProgress)
-            guard case .bytes(let chunk) = step else { return try element(step, engine) }
-            decoding.feed(ByteChunk(chunk))
         }
     }
 
-    /// The next decoded bytes, nil when more have to come over the wire first.
-    private func decoded(by decoding: BodyDecoding, _ engine: EngineTransfer) async throws(NetworkError) -> ByteChunk? {
-        var steps = 0
+    private func direct(_ attempt: Attempt) async throws(NetworkError) -> TransferElement? {
+        let element = try await attempt.reader.next(withProgress: withProgress)
+        guard case .head(let head) = element,
+            token.run.isProvisional(head)
+        else { return element }
+        let drive = token.run.drive(from: attempt)
+        move(to: .driven(drive))
+        return try await driven(drive)
+    }
+
+    /// What comes before the answer, then the answer.
+    private func driven(_ drive: Drive) async throws(NetworkError) -> TransferElement? {
+        let run = token.run
         while true {
-            do throws(NetworkError) {
-                switch try decoding.step() {
-                case .bytes(let chunk): return chunk
-                case .starved: return nil
-                case .working: steps += 1
-                }
-            } catch {
-                engine.cancel()
-                decoding.abandon()
-                state.withLock { $0.stage = .ended(error) }
-                throw error
+            let rings = run.bell.rings
+            let answer = drive.answer
+            if let element = drive.takeElement() { return element }
+            if let answer {
+                let response = try answer.get()
+                let reader = try response.body.take(for: response.request, withProgress: withProgress)
+                move(to: .body(reader, head: response.head))
+                return try await body(reader, response.head)
             }
-            if steps.isMultiple(of: 16) { await Task.yield() }
+            if await run.bell.wait(after: rings) { continue }
+            // A cancelled reader cancels, and gets the error that follows.
+            run.cancel()
+            while drive.answer == nil {
+                let rings = run.bell.rings
+                if drive.answer == nil { await run.bell.waitRegardless(after: rings) }
+            }
         }
     }
 
-    private func element(
-        _ step: EngineTransfer.Step, _ engine: EngineTransfer
-    ) throws(NetworkError) -> TransferElement? {
-        switch step {
-        case .informational(let raw): return .informational(token.head(raw))
-        case .head(let raw):
-            guard let decoding = token.decoding(of: raw, engine) else { return .head(token.head(raw)) }
-            state.withLock { $0.decoding = decoding }
-            return .head(decoding.head)
-        case .bytes(let chunk): return .bytes(ByteChunk(chunk))
-        case .progress(let counters):
-            return state.withLock { state in
-                state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
-                return .progress(TransferProgress(counters, rate: state.meter.bytesPerSecond))
-            }
-        case .trailers(let lines): return .trailers(HeaderFields(trailers: lines))
-        case .end(let outcome):
-            let error = outcome.failure.map { token.error($0, outcome) } ?? encodingError()
-            state.withLock { $0.stage = .ended(error) }
-            if let error { throw error }
-            return nil
+    private func body(_ reader: BodyReader, _ head: ResponseHead?) async throws(NetworkError) -> TransferElement? {
+        guard let head else { return try await reader.next() }
+        if reader.isHeadPassed {
+            move(to: .body(reader, head: nil))
+            return .head(head)
         }
-    }
-    /// Why a body that came whole is not whole after all.
-    private func encodingError() -> NetworkError? {
-        do throws(NetworkError) {
-            try state.withLock { $0.decoding }?.finish()
-            return nil
-        } catch {
-            return error
-        }
+        let element = try await reader.next()
+        guard case .head = element else { return element }
+        move(to: .body(reader, head: nil))
+        return .head(head)
     }
 }

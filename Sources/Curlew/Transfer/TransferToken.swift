@@ -9,268 +9,158 @@ internal import FoundationEssentials
 /// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
 /// handed to its session with `start()`.
 final class TransferToken: Sendable {
-    /// Who reads the body.
-    ///
-    /// Decided once, by the first who asks.
-    private enum Claim { case none, value, stream }
+    let run: TransferRun
 
-    private struct State {
-        var claim = Claim.none
-        var isDetached = false
-        var body: Data?
-        /// For a body that is encoded: its decoding, by a reader or by those who await the value.
-        var decoding: BodyDecoding?
-        var collected: CollectedDecoding?
-    }
+    init(_ run: TransferRun) { self.run = run }
 
-    let request: Request
-    /// The run, or why there can be none.
-    let run: Result<EngineTransfer, NetworkError>
-    private let share: LoopShare
-    /// Nil when bodies are taken as they come.
-    private let policy: DecodingPolicy?
-    private let state = Lock(State())
+    deinit { if !run.isDetached { run.cancel() } }
+}
 
-    init(
-        request: Request, share: LoopShare, run: Result<EngineTransfer, NetworkError>, policy: DecodingPolicy? = nil
-    ) {
-        self.request = request
-        self.share = share
-        self.run = run
-        self.policy = policy
-    }
+extension TransferToken: CustomReflectable {
+    /// The request alone.
+    var customMirror: Mirror { Mirror(self, children: ["request": run.request.description]) }
+}
 
-    deinit {
-        guard case .success(let engine) = run, !state.withLock({ $0.isDetached }) else { return }
-        engine.cancel()
-    }
+extension TransferRun {
+    // MARK: For one task that nobody shares the transfer with
 
-    // MARK: Orders
-
-    func start() {
-        guard case .success(let engine) = run else { return }
-        engine.startPrepared()
-    }
-
-    func detach() {
-        state.withLock { $0.isDetached = true }
-        start()
-    }
-
-    func cancel() { if case .success(let engine) = run { engine.cancel() } }
-
-    // MARK: Claims
-
-    /// Makes the body collected for `value`; an error when a stream took it.
-    func claimValue() throws(NetworkError) {
-        let isTaken = state.withLock { state in
-            if state.claim == .none { state.claim = .value }
-            return state.claim == .stream
+    /// The collected response, made in the calling task alone.
+    func collect() async throws(NetworkError) -> Response<Data> {
+        if let first {
+            let attempt = try first.get()
+            try refuseCancelledTask()
+            begin()
+            let outcome = await attempt.engine.ending()
+            guard isProvisional(outcome) else { return try await attempt.response(outcome) }
+            state.withLock { $0.primed = attempt }
+        } else {
+            try refuseCancelledTask()
         }
-        guard isTaken else { return }
-        if case .success(let engine) = run, let failure = engine.failure { throw error(failure, nil) }
-        throw NetworkError(
-            .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
-            hint: "Await the value or iterate the stream, not both.", request: request)
+        let response = try await answer()
+        if let attempt = response.body.untouched {
+            defer { forgo(attempt.engine) }
+            return try await collected(response, attempt, attempt.engine.ending())
+        }
+        let (body, trailers) = try await response.body.whole(upTo: host.bodyLimit(of: request), of: response.request)
+        return Response(
+            head: response.head, value: body, metrics: response.metrics ?? TransferMetrics(), trailers: trailers)
     }
 
-    /// Gives the body to one reader; an error for the second, or when a value is awaited.
-    func claimStream() throws(NetworkError) -> EngineTransfer {
-        let engine = try run.get()
-        try refuseCancelledTask(engine)
-        let isFree = state.withLock { state in
-            guard state.claim == .none else { return false }
-            state.claim = .stream
-            return true
-        }
-        guard isFree else {
-            throw NetworkError(
-                .invalidRequest, phase: .receiving, "The body has a reader already.",
-                hint: "A body is read once: by one stream, or by awaiting the value.", request: request)
-        }
-        engine.claimStream()
-        start()
-        return engine
-    }
-
-    /// A cancelled task starts nothing.
-    private func refuseCancelledTask(_ engine: EngineTransfer) throws(NetworkError) {
-        if Task.isCancelled && engine.snapshot.state == .idle {
-            throw NetworkError(EngineFailure(.cancelled, phase: .preparing), request: request)
-        }
-    }
-
-    // MARK: The end
+    // MARK: For all who await the value
 
     /// The collected response, the same one every time.
     func response() async throws(NetworkError) -> Response<Data> {
         try claimValue()
-        let engine = try run.get()
-        try refuseCancelledTask(engine)
-        start()
-        let outcome = try await outcome(of: engine)
-        if let failure = outcome.failure { throw error(failure, outcome) }
-        let trailers = HeaderFields(trailers: outcome.trailers)
-        switch body(outcome, engine) {
-        case .plain(let body):
-            let metrics = TransferMetrics(outcome.metrics)
-            return Response(head: head(outcome.head), value: body, metrics: metrics, trailers: trailers)
-        case .encoded(let collected):
-            let body = try await collected.value()
-            let metrics = metrics(outcome.metrics)
-            return Response(head: collected.decoding.head, value: body, metrics: metrics, trailers: trailers)
+        try refuseCancelledTask()
+        state.withLock { $0.interested += 1 }
+        let interest = Interest(self)
+        defer { interest.end() }
+        begin()
+        if let attempt = direct, state.withLock({ $0.drive == nil }) {
+            let outcome = try await outcome(of: attempt, interest)
+            guard isProvisional(outcome) else { return try await attempt.response(outcome) }
+            _ = drive(from: attempt)
+        }
+        return try await driven(interest)
+    }
+
+    private func driven(_ interest: Interest) async throws(NetworkError) -> Response<Data> {
+        let drive = drive()
+        while drive.answer == nil {
+            let rings = bell.rings
+            guard drive.answer == nil else { break }
+            if await bell.wait(after: rings) { continue }
+            if interest.mayLeave() { throw .cancelled(phase == .preparing ? .preparing : .waiting, request) }
+            cancel()
+            await settled(drive)
+        }
+        guard let answer = drive.answer else { throw .cancelled(.waiting, request) }
+        let response = try answer.get()
+        switch response.body.source {
+        case .wire(let attempt) where !attempt.isStreamed:
+            return try await collected(response, attempt, outcome(of: attempt, interest))
+        case .bytes(let body):
+            return Response(head: response.head, value: body, metrics: response.metrics ?? TransferMetrics())
+        case .wire, .pull: throw .takenBody(response.request)
         }
     }
 
-    private enum Body { case plain(Data), encoded(CollectedDecoding) }
-
-    /// What was collected, taken over once.
-    private func body(_ outcome: EngineTransfer.Outcome, _ engine: EngineTransfer) -> Body {
-        state.withLock { state in
-            if let body = state.body { return .plain(body) }
-            if let collected = state.collected { return .encoded(collected) }
-            if let decoding = outcome.head.flatMap({ BodyDecoding($0, request, engine, policy) }) {
-                if let chunk = outcome.body?.takeChunk() {
-                    decoding.feed(whole: ByteChunk(chunk), limit: engine.plan.collectLimit)
-                }
-                let collected = CollectedDecoding(decoding)
-                (state.decoding, state.collected) = (decoding, collected)
-                return .encoded(collected)
-            }
-            let body = Data(taking: outcome.body)
-            state.body = body
-            return .plain(body)
+    /// Waits for the answer, whatever happens to the waiting task.
+    func settled(_ drive: Drive) async {
+        while true {
+            let rings = bell.rings
+            if drive.answer != nil { return }
+            await bell.waitRegardless(after: rings)
         }
     }
 
-    /// The decoding of a streamed body; nil when it is handed on as it comes.
-    func decoding(of raw: RawHead, _ engine: EngineTransfer) -> BodyDecoding? {
-        guard let decoding = BodyDecoding(raw, request, engine, policy) else { return nil }
-        state.withLock { $0.decoding = decoding }
-        return decoding
-    }
-
-    func metrics(_ raw: RawMetrics) -> TransferMetrics {
-        var metrics = TransferMetrics(raw)
-        if let decoding = state.withLock({ $0.decoding }) {
-            metrics.decodedBodyBytes = decoding.decodedBytes
-            metrics.contentEncoding = decoding.encoding
-        }
-        return metrics
+    private func collected(
+        _ response: IncomingResponse, _ attempt: Attempt, _ outcome: EngineTransfer.Outcome
+    ) async throws(NetworkError) -> Response<Data> {
+        var collected = try await attempt.response(outcome)
+        collected.head = response.head
+        return collected
     }
 
     /// The end, or the end of the caller's interest when its task is cancelled.
-    private func outcome(of engine: EngineTransfer) async throws(NetworkError) -> EngineTransfer.Outcome {
+    private func outcome(
+        of attempt: Attempt, _ interest: Interest
+    ) async throws(NetworkError) -> EngineTransfer.Outcome {
+        let engine = attempt.engine
         if let outcome = await engine.finished() { return outcome }
-        if engine.hasEndWaiters || state.withLock({ $0.isDetached }) {
+        if interest.mayLeave() {
             let now = engine.snapshot
             let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
             throw NetworkError(
                 EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
-                duration: now.counters.duration)
+                duration: elapsed)
         }
         // Nobody else waits: the transfer ends too, and is off the wire before the caller hears of it.
-        engine.cancel()
+        cancel()
         return await engine.ended()
-    }
-
-    func head(_ raw: RawHead?) -> ResponseHead {
-        raw.flatMap { ResponseHead(rawBlock: $0.bytes, url: request.urlText) }
-            ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
-    }
-
-    func error(_ failure: EngineFailure, _ outcome: EngineTransfer.Outcome?) -> NetworkError {
-        guard case .success(let engine) = run else { return NetworkError(failure, request: request) }
-        let counters = engine.snapshot.counters
-        return NetworkError(
-            failure, request: request, response: outcome?.head.map { head($0) },
-            body: outcome?.body?.prefix(NetworkError.bodyLimit) ?? [], duration: counters.duration)
     }
 }
 
-extension TransferToken: CustomReflectable {
-    /// The request alone: what lies below holds the URL unredacted, and belongs to other threads.
-    var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
+/// One task's interest in the value of a transfer.
+private final class Interest: Sendable {
+    private let run: TransferRun
+    private let hasEnded = Lock(false)
+
+    init(_ run: TransferRun) { self.run = run }
+
+    func end() { _ = mayLeave() }
+
+    /// Ends the interest; whether the transfer goes on without it.
+    func mayLeave() -> Bool {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        return run.state.withLock { state in
+            if isFirst { state.interested -= 1 }
+            return state.interested > 0 || state.isDetached
+        }
+    }
 }
 
 extension EngineTransfer {
-    /// Starts after making sure that a secure transfer has roots to judge by; they are loaded on the caller's thread.
-    func startPrepared() {
-        if plan.isSecure {
-            do throws(EngineFailure) {
-                try plan.trust.prepare()
-            } catch {
-                return refuse(error)
-            }
-        }
-        start()
+    /// The end; a cancelled task cancels the transfer and gets its end.
+    func ending() async -> Outcome {
+        if let outcome = await finished() { return outcome }
+        cancel()
+        return await ended()
     }
 }
 
-extension Counters {
-    var duration: Duration {
-        startedAt == 0 || at <= startedAt ? .zero : .nanoseconds(Int64(clamping: at - startedAt))
-    }
-}
-
-extension TransferProgress {
-    init(_ counters: Counters, rate: Double) {
-        self.init(
-            sent: counters.sent, received: counters.received,
-            expectedToSend: counters.expectedToSend < 0 ? nil : counters.expectedToSend,
-            expectedToReceive: counters.expectedToReceive < 0 ? nil : counters.expectedToReceive,
-            bytesPerSecond: rate, isFinished: counters.isFinished && !counters.hasFailed, elapsed: counters.duration)
-    }
-}
-
-extension TransferMetrics {
-    init(_ raw: RawMetrics) {
-        func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
-        // On a connection that was there, nothing was resolved, connected or secured.
-        let resolved = raw.isReused ? 0 : raw.resolved
-        let connected = raw.isReused ? 0 : Swift.max(raw.resolved, raw.connected)
-        let secured = raw.isReused ? 0 : Swift.max(connected, raw.secured)
-        let ready = raw.isReused ? 0 : Swift.max(secured, raw.readyToSend)
-        let sent = Swift.min(Swift.max(ready, raw.bodySent), Swift.max(ready, raw.total))
-        let first = raw.firstByte > 0 ? Swift.max(raw.firstByte, sent) : sent
-        self.init()
-        queued = .nanoseconds(Int64(raw.queued))
-        resolve = span(0, resolved)
-        connect = span(resolved, connected)
-        secure = span(connected, secured)
-        send = span(ready, sent)
-        wait = span(sent, first)
-        receive = raw.firstByte > 0 ? span(first, raw.total) : .zero
-        total = queued + .microseconds(raw.total)
-        requestHeadBytes = raw.requestHeadBytes
-        requestBodyBytes = raw.requestBodyBytes
-        responseHeadBytes = raw.responseHeadBytes
-        responseBodyBytes = raw.responseBodyBytes
-        decodedBodyBytes = raw.responseBodyBytes
-        version = HTTPVersion(engineNumber: raw.version)
-        localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
-        remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)
-        isConnectionReused = raw.isReused
-        tlsVersion = raw.tlsVersion
-        tlsCipher = raw.tlsCipher
-        isTLSSessionResumed = raw.isResumed
+extension NetworkError {
+    static func headless(_ request: Request) -> NetworkError {
+        NetworkError(.internal, phase: .receiving, "A response ended before its head.", request: request)
     }
 
-    private static func address(_ host: String, _ port: Int) -> String {
-        if host.isEmpty { return "" }
-        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
-}
-
-extension HTTPVersion {
-    /// libcurl's numbers (CURL_HTTP_VERSION_*).
-    fileprivate init(engineNumber: Int) {
-        self =
-            switch engineNumber {
-            case 1: .http1_0
-            case 3: .http2
-            case 30: .http3
-            default: .http1_1
-            }
+    static func takenBody(_ request: Request) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .receiving, "An interceptor has read the body.",
+            hint: "An interceptor that reads a body hands on a response with a new one (with(body:)).",
+            request: request)
     }
 }

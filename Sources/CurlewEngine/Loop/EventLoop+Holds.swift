@@ -4,6 +4,8 @@
 /// Work above the loop that goes on although nothing of it may be on the loop, and who waits until there is none.
 struct Holds {
     var count = 0
+    /// The loop closes: what is not held yet is too late.
+    var isClosing = false
     /// The loop wants to hear when the last hold goes.
     var isAwaited = false
     var waiters: [(ticket: UInt64, continuation: UnsafeContinuation<Bool, Never>)] = []
@@ -14,10 +16,15 @@ extension EventLoop {
     // MARK: Holds, from any thread
 
     /// Keeps the loop from being idle until `release()`: between two runs that belong together nothing else does.
-    package func hold() {
+    ///
+    /// False when the loop is closing, and nothing is held.
+    package func hold() -> Bool {
         // In a child of fork() another thread's lock may be held for ever.
-        guard hasThread else { return }
-        holds.withLock { $0.count += 1 }
+        guard hasThread else { return true }
+        return holds.withLock { holds in
+            if !holds.isClosing { holds.count += 1 }
+            return !holds.isClosing
+        }
     }
 
     /// Takes back one `hold()`; whatever it was for was posted before.
@@ -106,14 +113,14 @@ extension EngineTransfer {
     /// Takes a hold, on the loop and before anyone hears of the end, when the answer may lead to another run.
     func holdRedirect() {
         guard plan.holdsRedirects, wire.isHeadComplete, RawHead.isRedirect(wire.check.status, wire.head) else { return }
-        loop.hold()
+        loop.holds.withLock { $0.count += 1 }
         shared.withLock { $0.hasHold = true }
     }
 }
 
 extension RawHead {
     /// Whether a head names another place to ask (RFC 9110 §15.4): a status that asks for it, and a Location line.
-    static func isRedirect(_ status: Int, _ bytes: [UInt8]) -> Bool {
+    package static func isRedirect(_ status: Int, _ bytes: [UInt8]) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: break
         default: return false

@@ -70,8 +70,9 @@ package final class EngineTransfer: @unchecked Sendable {
     }
 
     /// Most informational heads that wait for a slow reader; later ones are dropped.
-    static let informationalKept = 16
+    package static let informationalKept = 16
 
+    /// Names one run; larger for later ones.
     package let id: UInt64
     package let plan: TransferPlan
     package let loop: EventLoop
@@ -79,7 +80,7 @@ package final class EngineTransfer: @unchecked Sendable {
     var wire = Wire()
 
     package init(_ plan: TransferPlan, on loop: EventLoop) {
-        id = curlew_next_id()
+        id = Self.nextID()
         self.plan = plan
         self.loop = loop
         var state = Shared(priority: plan.priority)
@@ -87,6 +88,9 @@ package final class EngineTransfer: @unchecked Sendable {
         shared = Lock(state)
         if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
     }
+
+    /// A number that was never given before in this process.
+    package static func nextID() -> UInt64 { curlew_next_id() }
 
     deinit {
         closePipes()
@@ -103,7 +107,7 @@ package final class EngineTransfer: @unchecked Sendable {
         let hasBody = if case .none = plan.upload { false } else { true }
         return shared.withLock { shared in
             Snapshot(
-                id: id, state: shared.lifecycle.visibleState,
+                id: plan.transfer == 0 ? id : plan.transfer, state: shared.lifecycle.visibleState,
                 counters: shared.counters, label: plan.label, hasBody: hasBody)
         }
     }

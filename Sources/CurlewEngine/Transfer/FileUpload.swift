@@ -12,6 +12,27 @@ package struct SourceFailure: Error, CustomStringConvertible {
     package var description: String { errno == 0 ? what : "\(what): \(String(cString: strerror(errno)))" }
 }
 
+/// Closes its descriptor with the last reference.
+package final class OwnedDescriptor: Sendable {
+    let number: CInt
+
+    init(_ number: CInt) { self.number = number }
+
+    /// Duplicates a descriptor, so that its owner may close it.
+    ///
+    /// - Throws: `SourceFailure` when the descriptor is not open for reading.
+    package init(duplicating descriptor: Int32) throws(SourceFailure) {
+        number = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+        let code = number < 0 ? errno : 0
+        let mode = fcntl(descriptor, F_GETFL)
+        guard number >= 0, mode >= 0, mode & O_ACCMODE != O_WRONLY else {
+            throw SourceFailure(what: "descriptor \(descriptor) cannot be read", errno: code)
+        }
+    }
+
+    deinit { if number >= 0 { Glibc.close(number) } }
+}
+
 extension UploadPipe {
     private static let piece = 64 << 10
 
@@ -39,27 +60,15 @@ extension UploadPipe {
     }
 
     /// A pipe that sends what a descriptor yields until its end.
-    ///
-    /// The descriptor is duplicated now, so that its owner may close it.
-    ///
-    /// - Throws: `SourceFailure` when the descriptor is not open for reading.
-    package static func descriptor(_ descriptor: Int32, length: Int64?) throws(SourceFailure) -> UploadPipe {
-        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
-        let mode = fcntl(descriptor, F_GETFL)
-        guard copy >= 0, mode >= 0, mode & O_ACCMODE != O_WRONLY else {
-            let code = copy < 0 ? errno : 0
-            if copy >= 0 { Glibc.close(copy) }
-            throw SourceFailure(what: "descriptor \(descriptor) cannot be read", errno: code)
-        }
+    package static func descriptor(_ owner: OwnedDescriptor, length: Int64?, use: SourceUse? = nil) -> UploadPipe {
         var facts = stat()
         var known = length
-        if known == nil, fstat(copy, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG {
-            known = max(0, Int64(facts.st_size) - Int64(lseek(copy, 0, SEEK_CUR)))
+        if known == nil, fstat(owner.number, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG {
+            known = max(0, Int64(facts.st_size) - Int64(lseek(owner.number, 0, SEEK_CUR)))
         }
-        let owner = OwnedDescriptor(copy)
         let current = Lock<DescriptorReader?>(nil)
         return UploadPipe(
-            length: known, canReplay: false, wantsMore: { current.withLock { $0 }?.poke() },
+            length: known, canReplay: false, use: use, wantsMore: { current.withLock { $0 }?.poke() },
             open: { feed in
                 let reader = DescriptorReader(owner, feed: feed)
                 current.withLock { $0 = reader }
@@ -69,13 +78,6 @@ extension UploadPipe {
                     reader.stop()
                 }
             })
-    }
-
-    /// Closes its descriptor with the last reference.
-    private final class OwnedDescriptor: Sendable {
-        let number: CInt
-        init(_ number: CInt) { self.number = number }
-        deinit { Glibc.close(number) }
     }
 
     /// Reads a file on the disk thread, as far ahead as the pipe has room.

@@ -73,6 +73,8 @@ package struct TransferPlan: Sendable {
     /// Whether the engine takes a hold when the answer names another place to ask.
     package var holdsRedirects = false
     package var label: String?
+    /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
+    package var transfer: UInt64 = 0
 
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {

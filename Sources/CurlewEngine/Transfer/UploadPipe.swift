@@ -68,6 +68,8 @@ package final class UploadPipe: Sendable {
     private let makeTransform: (@Sendable () throws -> any BodyTransform)?
     private let open: @Sendable (Feed) -> (@Sendable () -> Void)?
     private let wantsMore: (@Sendable () -> Void)?
+    /// Of a source that can be read only once, by whatever pipe.
+    private let use: SourceUse?
     private let state = Lock(State())
     private let limit = 512 << 10
 
@@ -76,13 +78,15 @@ package final class UploadPipe: Sendable {
     ///   - open: Starts a producer and gives back what ends it, called once when the transfer ends or starts over, also
     ///     after the producer finished. Called on the loop thread: it must only start.
     ///   - wantsMore: Called on the loop thread when a queue that was full has room for a producer that `offer`s.
+    ///   - use: Shared by all pipes of a source that can be read only once.
     package init(
-        length: Int64?, canReplay: Bool, wantsMore: (@Sendable () -> Void)? = nil,
+        length: Int64?, canReplay: Bool, use: SourceUse? = nil, wantsMore: (@Sendable () -> Void)? = nil,
         transform: (@Sendable () throws -> any BodyTransform)? = nil,
         open: @escaping @Sendable (Feed) -> (@Sendable () -> Void)?
     ) {
         declared = length
         self.canReplay = canReplay
+        self.use = use
         makeTransform = transform
         self.open = open
         self.wantsMore = wantsMore
@@ -90,7 +94,8 @@ package final class UploadPipe: Sendable {
 
     /// The same body through a transformation, made anew for each run; it takes the place of this pipe.
     package func transformed(by make: @escaping @Sendable () throws -> any BodyTransform) -> UploadPipe {
-        UploadPipe(length: declared, canReplay: canReplay, wantsMore: wantsMore, transform: make, open: open)
+        UploadPipe(
+            length: declared, canReplay: canReplay, use: use, wantsMore: wantsMore, transform: make, open: open)
     }
 
     /// Bytes that are sent, when known.
@@ -241,6 +246,7 @@ package final class UploadPipe: Sendable {
             return state.run
         }
         guard let run else { return }
+        if let use, !use.begin() { return end(SourceUse.isOver, run: run) }
         let stop: (@Sendable () -> Void)?
         do {
             stop = open(Feed(pipe: self, run: run, transform: try makeTransform.map { Lock(try $0()) }))
@@ -296,4 +302,24 @@ package final class UploadPipe: Sendable {
         producer?.resume(returning: false)
         stop?()
     }
+}
+
+/// Whether a source that can be read only once has been read, or is being read.
+package final class SourceUse: Sendable {
+    private let hasBegun = Lock(false)
+
+    package init() {}
+
+    /// Whether nobody can read the source any more.
+    package var isSpent: Bool { hasBegun.withLock { $0 } }
+
+    /// True for the first who asks.
+    func begin() -> Bool {
+        hasBegun.withLock { hasBegun in
+            defer { hasBegun = true }
+            return !hasBegun
+        }
+    }
+
+    static let isOver = SourceFailure(what: "it was read before, and can be read only once", errno: 0)
 }

@@ -1,0 +1,93 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// The way of one transfer's request through its chain, in a task of its own, so that no one of those who await the
+/// transfer carries it for the others.
+final class Drive: Sendable {
+    private struct State {
+        var task: Task<Void, Never>?
+        var isCancelled = false
+        var answer: Result<IncomingResponse, NetworkError>?
+        /// What the reader of the stream hears before the answer.
+        var informational: [TransferElement] = []
+        var progress: TransferElement?
+    }
+
+    private let state = Lock(State())
+
+    /// The response, its body not read yet or at hand; nil while the chain works.
+    var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
+
+    func begin(_ run: TransferRun) {
+        if run.state.withLock({ $0.isCancelled }) {
+            state.withLock { $0.answer = .failure(.cancelled(.preparing, run.request)) }
+            return run.ring()
+        }
+        let task = Task { await self.work(run) }
+        let isCancelled = state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() }
+    }
+
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    private func work(_ run: TransferRun) async {
+        let answer: Result<IncomingResponse, NetworkError>
+        do throws(NetworkError) {
+            answer = .success(try await made(run.answer(), for: run))
+        } catch {
+            answer = .failure(error)
+        }
+        let attempt = (try? answer.get()).flatMap(\.wire)
+        if let attempt { run.state.withLock { $0.current = attempt.engine } }
+        state.withLock { $0.answer = answer }
+        run.ring()
+        guard let attempt else { return }
+        // The wire's own end: until then somebody has to hold the transfer.
+        _ = await attempt.engine.ended()
+        run.forgo(attempt.engine)
+        run.ring()
+    }
+
+    /// The response with a body that many can take, unless a stream takes it.
+    private func made(_ response: IncomingResponse, for run: TransferRun) async throws(NetworkError) -> IncomingResponse
+    {
+        guard case .pull = response.body.source, !run.state.withLock({ $0.claim == .stream }) else { return response }
+        let limit = run.host.bodyLimit(of: run.request)
+        return response.with(body: try await response.body.whole(upTo: limit, of: run.request).0)
+    }
+
+    // MARK: For the reader of the stream
+
+    /// Keeps an element that came before the head.
+    func deposit(_ element: TransferElement) {
+        state.withLock { state in
+            switch element {
+            case .informational:
+                if state.informational.count < EngineTransfer.informationalKept { state.informational.append(element) }
+            case .progress: state.progress = element
+            default: break
+            }
+        }
+    }
+
+    /// The next of the elements kept.
+    func takeElement() -> TransferElement? {
+        state.withLock { state in
+            if !state.informational.isEmpty { return state.informational.removeFirst() }
+            defer { state.progress = nil }
+            return state.progress
+        }
+    }
+}

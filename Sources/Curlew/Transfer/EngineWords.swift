@@ -1,0 +1,75 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+// The engine's numbers in public words.
+
+extension Counters {
+    var duration: Duration {
+        startedAt == 0 || at <= startedAt ? .zero : .nanoseconds(Int64(clamping: at - startedAt))
+    }
+}
+
+extension TransferProgress {
+    /// - Parameter offset: Nanoseconds of the transfer that had passed when the counters began.
+    init(_ counters: Counters, rate: Double, offset: UInt64 = 0) {
+        self.init(
+            sent: counters.sent, received: counters.received,
+            expectedToSend: counters.expectedToSend < 0 ? nil : counters.expectedToSend,
+            expectedToReceive: counters.expectedToReceive < 0 ? nil : counters.expectedToReceive,
+            bytesPerSecond: rate, isFinished: counters.isFinished && !counters.hasFailed, elapsed: .nanoseconds(Int64(clamping: offset)) + counters.duration)
+    }
+}
+
+extension TransferMetrics {
+    init(_ raw: RawMetrics) {
+        func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
+        // On a connection that was there, nothing was resolved, connected or secured.
+        let resolved = raw.isReused ? 0 : raw.resolved
+        let connected = raw.isReused ? 0 : Swift.max(raw.resolved, raw.connected)
+        let secured = raw.isReused ? 0 : Swift.max(connected, raw.secured)
+        let ready = raw.isReused ? 0 : Swift.max(secured, raw.readyToSend)
+        let sent = Swift.min(Swift.max(ready, raw.bodySent), Swift.max(ready, raw.total))
+        let first = raw.firstByte > 0 ? Swift.max(raw.firstByte, sent) : sent
+        self.init()
+        queued = .nanoseconds(Int64(raw.queued))
+        resolve = span(0, resolved)
+        connect = span(resolved, connected)
+        secure = span(connected, secured)
+        send = span(ready, sent)
+        wait = span(sent, first)
+        receive = raw.firstByte > 0 ? span(first, raw.total) : .zero
+        total = queued + .microseconds(raw.total)
+        requestHeadBytes = raw.requestHeadBytes
+        requestBodyBytes = raw.requestBodyBytes
+        responseHeadBytes = raw.responseHeadBytes
+        responseBodyBytes = raw.responseBodyBytes
+        decodedBodyBytes = raw.responseBodyBytes
+        version = HTTPVersion(engineNumber: raw.version)
+        localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
+        remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)
+        isConnectionReused = raw.isReused
+        tlsVersion = raw.tlsVersion
+        tlsCipher = raw.tlsCipher
+        isTLSSessionResumed = raw.isResumed
+    }
+
+    private static func address(_ host: String, _ port: Int) -> String {
+        if host.isEmpty { return "" }
+        return host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension HTTPVersion {
+    /// libcurl's numbers (CURL_HTTP_VERSION_*).
+    fileprivate init(engineNumber: Int) {
+        self =
+            switch engineNumber {
+            case 1: .http1_0
+            case 3: .http2
+            case 30: .http3
+            default: .http1_1
+            }
+    }
+}

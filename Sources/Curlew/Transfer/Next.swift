@@ -1,0 +1,46 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Everything behind an interceptor: the other interceptors, and the network in the end.
+///
+/// It can be called any number of times, also at the same time; each call sends the request anew.
+///
+/// ```swift
+/// let response = try await next(request)
+/// guard response.head.status == .unauthorized else { return response }
+/// await response.discard()
+/// return try await next(renewed)
+/// ```
+public struct Next: Sendable {
+    private let run: TransferRun
+    private let interceptors: ArraySlice<any Interceptor>
+
+    init(_ run: TransferRun, _ interceptors: ArraySlice<any Interceptor>) {
+        self.run = run
+        self.interceptors = interceptors
+    }
+
+    /// Passes a request on and gives the response as soon as its head is there.
+    ///
+    /// A response that is dropped unread ends its attempt. Cancelling the task ends the attempt, too.
+    /// - Parameter request: The request to send.
+    /// - Returns: The response, its body unread.
+    /// - Throws: `NetworkError`: any kind a transfer can end with before its body; `.bodyNotReplayable` when the
+    ///   request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor behind this
+    ///   one threw an error of its own.
+    public func callAsFunction(_ request: Request) async throws(NetworkError) -> IncomingResponse {
+        guard let interceptor = interceptors.first else { return try await run.send(request) }
+        do {
+            let rest = Next(run, interceptors.dropFirst())
+            return try await interceptor.intercept(request, context: run.context(for: request), next: rest)
+        } catch let error as NetworkError {
+            throw error
+        } catch is CancellationError {
+            throw NetworkError(.cancelled, phase: run.phase, "The transfer was cancelled.", request: request)
+        } catch {
+            throw NetworkError(
+                .interceptorFailed, phase: run.phase, "\(type(of: interceptor)) threw an error of its own: \(error).",
+                cause: error, request: request)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// One observer's view of a transfer's progress.
+final class ProgressObserver: Sendable {
+    private struct State {
+        /// The run that is watched, and what was seen of it last.
+        var engine: EngineTransfer?
+        var last: Counters?
+        var isDone = false
+        var meter = RateMeter()
+    }
+
+    private let token: TransferToken
+    private let state = Lock(State())
+
+    init(_ token: TransferToken) { self.token = token }
+
+    func next() async -> TransferProgress? {
+        let run = token.run
+        if state.withLock({ $0.isDone }) { return nil }
+        if case .failure = run.first { return done(.refused) }
+        run.begin()
+        while true {
+            let rings = run.bell.rings
+            guard let engine = run.state.withLock({ $0.current }) else {
+                // An interceptor is at work, or has answered by itself.
+                if let answer = run.end(of: nil) { return done(answer) }
+                if await run.bell.wait(after: rings) { continue }
+                return nil
+            }
+            let last = state.withLock { $0.engine === engine ? $0.last : nil }
+            if last?.isFinished != true {
+                guard let counters = await engine.progress(after: last) else { return nil }
+                let progress = seen(counters, of: engine)
+                if !counters.isFinished { return progress }
+            }
+            if let end = run.end(of: engine) { return done(end) }
+            if run.state.withLock({ $0.current === engine }) {
+                guard await run.bell.wait(after: rings) else { return nil }
+            }
+        }
+    }
+
+    private func done(_ progress: TransferProgress) -> TransferProgress {
+        state.withLock { state in
+            state.isDone = true
+            var progress = progress
+            progress.bytesPerSecond = state.meter.bytesPerSecond
+            return progress
+        }
+    }
+
+    private func seen(_ counters: Counters, of engine: EngineTransfer) -> TransferProgress {
+        state.withLock { state in
+            (state.engine, state.last) = (engine, counters)
+            state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)
+            return token.run.progress(counters, rate: state.meter.bytesPerSecond)
+        }
+    }
+}
+
+extension TransferRun {
+    /// The last progress, when the transfer is over with the end of this run; nil when it goes on.
+    ///
+    /// A redirect that nobody follows yet is followed from here.
+    func end(of engine: EngineTransfer?) -> TransferProgress? {
+        let (drive, isReadDirectly) = state.withLock { ($0.drive, $0.isReadDirectly) }
+        guard let drive else {
+            guard let attempt = direct, let outcome = attempt.engine.outcome else { return nil }
+            if !isProvisional(outcome) { return progress(attempt.engine.snapshot.counters, rate: 0) }
+            if !isReadDirectly { _ = self.drive(from: attempt) }
+            return nil
+        }
+        switch drive.answer {
+        case nil: return nil
+        case .failure:
+            return engine.map { failed($0) } ?? .refused
+        case .success(let response):
+            switch response.body.source {
+            case .wire(let attempt):
+                return attempt.engine.outcome == nil ? nil : progress(attempt.engine.snapshot.counters, rate: 0)
+            case .bytes(let data): return answered(Int64(data.count))
+            case .pull: return answered(0)
+            }
+        }
+    }
+
+    func progress(_ counters: Counters, rate: Double) -> TransferProgress {
+        var progress = TransferProgress(counters, rate: rate)
+        let start = state.withLock { $0.startedAt }
+        if start > 0, counters.at > start { progress.elapsed = .nanoseconds(Int64(clamping: counters.at - start)) }
+        return progress
+    }
+
+    private func failed(_ engine: EngineTransfer) -> TransferProgress {
+        var progress = progress(engine.snapshot.counters, rate: 0)
+        progress.isFinished = false
+        return progress
+    }
+
+    private func answered(_ count: Int64) -> TransferProgress {
+        TransferProgress(received: count, expectedToReceive: count, isFinished: true, elapsed: elapsed)
+    }
+}

@@ -1,0 +1,43 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+extension TransferRun {
+    /// Where the transfer stands, between two attempts too.
+    var standing: Lifecycle.State {
+        if case .failure = first { return .finished }
+        let (drive, current, isPaused, hasStarted) = state.withLock { state in
+            (state.drive, state.current, state.isPaused, state.startedAt > 0)
+        }
+        let now = current?.snapshot.state
+        guard let drive else {
+            guard now == .finished, let outcome = current?.outcome else { return now ?? .idle }
+            return isProvisional(outcome) ? .running : .finished
+        }
+        switch drive.answer {
+        case .failure: return .finished
+        case .success(let response): return response.wire == nil ? .finished : now ?? .finished
+        case nil:
+            if let now, now != .finished, now != .idle { return now }
+            return isPaused ? .paused : hasStarted ? .running : .idle
+        }
+    }
+
+    /// The progress of what is on the wire, without starting anything.
+    var currentProgress: TransferProgress {
+        guard let current = state.withLock({ $0.current }) else {
+            return end(of: nil) ?? .refused
+        }
+        var progress = progress(current.snapshot.counters, rate: 0)
+        if progress.isFinished, standing != .finished { progress.isFinished = false }
+        return progress
+    }
+
+    /// What was measured of the attempt that brought the response, or failed last; nil while there is none.
+    var metrics: TransferMetrics? {
+        let drive = state.withLock { $0.drive }
+        guard let drive else { return standing == .finished ? direct?.metrics : nil }
+        return (try? drive.answer?.get())?.metrics
+    }
+}

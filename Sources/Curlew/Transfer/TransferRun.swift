@@ -1,0 +1,400 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// TransferRun: what the parts of one transfer share. A transfer that nothing intercepts is *direct*: one attempt, made
+// with it, which everybody watches. When something intercepts it, when it is redirected or when its session keeps it, a
+// *drive* passes the request through the chain in a task of its own, and attempts come and go.
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// What a transfer needs of its session.
+protocol TransferHost: AnyObject, Sendable {
+    var loop: EventLoop { get }
+    /// Whether interceptors of the user's surround the request.
+    func isIntercepted(_ request: Request) -> Bool
+    /// Everything that surrounds the request, from the outside in.
+    func interceptors(of request: Request) -> [any Interceptor]
+    /// Whether a redirect may not be the end of the request.
+    func followsRedirects(of request: Request) -> Bool
+    func totalTimeout(of request: Request) -> Duration?
+    func bodyLimit(of request: Request) -> ByteCount
+    /// A request made ready for the wire.
+    ///
+    /// - Parameters:
+    ///   - offset: Nanoseconds since the transfer `id` was started.
+    ///   - continues: Whether it is one of several in a transfer that is held.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
+    func attempt(
+        _ request: Request, id: UInt64, offset: UInt64, continues: Bool
+    ) throws(NetworkError) -> Attempt
+}
+
+final class TransferRun: Sendable {
+    /// Who reads the body.
+    ///
+    /// Decided once, by the first who asks.
+    enum Claim { case none, value, stream }
+
+    struct State {
+        var claim = Claim.none
+        /// Whether the reader of the stream reads the direct attempt, and so finds out itself that it is redirected.
+        var isReadDirectly = false
+        /// Whether the reader of the stream wants to hear of progress.
+        var wantsProgress = false
+        var startedAt: UInt64 = 0
+        var attempts = 0
+        /// What is on the wire, or was there last.
+        var current: EngineTransfer?
+        /// What a drive begins with.
+        var primed: Attempt?
+        var drive: Drive?
+        /// Whether the loop counts the transfer as one that goes on.
+        var isHeld = false
+        var isDetached = false
+        var isCancelled = false
+        var isPaused = false
+        var priority: Int
+        /// How many tasks await the value.
+        var interested = 0
+        var bell: Bell?
+    }
+
+    let id = EngineTransfer.nextID()
+    let request: Request
+    let host: any TransferHost
+    /// The attempt of a direct transfer, or why there can be none; nil when the chain makes the attempts.
+    let first: Result<Attempt, NetworkError>?
+    let state: Lock<State>
+
+    init(_ request: Request, on host: any TransferHost) {
+        self.host = host
+        var state = State(priority: request.options.priority.rawValue)
+        var request = request
+        do throws(NetworkError) {
+            if host.isIntercepted(request) {
+                request.body = try request.keptBody()
+                first = nil
+            } else {
+                let attempt = try host.attempt(request, id: id, offset: 0, continues: false)
+                state.current = attempt.engine
+                first = .success(attempt)
+            }
+        } catch {
+            first = .failure(error)
+        }
+        self.request = request
+        self.state = Lock(state)
+    }
+
+    var direct: Attempt? { try? first?.get() }
+
+    // MARK: Orders
+
+    /// Starts what was not started.
+    func begin() {
+        guard let first else { return _ = drive() }
+        guard case .success(let attempt) = first else { return }
+        noteStart()
+        attempt.engine.startPrepared()
+    }
+
+    private func noteStart() {
+        state.withLock { state in
+            guard state.startedAt == 0 else { return }
+            state.startedAt = Monotonic.now()
+            state.attempts = 1
+        }
+    }
+
+    /// Starts it and lets it run to its end even when nobody holds it any more.
+    func detach() {
+        if case .failure = first { return }
+        let isReadDirectly = state.withLock { state in
+            state.isDetached = true
+            return state.isReadDirectly
+        }
+        begin()
+        // Somebody has to be there when a redirect comes.
+        if !isReadDirectly, let attempt = direct { _ = drive(from: attempt) }
+    }
+
+    func cancel() {
+        let (drive, current) = state.withLock { state in
+            state.isCancelled = true
+            return (state.drive, state.current)
+        }
+        drive?.cancel()
+        current?.cancel()
+    }
+
+    func pause() { setPaused(true)?.pause() }
+
+    func resume() { setPaused(false)?.resume() }
+
+    private func setPaused(_ isPaused: Bool) -> EngineTransfer? {
+        state.withLock { state in
+            state.isPaused = isPaused
+            return state.current
+        }
+    }
+
+    var priority: Int {
+        get { state.withLock { $0.priority } }
+        set {
+            let current = state.withLock { state in
+                state.priority = newValue
+                return state.current
+            }
+            current?.priority = newValue
+        }
+    }
+
+    // MARK: What is known
+
+    var isDetached: Bool { state.withLock { $0.isDetached } }
+
+    var attempts: Int { state.withLock { $0.attempts } }
+
+    /// The time since the start; zero before it.
+    var elapsed: Duration { .nanoseconds(Int64(clamping: elapsedNanoseconds)) }
+
+    var elapsedNanoseconds: UInt64 {
+        let start = state.withLock { $0.startedAt }
+        return start == 0 ? 0 : Monotonic.now() &- start
+    }
+
+    /// Where an interceptor stands when it fails.
+    var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
+
+    func context(for request: Request) -> InterceptorContext {
+        InterceptorContext(self, total: host.totalTimeout(of: request))
+    }
+
+    /// Whether what came is a redirect that may be followed, so that it is not the end.
+    func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
+        guard let head = outcome.head, outcome.failure == nil else { return false }
+        return RawHead.isRedirect(head.status, head.bytes) && host.followsRedirects(of: request)
+    }
+
+    func isProvisional(_ head: ResponseHead) -> Bool {
+        RedirectStatus.all.contains(Int(head.status.rawValue)) && head[.location] != nil
+            && host.followsRedirects(of: request)
+    }
+
+    // MARK: Claims
+
+    /// Makes the body collected for `value`; an error when a stream took it.
+    func claimValue() throws(NetworkError) {
+        let isTaken = state.withLock { state in
+            if state.claim == .none { state.claim = .value }
+            return state.claim == .stream
+        }
+        if case .failure(let error) = first { throw error }
+        guard isTaken else { return }
+        if let attempt = direct, let failure = attempt.engine.failure { throw attempt.error(failure, nil) }
+        throw NetworkError(
+            .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
+            hint: "Await the value or iterate the stream, not both.", request: request)
+    }
+
+    /// Gives the body to one reader and starts the transfer; an error for the second, or when a value is awaited.
+    ///
+    /// - Returns: The attempt to read; nil when the answer of a drive is to be awaited.
+    func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
+        if case .failure(let error) = first { throw error }
+        try refuseCancelledTask()
+        let isDirect = state.withLock { state -> Bool? in
+            guard state.claim == .none else { return nil }
+            state.claim = .stream
+            state.wantsProgress = withProgress
+            state.isReadDirectly = first != nil && state.drive == nil
+            return state.isReadDirectly
+        }
+        guard let isDirect else {
+            throw NetworkError(
+                .invalidRequest, phase: .receiving, "The body has a reader already.",
+                hint: "A body is read once: by one stream, or by awaiting the value.", request: request)
+        }
+        guard isDirect, let attempt = direct else {
+            begin()
+            return nil
+        }
+        _ = attempt.reader
+        begin()
+        return attempt
+    }
+
+    /// A cancelled task starts nothing.
+    func refuseCancelledTask() throws(NetworkError) {
+        if Task.isCancelled && state.withLock({ $0.startedAt == 0 }) { throw .cancelled(.preparing, request) }
+    }
+
+    // MARK: The chain
+
+    /// The drive, begun now if there was none, with an attempt that is known to be only the first step.
+    func drive(from attempt: Attempt? = nil) -> Drive {
+        let (drive, isNew) = state.withLock { state -> (Drive, Bool) in
+            if let drive = state.drive { return (drive, false) }
+            let drive = Drive()
+            state.drive = drive
+            state.primed = attempt
+            return (drive, true)
+        }
+        if isNew { drive.begin(self) }
+        return drive
+    }
+
+    /// Passes the request through everything that surrounds it.
+    ///
+    /// - Throws: `NetworkError` of any kind.
+    func answer() async throws(NetworkError) -> IncomingResponse {
+        try hold()
+        defer { release() }
+        do throws(NetworkError) {
+            return try await Next(self, host.interceptors(of: request)[...])(request)
+        } catch {
+            throw error.with(duration: elapsed)
+        }
+    }
+
+    /// The innermost step: puts a request on the wire and waits for the head of its response.
+    func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
+        let attempt = try next(request)
+        guard state.withLock({ $0.claim == .stream }) else {
+            switch await attempt.engine.headed() {
+            case .head(let raw):
+                return IncomingResponse(attempt.opened(raw).head, IncomingBody(.wire(attempt)), request, attempt)
+            case .ended(let outcome): throw attempt.error(outcome)
+            }
+        }
+        let reader = attempt.reader
+        if let head = reader.head {
+            return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+        }
+        let (withProgress, drive) = state.withLock { ($0.wantsProgress, $0.drive) }
+        while let element = try await reader.next(withProgress: withProgress) {
+            if case .head(let head) = element {
+                return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+            }
+            drive?.deposit(element)
+            ring()
+        }
+        throw .headless(request)
+    }
+
+    /// The attempt to run now, started: the one the drive began with, or a new one.
+    private func next(_ request: Request) throws(NetworkError) -> Attempt {
+        let primed = state.withLock { state in
+            defer { state.primed = nil }
+            return state.primed
+        }
+        if let primed {
+            begin()
+            return primed
+        }
+        if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw .cancelled(phase, request) }
+        adoptHold()
+        let attempt = try host.attempt(request, id: id, offset: elapsedNanoseconds, continues: true)
+        let engine = attempt.engine
+        let (isPaused, isCancelled, priority) = state.withLock { state in
+            state.attempts += 1
+            state.current = engine
+            return (state.isPaused, state.isCancelled, state.priority)
+        }
+        if isPaused { engine.pause() }
+        if isCancelled { engine.cancel() }
+        if priority != self.request.options.priority.rawValue { engine.priority = priority }
+        engine.startPrepared()
+        ring()
+        return attempt
+    }
+
+    // MARK: Holds
+
+    /// Makes the session count the transfer as one that goes on, also between two attempts.
+    private func hold() throws(NetworkError) {
+        let isFirst = state.withLock { state in
+            if state.startedAt == 0 { state.startedAt = Monotonic.now() }
+            return state.primed == nil
+        }
+        if host.loop.hold() {
+            state.withLock { $0.isHeld = true }
+        } else if isFirst {
+            throw NetworkError(EngineFailure(.closed, phase: .preparing), request: request)
+        } else {
+            adoptHold()
+        }
+    }
+
+    /// Takes over the hold that the engine took when it saw a redirect.
+    private func adoptHold() {
+        guard let current = state.withLock({ $0.current }), current.takeHold() else { return }
+        let hadOne = state.withLock { state in
+            defer { state.isHeld = true }
+            return state.isHeld
+        }
+        if hadOne { host.loop.release() }
+    }
+
+    private func release() {
+        let (wasHeld, current) = state.withLock { state in
+            defer { state.isHeld = false }
+            return (state.isHeld, state.current)
+        }
+        if wasHeld { host.loop.release() }
+        if let current { forgo(current) }
+    }
+
+    /// Gives back the hold of a redirect that nobody follows.
+    func forgo(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
+
+    // MARK: Changes
+
+    /// Tells whoever waits that something has changed: there is an attempt, an element or an answer.
+    func ring() { state.withLock { $0.bell }?.ring() }
+
+    var bell: Bell {
+        state.withLock { state in
+            if let bell = state.bell { return bell }
+            let bell = Bell()
+            state.bell = bell
+            return bell
+        }
+    }
+}
+
+extension TransferRun: CustomReflectable {
+    /// The request alone: what lies below belongs to other threads.
+    var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
+}
+
+/// The statuses that send a client elsewhere by themselves (RFC 9110 §15.4).
+enum RedirectStatus {
+    static let all = [301, 302, 303, 307, 308]
+}
+
+extension Request {
+    /// The body with a descriptor of its own.
+    fileprivate func keptBody() throws(NetworkError) -> RequestBody {
+        do throws(SourceFailure) { return try body.kept() } catch { throw .unusableBody(error, self) }
+    }
+}
+
+extension NetworkError {
+    static func cancelled(_ phase: Phase, _ request: Request) -> NetworkError {
+        NetworkError(.cancelled, phase: phase, "The transfer was cancelled.", request: request)
+    }
+
+    static func unusableBody(_ failure: SourceFailure, _ request: Request) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .preparing, "The request body is unusable: \(failure).", cause: failure,
+            request: request)
+    }
+
+    static func secondReader(of request: Request) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .receiving, "Two tasks read one body at the same time.",
+            hint: "A body has one reader; hand its elements on from there.", request: request)
+    }
+}
