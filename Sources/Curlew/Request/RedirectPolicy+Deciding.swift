@@ -2,6 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RedirectPolicy {
+    /// What is sent after a response; nil when it is the result.
+    ///
+    /// - Parameters:
+    ///   - request: The request that was sent, and `target` its normalised target.
+    ///   - head: The response, with the history so far.
+    /// - Throws: What ``RedirectRules`` throw, unless nothing is followed anyway, and what `next` for a proposal throws.
+    func next(
+        after request: Request, target: RequestTarget, _ head: ResponseHead
+    ) async throws(NetworkError) -> Request? {
+        guard rule != .none,
+            let proposal = try RedirectRules.answer(to: request, target: target, head, withholding: sensitiveFields)
+        else { return nil }
+        return try await next(proposal, after: request, target: target, head)
+    }
+
     /// What is sent after a redirect; nil when the redirecting response is the result.
     ///
     /// - Parameters:

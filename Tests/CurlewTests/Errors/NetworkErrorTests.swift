@@ -120,7 +120,7 @@ struct NetworkErrorTests {
         (.resourceExhausted, nil, 71), (.connectionLost, nil, 74), (.timedOut, nil, 75), (.tlsFailed, nil, 76),
         (.untrusted, nil, 77), (.unacceptableStatus, nil, 69), (.unacceptableStatus, .notFound, 69),
         (.unacceptableStatus, .unauthorized, 77), (.unacceptableStatus, .tooManyRequests, 75),
-        (.timedOut, .forbidden, 75),
+        (.timedOut, .forbidden, 75), (.redirectRefused, nil, 77),
     ]
 
     @Test(arguments: exitCodeRows)

@@ -1,0 +1,184 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("RedirectPolicy", .timeLimit(.minutes(1)))
+struct RedirectPolicyTests {
+    private struct Refusal: Error {}
+
+    /// What a closure was asked.
+    private actor Questions {
+        private(set) var all: [Redirect] = []
+
+        func append(_ redirect: Redirect) { all.append(redirect) }
+    }
+
+    private let request = Request(
+        .post, "https://a/x?token=s3cret", fields: ["Authorization": "s3cret", "Accept": "*/*"], body: .text("b"))
+
+    private func head(_ status: Status = .temporaryRedirect, _ location: String = "http://b/y") -> ResponseHead {
+        ResponseHead(status: status, fields: ["Location": location, "Set-Cookie": "id=s3cret"])
+    }
+
+    private func next(
+        _ policy: RedirectPolicy, _ request: Request, _ head: ResponseHead
+    ) async throws(NetworkError) -> Request? {
+        try await policy.next(after: request, target: try request.validated(), head)
+    }
+
+    // MARK: - The value
+
+    @Test func equalityIsByRuleMaximumAndNames() {
+        #expect(RedirectPolicy.follow() == .follow(max: 20) && RedirectPolicy.follow(max: 3) != .follow())
+        #expect(RedirectPolicy.sameOrigin() != .follow() && RedirectPolicy.none == RedirectPolicy.none)
+        #expect(RedirectPolicy.follow().withholding("A", "B").sensitiveFields == ["a", "b"])
+        #expect(RedirectPolicy.follow().withholding("A") != .follow())
+        let custom = RedirectPolicy.custom { _ in .follow }
+        #expect(custom == custom && custom != .custom { _ in .follow })
+        #expect(Set([custom, custom.withholding(), .none, .follow(), .follow(max: 20)]).count == 3)
+        #expect(SessionConfiguration().redirects == .follow() && Request.Options().redirects == nil)
+        #expect(Request.Options(redirects: RedirectPolicy.none).redirects == RedirectPolicy.none)
+    }
+
+    @Test func descriptions() {
+        let policies: [RedirectPolicy] = [.follow(), .none, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop }]
+        #expect(
+            policies.map(\.description)
+                == ["follow, at most 20", "none", "same origin, at most 2", "custom, at most 0"])
+    }
+
+    @Test(arguments: [
+        RedirectPolicy.follow(), .follow(max: 0), .none, .sameOrigin(max: 7), .follow().withholding("X-A", "X-B"),
+        RedirectPolicy.none.withholding("X-A"),
+    ])
+    func readsWhatItWrites(policy: RedirectPolicy) throws {
+        let data = try JSONEncoder().encode(policy)
+        #expect(try JSONDecoder().decode(RedirectPolicy.self, from: data) == policy)
+        let configuration = SessionConfiguration { $0.redirects = policy }
+        let whole = try JSONEncoder().encode(configuration)
+        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: whole) == configuration)
+    }
+
+    static let forms: [(String, RedirectPolicy)] = [
+        (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"none"}"#, .none),
+        (#"{"policy":"sameOrigin","max":3}"#, .sameOrigin(max: 3)),
+        (#"{"policy":"follow","max":0,"sensitiveFields":["X-A"]}"#, .follow(max: 0).withholding("X-A")),
+    ]
+
+    @Test(arguments: forms)
+    func readsDocuments(json: String, policy: RedirectPolicy) throws {
+        #expect(try JSONDecoder().decode(RedirectPolicy.self, from: Data(json.utf8)) == policy)
+    }
+
+    @Test(arguments: [
+        "{}", #"{"policy":"custom"}"#, #"{"policy":"follow","max":-1}"#, #"{"policy":7}"#, #""follow""#,
+    ])
+    func refusesOtherDocuments(json: String) {
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(RedirectPolicy.self, from: Data(json.utf8))
+        }
+    }
+
+    @Test func closuresCannotBeEncoded() throws {
+        let configuration = SessionConfiguration { $0.redirects = .custom { _ in .stop } }
+        let error = #expect(throws: EncodingError.self) { try JSONEncoder().encode(configuration) }
+        guard case .invalidValue(let value, let context) = error else {
+            Issue.record("another error: \(String(describing: error))")
+            return
+        }
+        #expect(value as? RedirectPolicy == configuration.redirects)
+        #expect(context.debugDescription.contains("closure"))
+        #expect(context.codingPath.map(\.stringValue) == ["redirects"])
+    }
+
+    @Test func negativeMaximaAreRefused() throws {
+        let configuration = SessionConfiguration { $0.redirects = .follow(max: -1) }
+        let first = #expect(throws: NetworkError.self) { try configuration.validate() }
+        #expect(first?.kind == .invalidRequest && first?.message.contains("redirects") == true)
+        let options = Request.Options(redirects: .custom(max: -1) { _ in .follow })
+        let second = #expect(throws: NetworkError.self) { try Request("http://h/", options: options).validated() }
+        #expect(second?.kind == .invalidRequest && second?.message == "The maximum of redirects is negative.")
+        #expect(try Request("http://h/", options: Request.Options(redirects: .follow(max: 0))).validated().host == "h")
+    }
+
+    // MARK: - Closures
+
+    @Test func closuresAreToldEverything() async throws {
+        let questions = Questions()
+        let policy = RedirectPolicy.custom { redirect in
+            await questions.append(redirect)
+            return .follow
+        }
+        var response = head()
+        response.history = [RedirectHop(method: .get, url: "https://z/", head: head())]
+        let sent = try #require(try await next(policy, request, response))
+        #expect(sent.urlText == "http://b/y" && sent.method == .post && sent.fields == ["Accept": "*/*"])
+        let redirect = try #require(await questions.all.first)
+        #expect(redirect.request.urlText == request.urlText && redirect.proposed.urlText == "http://b/y")
+        #expect(redirect.response == response && redirect.response.history.count == 1 && redirect.count == 1)
+        #expect(redirect.isDowngrade && !redirect.isSameOrigin)
+        #expect(redirect.description == "307: POST https://a/x?token=<redacted> → POST http://b/y")
+        _ = try await next(policy, request, head(.found, "/z"))
+        let second = try #require(await questions.all.last)
+        #expect(!second.isDowngrade && second.isSameOrigin && second.count == 0)
+    }
+
+    @Test func closuresStopAndFail() async throws {
+        #expect(try await next(.custom { _ in .stop }, request, head()) == nil)
+        for policy in [RedirectPolicy.custom { _ in .fail(Refusal()) }, .custom { _ in throw Refusal() }] {
+            let error = await #expect(throws: NetworkError.self) { try await next(policy, request, head()) }
+            #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause is Refusal)
+            #expect(error?.response == head() && error?.request?.urlText == request.urlText)
+            #expect(error?.retriability == .never && error?.exitCode == 77)
+            #expect(error?.code == "curlew.redirect_refused.receiving")
+        }
+    }
+
+    @Test func cancelledClosuresCancel() async {
+        let inner = NetworkError(.cancelled, phase: .waiting, "Stop.")
+        for policy in [RedirectPolicy.custom { _ in throw CancellationError() }, .custom { _ in throw inner }] {
+            let error = await #expect(throws: NetworkError.self) { try await next(policy, request, head()) }
+            #expect(error?.kind == .cancelled && error?.phase == .receiving)
+        }
+    }
+
+    @Test func closuresAreNotAskedInVain() async throws {
+        let policy = RedirectPolicy.custom { _ in .fail(Refusal()) }
+        #expect(try await next(policy, request, head(.ok)) == nil)
+        #expect(try await next(policy, request, ResponseHead(status: .found)) == nil)
+        let error = await #expect(throws: NetworkError.self) {
+            try await next(policy, request, head(.found, "ftp://b"))
+        }
+        #expect(error?.kind == .invalidResponse)
+    }
+
+    @Test func rewrittenRequestsDoNotGetTheSessionsCredentials() async throws {
+        func rewritten(_ url: String) async throws -> Request? {
+            let policy = RedirectPolicy.custom { _ in .rewrite(Request(.put, url, fields: ["X": "1"])) }
+            return try await next(policy.withholding("X-Tenant"), request, head(.found, "/y"))
+        }
+        let other = try #require(try await rewritten("https://b/z"))
+        #expect(other.method == .put && other.urlText == "https://b/z" && other.fields == ["X": "1"])
+        #expect(other.withheld.contains(.authorization) && other.withheld.contains("x-tenant"))
+        #expect(try #require(try await rewritten("https://a/z")).withheld.isEmpty)
+        #expect(try #require(try await rewritten("not a URL")).withheld.contains(.cookie))
+    }
+
+    @Test func bodiesThatAreGoneAreNotSentAgain() async throws {
+        let chunks = AsyncStream<[UInt8]> { $0.finish() }
+        var once = request
+        once.body = .stream(chunks)
+        for policy in [RedirectPolicy.follow(), .custom { .rewrite($0.request) }] {
+            let error = await #expect(throws: NetworkError.self) { try await next(policy, once, head()) }
+            #expect(error?.kind == .bodyNotReplayable && error?.phase == .receiving && error?.response == head())
+        }
+        #expect(try await next(.follow(), once, head(.seeOther))?.body.isNone == true)
+        #expect(try await next(.none, once, head()) == nil)
+        let fresh = once
+        #expect(try await next(.custom { _ in .rewrite(fresh) }, request, head())?.body.canReplay == false)
+    }
+}
