@@ -5,6 +5,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewEngine
 
 @Suite("RedirectPolicy", .timeLimit(.minutes(1)))
 struct RedirectPolicyTests {
@@ -169,16 +170,24 @@ struct RedirectPolicyTests {
     }
 
     @Test func bodiesThatAreGoneAreNotSentAgain() async throws {
-        let chunks = AsyncStream<[UInt8]> { $0.finish() }
+        let use = SourceUse()
         var once = request
-        once.body = .stream(chunks)
+        once.body = RequestBody(
+            content: .stream(RequestBody.Stream(length: nil, canReplay: false, use: use) { _ in {} }))
+        #expect(try await next(.follow(), once, head())?.body.canReplay == false)
+        #expect(use.begin())
         for policy in [RedirectPolicy.follow(), .custom { .rewrite($0.request) }] {
             let error = await #expect(throws: NetworkError.self) { try await next(policy, once, head()) }
             #expect(error?.kind == .bodyNotReplayable && error?.phase == .receiving && error?.response == head())
         }
         #expect(try await next(.follow(), once, head(.seeOther))?.body.isNone == true)
         #expect(try await next(.none, once, head()) == nil)
-        let fresh = once
-        #expect(try await next(.custom { _ in .rewrite(fresh) }, request, head())?.body.canReplay == false)
+        let fresh = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
+        let policy = RedirectPolicy.custom { redirect in
+            var other = redirect.proposed
+            other.body = fresh
+            return .rewrite(other)
+        }
+        #expect(try await next(policy, once, head())?.body.canReplay == false)
     }
 }
