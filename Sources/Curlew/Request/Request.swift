@@ -30,6 +30,8 @@ public struct Request: Sendable {
     public var trust: (any TrustEvaluator)?
     /// Names that the session's configuration must not add: what a redirect to another origin left behind.
     var withheld: [HeaderName] = []
+    /// Notes for those who see the request on its way; none unless set, and never on the wire.
+    public var tags = RequestTags()
 
     /// What surrounds this request, outside of the session's interceptors, the first one outermost; none unless given.
     public var interceptors: [any Interceptor] = []

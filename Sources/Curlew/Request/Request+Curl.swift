@@ -1,0 +1,161 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension Request {
+    /// This request as a command for curl(1), with "<redacted>" for whatever may be secret.
+    ///
+    /// Credentials in fields, user-info, values of the query and bodies are left out; see
+    /// ``curlDescription(showingSecrets:)`` for the rest.
+    ///
+    /// ```swift
+    /// print(request.curlDescription)
+    /// // curl 'https://api.example.com/photos?page=<redacted>' \
+    /// //   --header 'Accept: application/json' \
+    /// //   --compressed
+    /// ```
+    public var curlDescription: String { curlDescription(showingSecrets: false) }
+
+    /// This request as a command for curl(1), one option on each line, to be run in a shell.
+    ///
+    /// With its secrets it sends what the request says: method, URL, fields, body and timeouts. Streams and descriptors
+    /// are read from standard input, files by their path; bodies that are no plain text, or too long for an argument,
+    /// come out of a `printf` in front. What only the session knows is not in it (its own fields, so `User-Agent`, its
+    /// trust), nor are redirects; and compressing of bodies is left out.
+    ///
+    /// Words are quoted for any POSIX shell. Only tabs and bidirectional controls in fields, control characters in the
+    /// path of a file, and what makes a request invalid are written as `$'…'`, which bash, zsh, ksh, busybox and
+    /// POSIX.1-2024 know, and dash does not.
+    /// - Parameter showingSecrets: Whether credentials and bodies stand in it; whoever sees the text then has them.
+    public func curlDescription(showingSecrets: Bool) -> String {
+        CurlCommand(self, showsSecrets: showingSecrets).text
+    }
+}
+
+/// The parts of a command line for curl(1), made of a request.
+private struct CurlCommand {
+    private let request: Request
+    private let showsSecrets: Bool
+    private var input: String?
+    private var options: [String] = []
+
+    init(_ request: Request, showsSecrets: Bool) {
+        self.request = request
+        self.showsSecrets = showsSecrets
+        addURL()
+        addFields()
+        addBody()
+        addTimeouts()
+    }
+
+    var text: String {
+        (input.map { "printf \($0) | " } ?? "") + "curl " + options.joined(separator: " \\\n  ")
+    }
+
+    private mutating func add(_ option: String, _ value: String? = nil, keepsLines: Bool = false) {
+        options.append(option + (value.map { " " + ShellWord.quoted($0, keepsLines: keepsLines) } ?? ""))
+    }
+
+    private mutating func addURL() {
+        let target = try? RequestTarget(request.urlText)
+        let whole = target?.text ?? request.urlText
+        let shown = showsSecrets ? whole : redactedURL(whole)
+        // An option's argument is never taken for an option, whatever it begins with.
+        if target == nil { add("--url", shown) } else { options.append(ShellWord.quoted(shown)) }
+        if shown.utf8.contains(where: ByteSet("[]{}").contains) { add("--globoff") }
+        if request.method == .head, request.body.isNone {
+            add("--head")
+        } else if request.method != .get || !request.body.isNone {
+            add("--request", request.method.rawValue)
+        }
+        if request.options.connection == .own { add("--http1.1") }
+    }
+
+    private mutating func addFields() {
+        for field in showsSecrets ? request.fields : request.fields.redacted() {
+            let value = Self.trimmed(field.value)
+            // In curl's grammar "Name:" removes a field and "Name;" sends an empty one.
+            add("--header", value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")
+        }
+        guard request.options.decompression != .off else { return }
+        if request.fields.contains(.range), !request.fields.contains(.acceptEncoding) {
+            add("--header", "Accept-Encoding: identity")
+        } else {
+            add("--compressed")
+        }
+    }
+
+    /// A value without the blanks around it, as it is sent.
+    private static func trimmed(_ value: String) -> String {
+        let scalars = value.unicodeScalars
+        guard let first = scalars.firstIndex(where: { $0 != " " && $0 != "\t" }),
+            let last = scalars.lastIndex(where: { $0 != " " && $0 != "\t" })
+        else { return "" }
+        return String(scalars[first...last])
+    }
+
+    private mutating func addTimeouts() {
+        guard let timeouts = request.options.timeouts else { return }
+        if let seconds = Self.seconds(timeouts.connect) { add("--connect-timeout", seconds) }
+        if let seconds = timeouts.total.flatMap(Self.seconds) { add("--max-time", seconds) }
+    }
+
+    /// Seconds with up to three decimals, rounded up; nil for what curl would not take: zero, negative, decades.
+    private static func seconds(_ duration: Duration) -> String? {
+        let (seconds, attoseconds) = duration.components
+        guard duration > .zero, seconds < 1_000_000_000 else { return nil }
+        let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        let rest = milliseconds % 1000
+        guard rest > 0 else { return "\(milliseconds / 1000)" }
+        return "\(milliseconds / 1000)." + String("\(1000 + rest)".dropFirst())
+    }
+}
+
+extension CurlCommand {
+    /// Half of what one argument may have on Linux.
+    private static let longestArgument = 64 << 10
+
+    private mutating func addBody() {
+        switch request.body.content {
+        case .none:
+            // Said to be empty, as these methods' bodies are unless there is one (RFC 9110 §8.6).
+            if [.post, .put, .patch].contains(request.method) { addData("--data-binary", "") }
+        case .bytes(let bytes) where showsSecrets: addBytes(bytes)
+        case .bytes(let bytes): addData("--data-binary", "<redacted: \(ByteCount(Int64(bytes.count)))>")
+        case .file(let path) where showsSecrets: addData("--data-binary", path == "-" ? "@./-" : "@" + path)
+        case .file: addData("--data-binary", "<redacted: a file>")
+        case .descriptor(_, let length): addInput(hasLength: length != nil)
+        case .stream(let stream): addInput(hasLength: stream.length != nil)
+        }
+        guard !request.body.isNone, let waits = waitsForContinue, !request.fields.contains(.expect) else { return }
+        add("--header", waits ? "Expect: 100-continue" : "Expect:")
+    }
+
+    private mutating func addBytes(_ bytes: [UInt8]) {
+        let text = bytes.count <= Self.longestArgument ? String(validating: bytes, as: UTF8.self) : nil
+        if let text, text.unicodeScalars.allSatisfy({ !String.needsEscape($0) || $0 == "\n" }) {
+            addData(bytes.first == UInt8(ascii: "@") ? "--data-raw" : "--data-binary", text)
+        } else {
+            input = ShellWord.printfFormat(bytes)
+            addData("--data-binary", "@-")
+        }
+    }
+
+    /// With a length curl says it, and so reads everything first; without, it sends chunks as they come.
+    private mutating func addInput(hasLength: Bool) {
+        if hasLength { addData("--data-binary", "@-") } else { add("--upload-file", "-") }
+    }
+
+    private mutating func addData(_ option: String, _ value: String) {
+        add(option, value, keepsLines: showsSecrets)
+        // curl would call it a form.
+        if !request.fields.contains(.contentType) { add("--header", "Content-Type:") }
+    }
+
+    /// Whether the request says that its body waits; nil when it leaves that to the session, whose rule is curl's.
+    private var waitsForContinue: Bool? {
+        guard let policy = request.options.expectContinue else { return nil }
+        guard let threshold = policy.threshold else { return false }
+        let length = request.body.length ?? .max
+        return length > 0 && length >= threshold.bytes
+    }
+}

@@ -1,0 +1,48 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A kind of note that a request carries for those who see it on its way, with the type of what it says.
+///
+/// ```swift
+/// enum Screen: RequestTag { typealias Value = String }
+/// request.tags[Screen.self] = "checkout"
+/// ```
+public protocol RequestTag {
+    /// What the note says.
+    associatedtype Value: Sendable
+}
+
+/// What a request carries for interceptors, observers and its own caller, at most one value for each RequestTag.
+///
+/// Tags stay with a request in every copy, so through redirects and interceptors, and never go on the wire. Descriptions
+/// name the tags and show no value.
+public struct RequestTags: Sendable {
+    private struct Entry: Sendable {
+        let name: String
+        let value: any Sendable
+    }
+
+    private var entries: [ObjectIdentifier: Entry] = [:]
+
+    /// No tags.
+    public init() {}
+
+    /// The value of a tag, nil when there is none; setting nil removes it.
+    public subscript<Tag: RequestTag>(tag: Tag.Type) -> Tag.Value? {
+        get { entries[ObjectIdentifier(tag)]?.value as? Tag.Value }
+        set { entries[ObjectIdentifier(tag)] = newValue.map { Entry(name: String(describing: tag), value: $0) } }
+    }
+
+    /// Whether there is no tag.
+    public var isEmpty: Bool { entries.isEmpty }
+}
+
+extension RequestTags: CustomStringConvertible, CustomReflectable {
+    /// The names of the tags' types, sorted, without their values: "[Attempt, Screen]".
+    public var description: String { "[\(names.joined(separator: ", "))]" }
+
+    /// The names alone.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: names, displayStyle: .set) }
+
+    private var names: [String] { entries.values.map(\.name).sorted() }
+}

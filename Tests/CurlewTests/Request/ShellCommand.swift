@@ -1,0 +1,48 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A script in a real shell, to see what it makes of our quoting.
+enum ShellCommand {
+    /// What a script prints.
+    ///
+    /// - Parameter shell: The path of the shell, or its name in the standard folders.
+    static func output(_ script: String, shell: String = "sh") async throws -> Data {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try path(of: shell))
+        // A script in an argument would have its length limited like one.
+        let file = try ScratchFile(script.utf8)
+        defer { withExtendedLifetime(file) {} }
+        process.arguments = [file.path]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        // Without a home there is no .curlrc, and without the rest no proxy.
+        process.environment = ["PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": "/nonexistent", "LC_ALL": "C"]
+        return try await withCheckedThrowingContinuation { continuation in
+            // A thread of its own: reading to the end blocks, and a task's thread must not.
+            Thread.detachNewThread {
+                do {
+                    try process.run()
+                    let data = output.fileHandleForReading.readDataToEndOfFile()
+                    process.waitUntilExit()
+                    continuation.resume(returning: data)
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+    }
+
+    /// Whether a program stands in the standard folders.
+    static func isInstalled(_ program: String) -> Bool { (try? path(of: program)) != nil }
+
+    private static func path(of program: String) throws -> String {
+        let folders = ["/bin/", "/usr/bin/", "/usr/local/bin/"]
+        guard let path = folders.map({ $0 + program }).first(where: FileManager.default.isExecutableFile) else {
+            throw CocoaError(.fileNoSuchFile)
+        }
+        return path
+    }
+}

@@ -1,0 +1,253 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import Testing
+
+@Suite("Closures for each element, so many at once", .timeLimit(.minutes(1)))
+struct ForEachConcurrentTests {
+    private struct Broken: Error, Equatable { let index: Int }
+
+    /// What runs, and how much of it at once; closures wait in it until the test lets them go.
+    private actor Room {
+        private(set) var order: [Int] = []
+        private(set) var most = 0
+        private(set) var ended = 0
+        private var inside = 0
+        private var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        func enter(_ index: Int) {
+            order.append(index)
+            inside += 1
+            most = max(most, inside)
+            let ready = waiting.filter { order.count >= $0.count }
+            waiting.removeAll { order.count >= $0.count }
+            for waiter in ready { waiter.continuation.resume() }
+        }
+
+        func leave() {
+            inside -= 1
+            ended += 1
+        }
+
+        func waitUntilEntered(_ count: Int) async {
+            if order.count < count { await withCheckedContinuation { waiting.append((count, $0)) } }
+        }
+    }
+
+    @Test(arguments: [(1, 1), (3, 3), (10, 10), (100, 20), (0, 1), (-5, 1)])
+    func asManyAsTheLimitRunAtOnce(_ limit: Int, _ expected: Int) async {
+        let room = Room()
+        let gates = (0..<20).map { _ in Gate() }
+        async let all: Void = (0..<20).forEachConcurrent(limit: limit) { index in
+            await room.enter(index)
+            await gates[index].wait()
+            await room.leave()
+        }
+        for index in 0..<20 {
+            await room.waitUntilEntered(min(20, index + expected))
+            #expect(await room.order.count == min(20, index + expected))
+            gates[index].open()
+        }
+        await all
+        #expect(await room.most == expected)
+        #expect(await room.ended == 20)
+        if expected < 20 { #expect(await room.order.suffix(20 - expected).elementsEqual(expected..<20)) }
+    }
+
+    @Test func resultsStandInTheOrderOfTheElements() async throws {
+        let last = Gate()
+        let doubled = await (0..<5).mapConcurrent(limit: 5) { index in
+            if index < 4 { await last.wait() } else { last.open() }
+            return index * 2
+        }
+        #expect(doubled == [0, 2, 4, 6, 8])
+        let other = Gate()
+        let texts = try await AsyncStream(0..<5).mapConcurrent(limit: 5) { index in
+            if index < 4 { await other.wait() } else { other.open() }
+            return "\(index)"
+        }
+        #expect(texts == ["0", "1", "2", "3", "4"])
+    }
+
+    @Test func nothingIsDoneForNothing() async throws {
+        await [Int]().forEachConcurrent(limit: 2) { _ in Issue.record("nothing to do") }
+        #expect(await [Int]().mapConcurrent(limit: 2) { $0 }.isEmpty)
+        try await AsyncStream([Int]()).forEachConcurrent(limit: 2) { _ in Issue.record("nothing to do") }
+        #expect(try await AsyncStream([Int]()).mapConcurrent(limit: 2) { $0 }.isEmpty)
+    }
+
+    @Test func aFullRunOfOptionalResultsKeepsNil() async throws {
+        #expect(await [1, 2, 3].mapConcurrent(limit: 2) { $0 == 2 ? nil : $0 } == [1, nil, 3])
+        #expect(try await AsyncStream([1, 2]).mapConcurrent(limit: 2) { $0 == 2 ? nil : $0 } == [1, nil])
+    }
+
+    @Test func theFirstErrorStopsTheRest() async {
+        let room = Room()
+        let others = Gate()
+        // The type of the error is the closure's, so nothing else can come out.
+        let error = await #expect(throws: Broken.self) {
+            try await (0..<10).forEachConcurrent(limit: 3) { index throws(Broken) in
+                await room.enter(index)
+                if index == 1 {
+                    await room.waitUntilEntered(3)
+                    throw Broken(index: 1)
+                }
+                // Never opened: only cancellation ends the wait.
+                #expect(await !others.wait())
+                await room.leave()
+                throw Broken(index: index)
+            }
+        }
+        #expect(error == Broken(index: 1))
+        #expect(await room.order.sorted() == [0, 1, 2])
+        #expect(await room.ended == 2)
+    }
+
+    @Test func theFirstErrorEndsTheWaitForTheNextElement() async {
+        let (elements, source) = AsyncStream.makeStream(of: Int.self)
+        source.yield(0)
+        source.yield(1)
+        let room = Room()
+        let never = Gate()
+        // The sequence never ends, and gives nothing more.
+        let error = await #expect(throws: Broken.self) {
+            try await elements.forEachConcurrent(limit: 8) { index in
+                await room.enter(index)
+                if index == 1 { throw Broken(index: 1) }
+                await never.wait()
+                await room.leave()
+                throw Broken(index: 0)
+            }
+        }
+        #expect(error == Broken(index: 1))
+        let begun = await room.order
+        #expect(begun == [0, 1] || begun == [1, 0] || begun == [1])
+        #expect(await room.ended == begun.count - 1)
+        source.finish()
+    }
+
+    @Test func anErrorOfTheSequenceStopsTheClosures() async {
+        let (elements, source) = AsyncThrowingStream.makeStream(of: Int.self)
+        let never = Gate()
+        source.yield(0)
+        let error = await #expect(throws: Broken.self) {
+            _ = try await elements.mapConcurrent(limit: 2) { index in
+                source.finish(throwing: Broken(index: 7))
+                await never.wait()
+                return index
+            }
+        }
+        #expect(error == Broken(index: 7))
+    }
+
+    @Test func anElementIsAskedForWhenThereIsRoom() async throws {
+        let asked = Room()
+        let elements = AsyncStream<Int> {
+            let next = await asked.order.count
+            await asked.enter(next)
+            return next < 6 ? next : nil
+        }
+        try await elements.forEachConcurrent(limit: 2) { index in
+            // With this one running, one more may run, and no third has been asked for but after one of both.
+            #expect(await asked.order.count - asked.ended <= 2)
+            await asked.leave()
+        }
+        #expect(await asked.order.count == 7)
+    }
+
+    @Test func aCancelledCallerStartsNothingMore() async {
+        let room = Room()
+        let never = Gate()
+        let task = Task {
+            await (0..<10).forEachConcurrent(limit: 2) { index in
+                await room.enter(index)
+                await never.wait()
+                await room.leave()
+            }
+        }
+        let throwing = Task {
+            try await (0..<10).forEachConcurrent(limit: 2) { index throws(any Error) in
+                await room.enter(index)
+                await never.wait()
+                await room.leave()
+            }
+        }
+        await room.waitUntilEntered(4)
+        throwing.cancel()
+        await #expect(throws: CancellationError.self) { try await throwing.value }
+        #expect(await room.order.count == 4)
+        // Closures that cannot throw are given every element, in a cancelled task.
+        task.cancel()
+        _ = await task.result
+        #expect(await room.order.count == 12)
+        #expect(await room.ended == 12)
+    }
+
+    @Test func closuresThatThrowNetworkErrorsAreCancelledByOne() async {
+        let room = Room()
+        let never = Gate()
+        let task = Task {
+            try await (0..<10).mapConcurrent(limit: 2) { index throws(NetworkError) in
+                await room.enter(index)
+                await never.wait()
+            }
+        }
+        await room.waitUntilEntered(2)
+        task.cancel()
+        let error = await #expect(throws: NetworkError.self) { _ = try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(await room.order.count == 2)
+    }
+
+    @Test func aCancelledWaitForElementsIsNoSilentEnd() async {
+        let (elements, source) = AsyncStream.makeStream(of: Int.self)
+        source.yield(0)
+        let room = Room()
+        let task = Task { try await elements.forEachConcurrent(limit: 2) { await room.enter($0) } }
+        await room.waitUntilEntered(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        source.finish()
+    }
+
+    @Test func whatAllHaveDoneIsNotUndoneByACancellation() async throws {
+        let room = Room()
+        let gate = Gate()
+        let task = Task {
+            try await [0, 1].mapConcurrent(limit: 2) { index throws(any Error) in
+                await room.enter(index)
+                await gate.wait()
+                return index
+            }
+        }
+        await room.waitUntilEntered(2)
+        task.cancel()
+        #expect(try await task.value == [0, 1])
+    }
+
+    /// Iterated where the caller is, so it need not be Sendable.
+    @MainActor @Test func aSequenceOfTheCallersIsolation() async {
+        final class Source: Sequence, IteratorProtocol {
+            var left = 3
+            func next() -> Int? {
+                MainActor.assertIsolated()
+                left -= 1
+                return left < 0 ? nil : left
+            }
+        }
+        let source = Source()
+        #expect(await source.mapConcurrent(limit: 2) { $0 } == [2, 1, 0])
+    }
+}
+
+extension AsyncStream where Element: Sendable {
+    /// What a sequence has, at once.
+    fileprivate init(_ elements: some Sequence<Element>) {
+        let (stream, source) = AsyncStream.makeStream(of: Element.self)
+        for element in elements { source.yield(element) }
+        source.finish()
+        self = stream
+    }
+}
