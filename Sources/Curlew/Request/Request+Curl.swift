@@ -123,7 +123,7 @@ extension CurlCommand {
         case .bytes(let bytes): addData("--data-binary", "<redacted: \(ByteCount(Int64(bytes.count)))>")
         case .file(let path) where showsSecrets: addData("--data-binary", path == "-" ? "@./-" : "@" + path)
         case .file: addData("--data-binary", "<redacted: a file>")
-        case .descriptor(_, let length): addInput(hasLength: length != nil)
+        case .descriptor(_, let length), .kept(_, let length, _): addInput(hasLength: length != nil)
         case .stream(let stream): addInput(hasLength: stream.length != nil)
         }
         guard !request.body.isNone, let waits = waitsForContinue, !request.fields.contains(.expect) else { return }
