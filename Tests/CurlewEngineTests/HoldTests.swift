@@ -1,0 +1,333 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import Testing
+
+@testable import CurlewEngine
+
+/// When a loop has nothing to do, and when it is closed.
+@Suite("Holds", .timeLimit(.minutes(1)))
+struct HoldTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    /// What is true from one moment on, to be looked at by those who should wait for it.
+    private final class Flag: Sendable {
+        private let state = Lock(false)
+        var isSet: Bool { state.withLock { $0 } }
+        func set() { state.withLock { $0 = true } }
+    }
+
+    /// Waits for the loop to be idle, and says whether the flag was set by then.
+    private func idle(_ loop: EventLoop, after flag: Flag) -> Task<[Bool], Never> {
+        Task.immediate { [await loop.idle(), flag.isSet] }
+    }
+
+    private func closing(_ loop: EventLoop, within limit: UInt64?, after flag: Flag) -> Task<Bool, Never> {
+        Task.immediate {
+            await loop.shutDown(within: limit)
+            return flag.isSet
+        }
+    }
+
+    private func isClosed(_ transfer: EngineTransfer) async -> Bool {
+        transfer.start()
+        if case .closed = await transfer.ended().failure?.reason { return true }
+        return false
+    }
+
+    /// Time for whoever is resumed too early to be seen.
+    private func settle(_ loop: EventLoop) async {
+        for _ in 0..<20 {
+            await loop.round()
+            await Task.yield()
+        }
+    }
+
+    // MARK: Idle
+
+    @Test func aLoopWithoutAThreadIsIdle() async throws {
+        let loop = EventLoop(configuration: EngineConfiguration())
+        #expect(await loop.idle())
+        loop.hold()
+        loop.release()
+        #expect(await loop.idle())
+        #expect(!loop.isRunning)
+        let bench = try EngineBench()
+        bench.share.loop.call { _ in }
+        #expect(await bench.share.loop.idle())
+        bench.share.loop.hold()
+        bench.share.loop.post(.stop)
+        await bench.share.loop.waitUntilExited()
+        #expect(await bench.share.loop.idle())
+    }
+
+    @Test func runningQueuedAndPausedTransfersAreWaitedFor() async throws {
+        var configuration = EngineConfiguration()
+        configuration.connectionsPerHost = 1
+        let bench = try EngineBench(configuration)
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfers = (0..<3).map { _ in bench.transfer("/") }
+        transfers[2].pause()
+        for transfer in transfers { transfer.start() }
+        let flag = Flag()
+        let waiters = (0..<3).map { _ in idle(bench.share.loop, after: flag) }
+        await gate.waitUntilReached()
+        gate.open()
+        _ = await transfers[1].ended()
+        await settle(bench.share.loop)
+        flag.set()
+        transfers[2].resume()
+        for waiter in waiters { #expect(await waiter.value == [true, true]) }
+        #expect(transfers.allSatisfy { $0.hasFinished })
+        #expect(await bench.share.loop.idle())
+    }
+
+    @Test func aHoldIsWaitedFor() async throws {
+        let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
+        for _ in 0..<3 {
+            let flag = Flag()
+            share.loop.hold()
+            share.loop.hold()
+            let waiter = idle(share.loop, after: flag)
+            await settle(share.loop)
+            share.loop.release()
+            await settle(share.loop)
+            flag.set()
+            share.loop.release()
+            #expect(await waiter.value == [true, true])
+        }
+    }
+
+    @Test func aCancelledWaitIsOverAtOnce() async throws {
+        let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
+        share.loop.hold()
+        let flag = Flag()
+        let (impatient, patient) = (idle(share.loop, after: flag), idle(share.loop, after: flag))
+        impatient.cancel()
+        #expect(await impatient.value == [false, false])
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await share.loop.idle()
+        }
+        #expect(await late.value == false)
+        flag.set()
+        share.loop.release()
+        #expect(await patient.value == [true, true])
+    }
+
+    @Test func whoWaitsIsToldWhenTheThreadEnds() async throws {
+        let loop = EventLoop(configuration: EngineConfiguration())
+        loop.hold()
+        let flag = Flag()
+        let waiters = [idle(loop, after: flag), idle(loop, after: flag)]
+        let closer = closing(loop, within: nil, after: flag)
+        await settle(loop)
+        flag.set()
+        loop.post(.stop)
+        for waiter in waiters { #expect(await waiter.value == [true, true]) }
+        #expect(await closer.value)
+        await loop.waitUntilExited()
+        loop.release()
+    }
+
+    @Test func betweenTwoRunsOfOneHoldNobodyIsToldOfIdleness() async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        bench.server.on("GET", "/", .text("hello"))
+        loop.call { _ in }
+        for _ in 0..<100 {
+            loop.hold()
+            let transfers = (0..<3).map { _ in bench.transfer("/") }
+            let waiter = Task.immediate { await loop.idle() && transfers.allSatisfy(\.hasFinished) }
+            let worker = Task {
+                for transfer in transfers.dropLast() {
+                    transfer.start()
+                    _ = await transfer.ended()
+                }
+                // What was posted before a hold goes counts.
+                transfers[2].start()
+                loop.release()
+            }
+            #expect(await waiter.value)
+            await worker.value
+        }
+    }
+
+    // MARK: Redirects
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func aRedirectHoldsTheLoop(status: Int) async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        bench.server.on("GET", "/", .redirect(to: "/next", status: status))
+        let flag = Flag()
+        let transfer = bench.transfer("/") { $0.holdsRedirects = true }
+        transfer.start()
+        _ = await transfer.ended()
+        let waiter = idle(loop, after: flag)
+        await settle(loop)
+        let taken = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<10 { group.addTask { transfer.takeHold() } }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(taken == 1)
+        #expect(!transfer.takeHold())
+        flag.set()
+        loop.release()
+        #expect(await waiter.value == [true, true])
+        #expect(loop.holds.withLock { $0.count } == 0)
+    }
+
+    @Test func aHoldThatNobodyTookGoesWithItsTransfer() async throws {
+        let bench = try EngineBench()
+        bench.server.on("GET", "/", .redirect(to: "/next"))
+        let flag = Flag()
+        var transfer: EngineTransfer? = bench.transfer("/") { $0.holdsRedirects = true }
+        transfer?.start()
+        _ = await transfer?.ended()
+        let waiter = idle(bench.share.loop, after: flag)
+        await settle(bench.share.loop)
+        flag.set()
+        transfer = nil
+        #expect(await waiter.value == [true, true])
+        #expect(bench.share.loop.holds.withLock { $0.count } == 0)
+    }
+
+    @Test func whatIsNoRedirectHoldsNothing() async throws {
+        let bench = try EngineBench()
+        let place = [(name: "Location", value: "/next")]
+        bench.server.on("GET", "/found", .status(302, place, body: [1, 2, 3]).fault(.close, at: .body(1)))
+        bench.server.on("GET", "/created", .status(201, place))
+        bench.server.on("GET", "/choices", .status(300, place))
+        bench.server.on("GET", "/same", .status(304, place))
+        bench.server.on("GET", "/placeless", .status(302, [(name: "X-Location", value: "/next")]))
+        bench.server.on("GET", "/early", .status(302, [(name: "X-Y", value: "Location: /next")]))
+        for path in ["/found", "/created", "/choices", "/same", "/placeless", "/early"] {
+            let transfer = bench.transfer(path) { $0.holdsRedirects = true }
+            transfer.start()
+            _ = await transfer.ended()
+            #expect(!transfer.takeHold(), "\(path)")
+        }
+        bench.server.on("GET", "/", .status(302, place))
+        let plain = bench.transfer("/")
+        plain.start()
+        _ = await plain.ended()
+        #expect(!plain.takeHold(), "nobody asked for it")
+        #expect(bench.share.loop.holds.withLock { $0.count } == 0)
+    }
+
+    @Test func fieldNamesAreFoundInAnyCase() {
+        func isRedirect(_ status: Int, _ text: String) -> Bool { RawHead.isRedirect(status, Array(text.utf8)) }
+        #expect(isRedirect(302, "HTTP/1.1 302 Found\r\nlocation: /\r\n\r\n"))
+        #expect(isRedirect(302, "HTTP/1.1 302 Found\nLOCATION:/\n\n"))
+        #expect(!isRedirect(302, "HTTP/1.1 302 Found\r\nLocations: /\r\n\r\n"))
+        #expect(!isRedirect(302, "HTTP/1.1 302 Found\r\nContent-Location: /\r\n\r\n"))
+        #expect(!isRedirect(302, "HTTP/1.1 302 Found\r\nloc\r\n\r\n"))
+        #expect(!isRedirect(305, "HTTP/1.1 305 Use Proxy\r\nLocation: /\r\n\r\n"))
+    }
+
+    // MARK: Closing
+
+    @Test(arguments: [nil, 30 * second])
+    func aGracefulCloseWaitsForHoldsAndTakesTheirRuns(limit: UInt64?) async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        bench.server.on("GET", "/", .text("hello"))
+        loop.hold()
+        let flag = Flag()
+        let waiter = closing(loop, within: limit, after: flag)
+        await settle(loop)
+        #expect(await isClosed(bench.transfer("/")), "a new one")
+        for _ in 0..<2 {
+            #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
+            await settle(loop)
+        }
+        flag.set()
+        loop.release()
+        #expect(await waiter.value)
+        #expect(await isClosed(bench.transfer("/") { $0.continues = true }), "all is over")
+        await loop.shutDown(within: limit)
+    }
+
+    @Test func whatContinuesIsAcceptedByAnOpenLoopToo() async throws {
+        let bench = try EngineBench()
+        bench.server.on("GET", "/", .text("hello"))
+        #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
+    }
+
+    @Test func anImmediateCloseWaitsForNoHold() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        let transfer = bench.transfer("/")
+        transfer.start()
+        await gate.waitUntilReached()
+        bench.share.loop.hold()
+        await bench.share.loop.shutDown(within: 0)
+        #expect(transfer.hasFinished)
+        #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
+        let flag = Flag()
+        let waiter = idle(bench.share.loop, after: flag)
+        await settle(bench.share.loop)
+        flag.set()
+        bench.share.loop.release()
+        #expect(await waiter.value == [true, true], "whoever waits for idleness waits for holds all the same")
+        gate.open()
+    }
+
+    @Test func anImmediateCloseEndsAGracefulOne() async throws {
+        let bench = try EngineBench()
+        bench.share.loop.hold()
+        let flag = Flag()
+        let patient = closing(bench.share.loop, within: nil, after: flag)
+        await settle(bench.share.loop)
+        flag.set()
+        await bench.share.loop.shutDown(within: 0)
+        #expect(await patient.value)
+        bench.share.loop.release()
+    }
+
+    @Test func aCloseWhoseTimeIsOverWaitsForNoHold() async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        let gate = Gate()
+        bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
+        loop.hold()
+        let running = bench.transfer("/") { $0.continues = true }
+        let began = Monotonic.now()
+        let closer = closing(loop, within: HoldTests.second / 5, after: Flag())
+        running.start()
+        #expect(await closer.value == false)
+        #expect(Monotonic.now() - began >= HoldTests.second / 5)
+        if case .closed = await running.ended().failure?.reason {} else { Issue.record("it was not ended") }
+        #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
+        loop.release()
+        gate.open()
+    }
+
+    @Test func aRedirectKeepsAClosingLoopOpenForTheNextRun() async throws {
+        let bench = try EngineBench()
+        let loop = bench.share.loop
+        let gate = Gate()
+        bench.server.on("GET", "/", .redirect(to: "/next").fault(.stall(gate), at: .start))
+        bench.server.on("GET", "/next", .text("hello"))
+        let first = bench.transfer("/") { $0.holdsRedirects = true }
+        first.start()
+        await gate.waitUntilReached()
+        let flag = Flag()
+        let closer = closing(loop, within: nil, after: flag)
+        await loop.round()
+        gate.open()
+        _ = await first.ended()
+        await settle(loop)
+        try #require(first.takeHold())
+        let next = bench.transfer("/next") { $0.continues = true }
+        next.start()
+        flag.set()
+        loop.release()
+        #expect(await next.ended().failure == nil)
+        #expect(await closer.value)
+    }
+}
