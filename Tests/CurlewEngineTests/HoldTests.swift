@@ -49,14 +49,14 @@ struct HoldTests {
     @Test func aLoopWithoutAThreadIsIdle() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(await loop.idle())
-        loop.hold()
+        #expect(loop.hold())
         loop.release()
         #expect(await loop.idle())
         #expect(!loop.isRunning)
         let bench = try EngineBench()
         bench.share.loop.call { _ in }
         #expect(await bench.share.loop.idle())
-        bench.share.loop.hold()
+        #expect(bench.share.loop.hold())
         bench.share.loop.post(.stop)
         await bench.share.loop.waitUntilExited()
         #expect(await bench.share.loop.idle())
@@ -88,8 +88,8 @@ struct HoldTests {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         for _ in 0..<3 {
             let flag = Flag()
-            share.loop.hold()
-            share.loop.hold()
+            #expect(share.loop.hold())
+            #expect(share.loop.hold())
             let waiter = idle(share.loop, after: flag)
             await settle(share.loop)
             share.loop.release()
@@ -102,7 +102,7 @@ struct HoldTests {
 
     @Test func aCancelledWaitIsOverAtOnce() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
-        share.loop.hold()
+        #expect(share.loop.hold())
         let flag = Flag()
         let (impatient, patient) = (idle(share.loop, after: flag), idle(share.loop, after: flag))
         impatient.cancel()
@@ -119,7 +119,7 @@ struct HoldTests {
 
     @Test func whoWaitsIsToldWhenTheThreadEnds() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
-        loop.hold()
+        #expect(loop.hold())
         let flag = Flag()
         let waiters = [idle(loop, after: flag), idle(loop, after: flag)]
         let closer = closing(loop, within: nil, after: flag)
@@ -138,7 +138,7 @@ struct HoldTests {
         bench.server.on("GET", "/", .text("hello"))
         loop.call { _ in }
         for _ in 0..<100 {
-            loop.hold()
+            #expect(loop.hold())
             let transfers = (0..<3).map { _ in bench.transfer("/") }
             let waiter = Task.immediate { await loop.idle() && transfers.allSatisfy(\.hasFinished) }
             let worker = Task {
@@ -235,11 +235,12 @@ struct HoldTests {
         let bench = try EngineBench()
         let loop = bench.share.loop
         bench.server.on("GET", "/", .text("hello"))
-        loop.hold()
+        #expect(loop.hold())
         let flag = Flag()
         let waiter = closing(loop, within: limit, after: flag)
         await settle(loop)
         #expect(await isClosed(bench.transfer("/")), "a new one")
+        #expect(!loop.hold(), "nothing new may hold it either")
         for _ in 0..<2 {
             #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
             await settle(loop)
@@ -264,7 +265,7 @@ struct HoldTests {
         let transfer = bench.transfer("/")
         transfer.start()
         await gate.waitUntilReached()
-        bench.share.loop.hold()
+        #expect(bench.share.loop.hold())
         await bench.share.loop.shutDown(within: 0)
         #expect(transfer.hasFinished)
         #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
@@ -279,7 +280,7 @@ struct HoldTests {
 
     @Test func anImmediateCloseEndsAGracefulOne() async throws {
         let bench = try EngineBench()
-        bench.share.loop.hold()
+        #expect(bench.share.loop.hold())
         let flag = Flag()
         let patient = closing(bench.share.loop, within: nil, after: flag)
         await settle(bench.share.loop)
@@ -294,7 +295,7 @@ struct HoldTests {
         let loop = bench.share.loop
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
-        loop.hold()
+        #expect(loop.hold())
         let running = bench.transfer("/") { $0.continues = true }
         let began = Monotonic.now()
         let closer = closing(loop, within: HoldTests.second / 5, after: Flag())
