@@ -173,7 +173,7 @@ struct FileUploadTests {
 
     @Test func aPipeIsSentUntilItsEnd() async throws {
         let ends = kernelPipe()
-        let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+        let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: nil)
         defer { pipe.close() }
         close(ends[0])
         #expect(pipe.length == nil)
@@ -191,7 +191,7 @@ struct FileUploadTests {
         let file = try Scratch(700_000)
         let descriptor = open(file.path, O_RDONLY)
         lseek(descriptor, 1000, SEEK_SET)
-        let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: descriptor), length: nil)
         defer { pipe.close() }
         close(descriptor)
         #expect(pipe.length == 699_000)
@@ -202,7 +202,7 @@ struct FileUploadTests {
 
     @Test func aDeclaredLengthIsKept() async throws {
         let ends = kernelPipe()
-        let pipe = try UploadPipe.descriptor(ends[0], length: 5)
+        let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: 5)
         defer { pipe.close() }
         close(ends[0])
         send([1, 2, 3], to: ends[1])
@@ -214,17 +214,17 @@ struct FileUploadTests {
 
     @Test func descriptorsThatCannotBeReadAreRefused() throws {
         let ends = kernelPipe()
-        let failure = #expect(throws: SourceFailure.self) { try UploadPipe.descriptor(ends[1], length: nil) }
+        let failure = #expect(throws: SourceFailure.self) { try OwnedDescriptor(duplicating: ends[1]) }
         #expect(failure?.description == "descriptor \(ends[1]) cannot be read")
         close(ends[0])
         close(ends[1])
-        let missing = #expect(throws: SourceFailure.self) { try UploadPipe.descriptor(-1, length: nil) }
+        let missing = #expect(throws: SourceFailure.self) { try OwnedDescriptor(duplicating: -1) }
         #expect(missing?.errno == EBADF)
     }
 
     @Test func anErrorWhileReadingIsTheBodysError() async throws {
         let folder = open("/tmp", O_RDONLY | O_DIRECTORY)
-        let pipe = try UploadPipe.descriptor(folder, length: nil)
+        let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: folder), length: nil)
         defer { pipe.close() }
         close(folder)
         #expect(await readAll(pipe).result == "failed: cannot read the descriptor: Is a directory")
@@ -233,7 +233,7 @@ struct FileUploadTests {
     @Test func aSilentDescriptorIsLetGoWhenTheTransferEnds() async throws {
         let ends = kernelPipe()
         do {
-            let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: nil)
             defer { pipe.close() }
             close(ends[0])
             #expect("\(PipeReader(pipe: pipe).pull(10).result)" == "wait")
@@ -246,7 +246,7 @@ struct FileUploadTests {
         var ends: [CInt] = [-1, -1]
         #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         do {
-            let pipe = try UploadPipe.descriptor(ends[0], length: nil)
+            let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: nil)
             defer { pipe.close() }
             close(ends[0])
             send([7], to: ends[1])
@@ -260,7 +260,7 @@ struct FileUploadTests {
     @Test func aFullPipeStopsReadingUntilThereIsRoom() async throws {
         let file = try Scratch(700_000)
         let descriptor = open(file.path, O_RDONLY)
-        let pipe = try UploadPipe.descriptor(descriptor, length: nil)
+        let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: descriptor), length: nil)
         defer { pipe.close() }
         close(descriptor)
         #expect(await readAll(pipe, 100).bytes.count == 700_000)
