@@ -266,3 +266,9 @@ struct FileUploadTests {
         #expect(await readAll(pipe, 100).bytes.count == 700_000)
     }
 }
+
+extension UploadPipe {
+    fileprivate static func descriptor(_ number: Int32, length: Int64?) throws(SourceFailure) -> UploadPipe {
+        .descriptor(try OwnedDescriptor(duplicating: number), length: length)
+    }
+}

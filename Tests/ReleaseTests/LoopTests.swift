@@ -133,7 +133,7 @@ struct LoopTests {
         let events = session.events
         try await session.shutdown(.immediate)
         var closed = 0
-        for await event in events where event == .closed { closed += 1 }
+        for await event in events { if case .closed = event { closed += 1 } }
         #expect(closed == 1)
     }
 }

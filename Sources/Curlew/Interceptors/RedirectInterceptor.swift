@@ -18,6 +18,7 @@ struct RedirectInterceptor: Interceptor {
             guard let following = try await following(response, request, policy) else { return response }
             await response.discard()
             try trail.follow(following, after: request, response.head, metrics: response.metrics ?? TransferMetrics())
+            context.run.isLed(elsewhere: following, by: response.head.status)
             request = following
         }
     }

@@ -30,11 +30,13 @@ public actor Session {
     ///   - configuration: Timeouts, limits and so on; all defaults unless given.
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
+    ///   - observers: Hear of everything that happens in the session; none by default.
     public init(
         _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
-        interceptors: [any Interceptor] = []
+        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = []
     ) {
         self.init(core: SessionCore(configuration, trust: trust, interceptors: interceptors), isShared: false)
+        for observer in observers { core.relay.serve(observer) }
     }
 
     /// Makes a session from the default configuration, changed by a closure.
@@ -42,13 +44,15 @@ public actor Session {
     /// - Parameters:
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
+    ///   - observers: Hear of everything that happens in the session; none by default.
     ///   - configure: Changes the default configuration.
     /// - Throws: What the closure throws.
     public init(
         trust: any TrustEvaluator = SystemTrust(), interceptors: [any Interceptor] = [],
-        _ configure: (inout SessionConfiguration) throws -> Void
+        observers: [any SessionObserver] = [], _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows {
-        self.init(try SessionConfiguration(configure), trust: trust, interceptors: interceptors)
+        self.init(
+            try SessionConfiguration(configure), trust: trust, interceptors: interceptors, observers: observers)
     }
 
     /// A session that asks another name service.
@@ -67,7 +71,7 @@ public actor Session {
     /// What the session was made with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration and interceptors; no connection is shared.
+    /// Makes another session with the same configuration and interceptors, without observers; no connection is shared.
     ///
     /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
     /// - Returns: A new session.
@@ -125,8 +129,25 @@ public actor Session {
         }
     }
 
-    /// What happens to the session as a whole, from now on; up to 64 events wait, then the oldest are dropped.
-    public nonisolated var events: AsyncStream<SessionEvent> { core.relay.stream() }
+    /// What happens to the session and to its transfers, from now on: any number of observers, each with up to 256 events
+    /// that wait, then the oldest are dropped and counted.
+    ///
+    /// Of transfers on their way an observer hears first how they stand. Observing starts nothing and keeps nothing
+    /// alive. Without observers no event is made.
+    public nonisolated var events: AsyncStream<SessionEvent> {
+        let reader = SessionEventReader(core.relay)
+        return AsyncStream { await reader.next() }
+    }
+
+    /// Waits until no transfer is queued, running or paused, also none between two of its attempts.
+    ///
+    /// Nobody is kept from starting another one right after.
+    /// - Throws: `NetworkError` of kind `.cancelled` when the task is cancelled before.
+    public nonisolated func idle() async throws(NetworkError) {
+        guard await core.share.loop.idle() else {
+            throw NetworkError(.cancelled, phase: .waiting, "The wait for an idle session was cancelled.")
+        }
+    }
 
     /// Whether and how the machine is connected; nothing is watched until somebody iterates it.
     public nonisolated var path: PathMonitor { PathMonitor() }

@@ -11,7 +11,7 @@ final class SessionCore: Sendable {
     /// The user's, in their order.
     let interceptors: [any Interceptor]
     let share: LoopShare
-    let relay = SessionEventRelay()
+    let relay = SessionRelay()
     private let defaultTrust: TrustDomain
     private let domains = TrustDomains()
     /// What decodes responses, unless a request says that nothing is to be.
@@ -39,6 +39,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, expects: true)
         )
+        relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
             refusal = CurlVersion.current.isSupported ? nil : SessionCore.tooOld
@@ -46,6 +47,8 @@ final class SessionCore: Sendable {
             refusal = error
         }
     }
+
+    deinit { relay.close() }
 
     private static var tooOld: NetworkError {
         NetworkError(
@@ -95,7 +98,9 @@ final class SessionCore: Sendable {
 
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
-        if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil, decodes == (configuration.http.decompression == .automatic) {
+        if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
+            decodes == (configuration.http.decompression == .automatic)
+        {
             return asksFirst ? defaultLines.large : defaultLines.plain
         }
         var fields = configuration.fields
@@ -179,22 +184,24 @@ extension SessionCore: TransferHost {
         request.options.responseLimit ?? configuration.limits.responseBody
     }
 
-    func attempt(
-        _ request: Request, id: UInt64, offset: UInt64, continues: Bool
-    ) throws(NetworkError) -> Attempt {
+    var sink: (any TransferEventSink)? { relay.isObserved ? relay : nil }
+
+    func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
         var plan = try plan(for: request)
-        plan.transfer = id
-        plan.continues = continues
+        plan.transfer = place.id
+        plan.ordinal = place.ordinal
+        plan.offset = place.offset
+        plan.continues = place.continues
         if let total = plan.totalTimeout {
-            guard total > offset else {
+            guard total > place.offset else {
                 throw NetworkError(
                     .timedOut, phase: .preparing, "The transfer took longer than timeouts.total.",
                     hint: "The time passed before this request, one of several, was sent.", request: request)
             }
-            plan.totalTimeout = total - offset
+            plan.totalTimeout = total - place.offset
         }
         return Attempt(
-            request, EngineTransfer(plan, on: share.loop), offset: offset,
+            request, EngineTransfer(plan, on: share.loop), offset: place.offset,
             policy: decodes(request) ? decodingPolicy : nil)
     }
 }

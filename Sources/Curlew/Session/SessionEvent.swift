@@ -1,60 +1,55 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
-
-/// Something worth knowing about a session as a whole.
-public enum SessionEvent: Sendable, Hashable {
+/// Something that happened to a session, or to one of its transfers.
+///
+/// ```swift
+/// var active: Set<UInt64> = []
+/// for await case .transfer(let event) in session.events {
+///     if event.isLast { active.remove(event.transfer) } else { active.insert(event.transfer) }
+/// }
+/// ```
+public enum SessionEvent: Sendable {
+    /// Something happened to a transfer.
+    case transfer(TransferEvent)
     /// A turn of the loop took longer than 100 ms, so every transfer waited: a trust evaluator or code that runs on
     /// `session.executor` is too slow, or the machine is overloaded.
     case slowTurn(Duration)
+    /// So many events before this one were dropped, because the observer was too slow.
+    case dropped(Int)
     /// The session was shut down; nothing more comes.
     case closed
 }
 
-/// Hands events to any number of observers, each with its own bounded buffer.
-final class SessionEventRelay: Sendable {
-    private struct State {
-        var observers: [UInt64: AsyncStream<SessionEvent>.Continuation] = [:]
-        var last: UInt64 = 0
-        var isClosed = false
-    }
-
-    private let state = Lock(State())
-
-    func stream() -> AsyncStream<SessionEvent> {
-        let (stream, continuation) = AsyncStream<SessionEvent>.makeStream(bufferingPolicy: .bufferingNewest(64))
-        let number = state.withLock { state -> UInt64? in
-            if state.isClosed { return nil }
-            state.last += 1
-            state.observers[state.last] = continuation
-            return state.last
-        }
-        guard let number else {
-            continuation.yield(.closed)
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in _ = state.observers.removeValue(forKey: number) }
-        }
-        return stream
-    }
-
-    func send(_ event: SessionEvent) {
-        for observer in state.withLock({ Array($0.observers.values) }) { observer.yield(event) }
-    }
-
-    func close() {
-        let observers = state.withLock { state in
-            state.isClosed = true
-            return Array(state.observers.values)
-        }
-        for observer in observers {
-            observer.yield(.closed)
-            observer.finish()
+extension SessionEvent: CustomStringConvertible {
+    /// One line, redacted.
+    public var description: String {
+        switch self {
+        case .transfer(let event): event.description
+        case .slowTurn(let time): "a slow turn of \(time.brief)"
+        case .dropped(let count): "dropped \(count) events"
+        case .closed: "closed"
         }
     }
+}
 
-    deinit { close() }
+/// Hears of everything that happens in a session, from its first transfer to its end.
+///
+/// Events of one transfer come in the order that ``TransferEvent`` draws, and between transfers in the order in which
+/// they happened. `observe` is called for one event after the other, in a task of the observer's own; while it works,
+/// up to 256 events wait for it, then the oldest are dropped and counted in `.dropped`. It holds nobody up. It is called
+/// for `.closed` last, when the session was shut down or let go.
+///
+/// ```swift
+/// struct Failures: SessionObserver {
+///     func observe(_ event: SessionEvent) async {
+///         if case .transfer(let event) = event, case .finished(let error?) = event.kind { print(error) }
+///     }
+/// }
+///
+/// let session = Session(observers: [Failures()])
+/// ```
+public protocol SessionObserver: Sendable {
+    /// Takes note of an event.
+    func observe(_ event: SessionEvent) async
 }

@@ -22,9 +22,10 @@ final class Drive: Sendable {
     var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
 
     func begin(_ run: TransferRun) {
-        if run.state.withLock({ $0.isCancelled }) {
-            state.withLock { $0.answer = .failure(.cancelled(.preparing, run.request)) }
-            return run.ring()
+        if let error = run.obstacle {
+            state.withLock { $0.answer = .failure(error) }
+            run.ring()
+            return run.finish(error)
         }
         let task = Task { await self.work(run) }
         let isCancelled = state.withLock { state in
@@ -53,11 +54,12 @@ final class Drive: Sendable {
         if let attempt { run.state.withLock { $0.current = attempt.engine } }
         state.withLock { $0.answer = answer }
         run.ring()
-        guard let attempt else { return }
+        guard let attempt else { return run.finish(answer.error) }
         // The wire's own end: until then somebody has to hold the transfer.
-        _ = await attempt.engine.ended()
+        let outcome = await attempt.engine.ended()
         run.forgo(attempt.engine)
         run.ring()
+        run.finish(outcome.failure.map { attempt.error($0, outcome) })
     }
 
     /// The response with a body that many can take, unless a stream takes it.
@@ -90,4 +92,8 @@ final class Drive: Sendable {
             return state.progress
         }
     }
+}
+
+extension Result where Failure == NetworkError {
+    fileprivate var error: NetworkError? { if case .failure(let error) = self { error } else { nil } }
 }

@@ -18,7 +18,8 @@ extension TransferProgress {
             sent: counters.sent, received: counters.received,
             expectedToSend: counters.expectedToSend < 0 ? nil : counters.expectedToSend,
             expectedToReceive: counters.expectedToReceive < 0 ? nil : counters.expectedToReceive,
-            bytesPerSecond: rate, isFinished: counters.isFinished && !counters.hasFailed, elapsed: .nanoseconds(Int64(clamping: offset)) + counters.duration)
+            bytesPerSecond: rate, isFinished: counters.isFinished && !counters.hasFailed,
+            elapsed: .nanoseconds(Int64(clamping: offset)) + counters.duration)
     }
 }
 

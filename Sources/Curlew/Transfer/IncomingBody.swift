@@ -226,7 +226,8 @@ final class MappedPull: Sendable {
     private let state = Lock(State())
 
     init(
-        _ body: IncomingBody, _ request: Request, _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
+        _ body: IncomingBody, _ request: Request,
+        _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
     ) {
         self.body = body
         self.request = request

@@ -68,12 +68,11 @@ extension TransferRun {
     /// A redirect that nobody follows yet is followed from here.
     func end(of engine: EngineTransfer?) -> TransferProgress? {
         let (drive, isReadDirectly) = state.withLock { ($0.drive, $0.isReadDirectly) }
-        guard let drive else {
-            guard let attempt = direct, let outcome = attempt.engine.outcome else { return nil }
-            if !isProvisional(outcome) { return progress(attempt.engine.snapshot.counters, rate: 0) }
-            if !isReadDirectly { _ = self.drive(from: attempt) }
-            return nil
+        if let attempt = direct, attempt.engine.outcome != nil {
+            if isOverDirectly { return progress(attempt.engine.snapshot.counters, rate: 0) }
+            if drive == nil, !isReadDirectly { _ = self.drive(from: attempt) }
         }
+        guard let drive else { return nil }
         switch drive.answer {
         case nil: return nil
         case .failure:

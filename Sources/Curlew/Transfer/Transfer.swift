@@ -134,6 +134,21 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// The bytes of the body alone, decoded, with a typed error; one reader, back-pressure, starts at the first pull.
     public var bytes: TransferBytes { TransferBytes(token) }
 
+    /// What happens to the transfer, from now on: any number of observers, each with up to 256 events that wait, then the
+    /// oldest are dropped and counted.
+    ///
+    /// The first pull starts the transfer, whose body is collected for `value` unless a stream has taken it. An observer
+    /// that comes late hears first how the transfer stands, and the end in every case. Leaving it does not cancel the
+    /// transfer.
+    public var events: AsyncStream<TransferEvent> {
+        let buffer = run.observe()
+        let token = token
+        return AsyncStream {
+            token.run.begin()
+            return await buffer.next()
+        }
+    }
+
     /// How far the transfer is: the newest value only, and always the last one.
     ///
     /// Any number of observers; starts the transfer, whose body is collected for `value` unless a stream has taken it.

@@ -7,14 +7,12 @@ extension TransferRun {
     /// Where the transfer stands, between two attempts too.
     var standing: Lifecycle.State {
         if case .failure = first { return .finished }
+        if isOverDirectly { return .finished }
         let (drive, current, isPaused, hasStarted) = state.withLock { state in
             (state.drive, state.current, state.isPaused, state.startedAt > 0)
         }
         let now = current?.snapshot.state
-        guard let drive else {
-            guard now == .finished, let outcome = current?.outcome else { return now ?? .idle }
-            return isProvisional(outcome) ? .running : .finished
-        }
+        guard let drive else { return now == .finished ? .running : now ?? .idle }
         switch drive.answer {
         case .failure: return .finished
         case .success(let response): return response.wire == nil ? .finished : now ?? .finished
@@ -36,8 +34,11 @@ extension TransferRun {
 
     /// What was measured of the attempt that brought the response, or failed last; nil while there is none.
     var metrics: TransferMetrics? {
-        let drive = state.withLock { $0.drive }
-        guard let drive else { return standing == .finished ? direct?.metrics : nil }
-        return (try? drive.answer?.get())?.metrics
+        if isOverDirectly { return direct?.metrics }
+        switch state.withLock({ $0.drive })?.answer {
+        case nil: return nil
+        case .success(let response): return response.metrics
+        case .failure: return state.withLock { $0.current }?.outcome.map { TransferMetrics($0.metrics) }
+        }
     }
 }

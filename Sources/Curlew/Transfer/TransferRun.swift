@@ -11,6 +11,8 @@ internal import FoundationEssentials
 /// What a transfer needs of its session.
 protocol TransferHost: AnyObject, Sendable {
     var loop: EventLoop { get }
+    /// Who hears of all transfers; nil when nobody listens.
+    var sink: (any TransferEventSink)? { get }
     /// Whether interceptors of the user's surround the request.
     func isIntercepted(_ request: Request) -> Bool
     /// Everything that surrounds the request, from the outside in.
@@ -22,12 +24,21 @@ protocol TransferHost: AnyObject, Sendable {
     /// A request made ready for the wire.
     ///
     /// - Parameters:
-    ///   - offset: Nanoseconds since the transfer `id` was started.
-    ///   - continues: Whether it is one of several in a transfer that is held.
+    ///   - place: Which of the transfer's attempts it is.
     /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
-    func attempt(
-        _ request: Request, id: UInt64, offset: UInt64, continues: Bool
-    ) throws(NetworkError) -> Attempt
+    func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt
+}
+
+/// Which of a transfer's attempts one is.
+struct AttemptPlace {
+    /// The transfer.
+    let id: UInt64
+    /// From 1.
+    let ordinal: Int
+    /// Nanoseconds since the transfer was started.
+    let offset: UInt64
+    /// Whether it is a step of a transfer that is held, and so may come although the session closes.
+    let continues: Bool
 }
 
 final class TransferRun: Sendable {
@@ -58,6 +69,11 @@ final class TransferRun: Sendable {
         /// How many tasks await the value.
         var interested = 0
         var bell: Bell?
+        var witness: TransferWitness?
+        /// The next attempt follows a redirect.
+        var isLedElsewhere = false
+        /// How a transfer of several attempts ended.
+        var end: End?
     }
 
     let id = EngineTransfer.nextID()
@@ -76,7 +92,8 @@ final class TransferRun: Sendable {
                 request.body = try request.keptBody()
                 first = nil
             } else {
-                let attempt = try host.attempt(request, id: id, offset: 0, continues: false)
+                let place = AttemptPlace(id: id, ordinal: 1, offset: 0, continues: false)
+                let attempt = try host.attempt(request, at: place)
                 state.current = attempt.engine
                 first = .success(attempt)
             }
@@ -116,7 +133,7 @@ final class TransferRun: Sendable {
         }
         begin()
         // Somebody has to be there when a redirect comes.
-        if !isReadDirectly, let attempt = direct { _ = drive(from: attempt) }
+        if !isReadDirectly, !isOverDirectly, let attempt = direct { _ = drive(from: attempt) }
     }
 
     func cancel() {
@@ -154,6 +171,8 @@ final class TransferRun: Sendable {
 
     var isDetached: Bool { state.withLock { $0.isDetached } }
 
+    var isPaused: Bool { state.withLock { $0.isPaused } }
+
     var attempts: Int { state.withLock { $0.attempts } }
 
     /// The time since the start; zero before it.
@@ -175,6 +194,12 @@ final class TransferRun: Sendable {
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
         guard let head = outcome.head, outcome.failure == nil else { return false }
         return RawHead.isRedirect(head.status, head.bytes) && host.followsRedirects(of: request)
+    }
+
+    /// Whether the direct attempt was all there is to the transfer.
+    var isOverDirectly: Bool {
+        guard let outcome = direct?.engine.outcome else { return false }
+        return !isProvisional(outcome)
     }
 
     func isProvisional(_ head: ResponseHead) -> Bool {
@@ -245,6 +270,14 @@ final class TransferRun: Sendable {
         return drive
     }
 
+    /// Why nothing can be started any more.
+    var obstacle: NetworkError? {
+        if state.withLock({ $0.isCancelled }) { return .cancelled(.preparing, request) }
+        // In a child of fork() no task would ever run.
+        if !host.loop.hasThread { return NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
+        return nil
+    }
+
     /// Passes the request through everything that surrounds it.
     ///
     /// - Throws: `NetworkError` of any kind.
@@ -295,19 +328,34 @@ final class TransferRun: Sendable {
         }
         if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw .cancelled(phase, request) }
         adoptHold()
-        let attempt = try host.attempt(request, id: id, offset: elapsedNanoseconds, continues: true)
-        let engine = attempt.engine
-        let (isPaused, isCancelled, priority) = state.withLock { state in
-            state.attempts += 1
-            state.current = engine
-            return (state.isPaused, state.isCancelled, state.priority)
+        let place = AttemptPlace(id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true)
+        let attempt = try host.attempt(request, at: place)
+        start(attempt.engine, for: request)
+        return attempt
+    }
+
+    private func start(_ engine: EngineTransfer, for request: Request) {
+        let before = state.withLock { state in
+            defer {
+                state.attempts += 1
+                state.current = engine
+                state.isLedElsewhere = false
+            }
+            return state
         }
-        if isPaused { engine.pause() }
-        if isCancelled { engine.cancel() }
-        if priority != self.request.options.priority.rawValue { engine.priority = priority }
+        if before.attempts > 0, !before.isLedElsewhere { emit(.retried, of: request) }
+        if let witness = before.witness { engine.watch(witness) }
+        if before.isPaused { engine.pause() }
+        if before.isCancelled { engine.cancel() }
+        if before.priority != self.request.options.priority.rawValue { engine.priority = before.priority }
         engine.startPrepared()
         ring()
-        return attempt
+    }
+
+    /// Takes note that a response leads elsewhere, where the next attempt goes.
+    func isLed(elsewhere request: Request, by status: Status) {
+        state.withLock { $0.isLedElsewhere = true }
+        emit(.redirected(status, to: request.urlText))
     }
 
     // MARK: Holds

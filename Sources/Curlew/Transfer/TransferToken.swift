@@ -7,13 +7,13 @@ internal import FoundationEssentials
 /// One run of a request as its holders see it: whoever holds the token keeps the transfer alive.
 ///
 /// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
-/// handed to its session with `start()`.
+/// handed to its session with `start()`, and is not paused: nobody is left who could resume it.
 final class TransferToken: Sendable {
     let run: TransferRun
 
     init(_ run: TransferRun) { self.run = run }
 
-    deinit { if !run.isDetached { run.cancel() } }
+    deinit { if !run.isDetached || run.isPaused { run.cancel() } }
 }
 
 extension TransferToken: CustomReflectable {
@@ -36,7 +36,17 @@ extension TransferRun {
         } else {
             try refuseCancelledTask()
         }
-        let response = try await answer()
+        do throws(NetworkError) {
+            let response = try await whole(answer())
+            finish(nil)
+            return response
+        } catch {
+            finish(error)
+            throw error
+        }
+    }
+
+    private func whole(_ response: IncomingResponse) async throws(NetworkError) -> Response<Data> {
         if let attempt = response.body.untouched {
             defer { forgo(attempt.engine) }
             return try await collected(response, attempt, attempt.engine.ending())

@@ -100,7 +100,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Why no thread could be made, when that failed; 0 otherwise.
     package var startFailure: CInt { inbox.withLock { if case .failed(let errno) = $0.life { errno } else { 0 } } }
 
-    var isRunning: Bool { inbox.withLock { if case .running = $0.life { true } else { false } } }
+    package var isRunning: Bool { inbox.withLock { if case .running = $0.life { true } else { false } } }
 
     /// Whether something was posted that the loop has not taken.
     var hasRecords: Bool { inbox.withLock { !$0.records.isEmpty } }

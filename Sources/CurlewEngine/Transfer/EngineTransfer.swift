@@ -33,6 +33,7 @@ package final class EngineTransfer: @unchecked Sendable {
     }
 
     package struct Snapshot: Sendable {
+        package var run: EngineTransfer
         package var id: UInt64
         package var state: Lifecycle.State
         package var counters: Counters
@@ -107,7 +108,7 @@ package final class EngineTransfer: @unchecked Sendable {
         let hasBody = if case .none = plan.upload { false } else { true }
         return shared.withLock { shared in
             Snapshot(
-                id: plan.transfer == 0 ? id : plan.transfer, state: shared.lifecycle.visibleState,
+                run: self, id: plan.transfer == 0 ? id : plan.transfer, state: shared.lifecycle.visibleState,
                 counters: shared.counters, label: plan.label, hasBody: hasBody)
         }
     }

@@ -75,6 +75,9 @@ package struct TransferPlan: Sendable {
     package var label: String?
     /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
     package var transfer: UInt64 = 0
+    /// Which of the runs of its transfer it is, from 1, and how many nanoseconds after the transfer's start.
+    package var ordinal = 1
+    package var offset: UInt64 = 0
 
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
