@@ -330,11 +330,12 @@ final class TransferRun: Sendable {
         adoptHold()
         let place = AttemptPlace(id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true)
         let attempt = try host.attempt(request, at: place)
-        start(attempt.engine, for: request)
+        start(attempt, for: request)
         return attempt
     }
 
-    private func start(_ engine: EngineTransfer, for request: Request) {
+    private func start(_ attempt: Attempt, for request: Request) {
+        let engine = attempt.engine
         let before = state.withLock { state in
             defer {
                 state.attempts += 1
@@ -347,6 +348,8 @@ final class TransferRun: Sendable {
         if let witness = before.witness { engine.watch(witness) }
         if before.isPaused { engine.pause() }
         if before.isCancelled { engine.cancel() }
+        // Before the start, or the loop would have to be told.
+        if before.claim == .stream { _ = attempt.reader }
         if before.priority != self.request.options.priority.rawValue { engine.priority = before.priority }
         engine.startPrepared()
         ring()
