@@ -1,0 +1,37 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// What a transfer needs of its session.
+protocol TransferHost: AnyObject, Sendable {
+    var loop: EventLoop { get }
+    /// Who hears of all transfers; nil when nobody listens.
+    var sink: (any TransferEventSink)? { get }
+    /// Whether interceptors of the user's surround the request.
+    func isIntercepted(_ request: Request) -> Bool
+    /// Everything that surrounds the request, from the outside in.
+    func interceptors(of request: Request) -> [any Interceptor]
+    /// Whether a redirect may not be the end of the request.
+    func followsRedirects(of request: Request) -> Bool
+    func totalTimeout(of request: Request) -> Duration?
+    func bodyLimit(of request: Request) -> ByteCount
+    /// A request made ready for the wire.
+    ///
+    /// - Parameters:
+    ///   - place: Which of the transfer's attempts it is.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
+    func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt
+}
+
+/// Which of a transfer's attempts one is.
+struct AttemptPlace {
+    /// The transfer.
+    let id: UInt64
+    /// From 1.
+    let ordinal: Int
+    /// Nanoseconds since the transfer was started.
+    let offset: UInt64
+    /// Whether it is a step of a transfer that is held, and so may come although the session closes.
+    let continues: Bool
+}

@@ -1,0 +1,151 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+extension TransferRun {
+    // MARK: The chain
+
+    /// The drive, begun now if there was none, with an attempt that is known to be only the first step.
+    func drive(from attempt: Attempt? = nil) -> Drive {
+        let (drive, isNew) = state.withLock { state -> (Drive, Bool) in
+            if let drive = state.drive { return (drive, false) }
+            let drive = Drive()
+            state.drive = drive
+            state.primed = attempt
+            return (drive, true)
+        }
+        if isNew { drive.begin(self) }
+        return drive
+    }
+
+    /// Why nothing can be started any more.
+    var obstacle: NetworkError? {
+        if state.withLock({ $0.isCancelled }) { return .cancelled(.preparing, request) }
+        // In a child of fork() no task would ever run.
+        if !host.loop.hasThread { return NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
+        return nil
+    }
+
+    /// Passes the request through everything that surrounds it.
+    ///
+    /// - Throws: `NetworkError` of any kind.
+    func answer() async throws(NetworkError) -> IncomingResponse {
+        try hold()
+        defer { release() }
+        do throws(NetworkError) {
+            return try await Next(self, host.interceptors(of: request)[...])(request)
+        } catch {
+            throw error.with(duration: elapsed)
+        }
+    }
+
+    /// The innermost step: puts a request on the wire and waits for the head of its response.
+    func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
+        let attempt = try next(request)
+        guard state.withLock({ $0.claim == .stream }) else {
+            switch await attempt.engine.headed() {
+            case .head(let raw):
+                return IncomingResponse(attempt.opened(raw).head, IncomingBody(.wire(attempt)), request, attempt)
+            case .ended(let outcome): throw attempt.error(outcome)
+            }
+        }
+        let reader = attempt.reader
+        if let head = reader.head {
+            return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+        }
+        let (withProgress, drive) = state.withLock { ($0.wantsProgress, $0.drive) }
+        while let element = try await reader.next(withProgress: withProgress) {
+            if case .head(let head) = element {
+                return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+            }
+            drive?.deposit(element)
+            ring()
+        }
+        throw .headless(request)
+    }
+
+    /// The attempt to run now, started: the one the drive began with, or a new one.
+    private func next(_ request: Request) throws(NetworkError) -> Attempt {
+        let primed = state.withLock { state in
+            defer { state.primed = nil }
+            return state.primed
+        }
+        if let primed {
+            begin()
+            return primed
+        }
+        if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw .cancelled(phase, request) }
+        adoptHold()
+        let place = AttemptPlace(id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true)
+        let attempt = try host.attempt(request, at: place)
+        start(attempt, for: request)
+        return attempt
+    }
+
+    private func start(_ attempt: Attempt, for request: Request) {
+        let engine = attempt.engine
+        let before = state.withLock { state in
+            defer {
+                state.attempts += 1
+                state.current = engine
+                state.isLedElsewhere = false
+            }
+            return state
+        }
+        if before.attempts > 0, !before.isLedElsewhere { emit(.retried, of: request) }
+        if let witness = before.witness { engine.watch(witness) }
+        if before.isPaused { engine.pause() }
+        if before.isCancelled { engine.cancel() }
+        // Before the start, or the loop would have to be told.
+        if before.claim == .stream { _ = attempt.reader }
+        if before.priority != self.request.options.priority.rawValue { engine.priority = before.priority }
+        engine.startPrepared()
+        ring()
+    }
+
+    /// Takes note that a response leads elsewhere, where the next attempt goes.
+    func isLed(elsewhere request: Request, by status: Status) {
+        state.withLock { $0.isLedElsewhere = true }
+        emit(.redirected(status, to: request.urlText))
+    }
+
+    // MARK: Holds
+
+    /// Makes the session count the transfer as one that goes on, also between two attempts.
+    private func hold() throws(NetworkError) {
+        let isFirst = state.withLock { state in
+            if state.startedAt == 0 { state.startedAt = Monotonic.now() }
+            return state.primed == nil
+        }
+        if host.loop.hold() {
+            state.withLock { $0.isHeld = true }
+        } else if isFirst {
+            throw NetworkError(EngineFailure(.closed, phase: .preparing), request: request)
+        } else {
+            adoptHold()
+        }
+    }
+
+    /// Takes over the hold that the engine took when it saw a redirect.
+    private func adoptHold() {
+        guard let current = state.withLock({ $0.current }), current.takeHold() else { return }
+        let hadOne = state.withLock { state in
+            defer { state.isHeld = true }
+            return state.isHeld
+        }
+        if hadOne { host.loop.release() }
+    }
+
+    private func release() {
+        let (wasHeld, current) = state.withLock { state in
+            defer { state.isHeld = false }
+            return (state.isHeld, state.current)
+        }
+        if wasHeld { host.loop.release() }
+        if let current { forgo(current) }
+    }
+
+    /// Gives back the hold of a redirect that nobody follows.
+    func forgo(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
+}
