@@ -27,13 +27,7 @@ struct RedirectInterceptor: Interceptor {
     private func following(
         _ response: IncomingResponse, _ request: Request, _ policy: RedirectPolicy
     ) async throws(NetworkError) -> Request? {
-        guard policy != .none, RedirectStatus.all.contains(Int(response.head.status.rawValue)) else { return nil }
-        // A response that an interceptor made may answer a request that could not be sent.
-        let target = try request.validated()
-        let names = policy.sensitiveFields
-        guard
-            let proposal = try RedirectRules.answer(to: request, target: target, response.head, withholding: names)
-        else { return nil }
-        return try await policy.next(proposal, after: request, target: target, response.head)
+        guard policy.followsSome, RedirectStatus.all.contains(response.head.status.rawValue) else { return nil }
+        return try await policy.next(after: request, target: request.validated(), response.head)
     }
 }

@@ -47,6 +47,9 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     static let usualMaximum = 20
 
+    /// Whether a redirect may be followed.
+    var followsSome: Bool { rule != .none }
+
     /// Every redirect is followed: the default.
     ///
     /// - Parameter max: How many; one more, or a circle, is `.tooManyRedirects`. A negative number is refused with

@@ -173,7 +173,7 @@ extension SessionCore: TransferHost {
     }
 
     func followsRedirects(of request: Request) -> Bool {
-        (request.options.redirects ?? configuration.redirects) != .none
+        (request.options.redirects ?? configuration.redirects).followsSome
     }
 
     func totalTimeout(of request: Request) -> Duration? {

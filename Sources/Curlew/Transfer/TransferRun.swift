@@ -170,7 +170,7 @@ final class TransferRun: Sendable {
     }
 
     func isProvisional(_ head: ResponseHead) -> Bool {
-        RedirectStatus.all.contains(Int(head.status.rawValue)) && head[.location] != nil
+        RedirectStatus.all.contains(head.status.rawValue) && head[.location] != nil
             && host.followsRedirects(of: request)
     }
 
