@@ -44,3 +44,17 @@ func snippetOfTraceContext(_ request: Request) async throws {
         try await handle(request)
     }
 }
+
+// Interceptors/TraceInterceptor.swift
+func snippetOfTraceInterceptor() {
+    let session = Session(interceptors: [TraceInterceptor { span in print(span) }])
+    _ = session
+}
+
+// Interceptors/LoggingInterceptor.swift
+func snippetOfLogging() {
+    let session = Session(interceptors: [LoggingInterceptor(.fields, showingQueryOf: ["page"])])
+    // #1 → GET https://example.com/list?page=2&token=<redacted> {Accept: application/json}
+    // #1 ← 200 OK GET https://example.com/list?page=2&token=<redacted> in 12 ms, 1.2 KiB {Content-Type: …}
+    _ = session
+}

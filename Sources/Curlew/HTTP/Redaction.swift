@@ -8,7 +8,8 @@ let redaction = "<redacted>"
 /// control characters escaped.
 ///
 /// Takes any text, valid or not; the cautious reading wins where it is ambiguous.
-func redactedURL(_ text: String) -> String {
+/// - Parameter names: Names of the query, as they are written, whose values may be shown.
+func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> String {
     let bytes = text.utf8
     let authority = authorityStart(in: bytes)
     var rest = bytes[authority...]
@@ -20,7 +21,7 @@ func redactedURL(_ text: String) -> String {
     result += text[rest.startIndex..<(query ?? fragment ?? rest.endIndex)]
     if let query {
         let items = bytes[bytes.index(after: query)..<(fragment ?? rest.endIndex)]
-        result += "?" + redactedQuery(items)
+        result += "?" + redactedQuery(items, showing: names)
     }
     if fragment != nil { result += "#" + redaction }
     return result.escapingControls
@@ -48,9 +49,10 @@ private func userInfoEnd(in rest: Substring.UTF8View) -> String.Index? {
     return port.allSatisfy(ByteSet.digits.contains) ? nil : rest.lastIndex(of: UInt8(ascii: "@"))
 }
 
-private func redactedQuery(_ items: Substring.UTF8View) -> String {
+private func redactedQuery(_ items: Substring.UTF8View, showing names: Set<String>) -> String {
     items.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
         guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else { return String(Substring(item)) }
-        return String(Substring(item[...equals])) + redaction
+        let isShown = !names.isEmpty && names.contains(String(Substring(item[..<equals])))
+        return isShown ? String(Substring(item)) : String(Substring(item[...equals])) + redaction
     }.joined(separator: "&")
 }

@@ -18,6 +18,7 @@ enum ShellCommand {
         let output = Pipe()
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
         // Without a home there is no .curlrc, and without the rest no proxy.
         process.environment = ["PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": "/nonexistent", "LC_ALL": "C"]
         return try await withCheckedThrowingContinuation { continuation in

@@ -1,0 +1,101 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a ``LoggingInterceptor`` has to say at one moment; its description is one line without secrets.
+public struct LogEntry: Sendable {
+    /// What has happened.
+    public enum Event: String, Sendable, Hashable, CaseIterable {
+        /// A request is about to be sent.
+        case request
+        /// The body of a request that is about to be sent.
+        case requestBody
+        /// The head of a response has come.
+        case response
+        /// The body of a response has been read to its end, has broken off (there is an error then), or was left.
+        case responseBody
+        /// There is no response.
+        case failure
+    }
+
+    /// What has happened.
+    public let event: Event
+    /// The transfer it happened to, as ``Transfer/id`` says.
+    public let transfer: UInt64
+    /// The request's method.
+    public let method: Method
+    /// The request's URL, without user-info, and without the values of the query but those that were asked for.
+    public let url: String
+    /// The response's status, if there is one.
+    public internal(set) var status: Status?
+    /// The fields of the request or response, secrets redacted; nil below the level `.fields`.
+    public internal(set) var fields: HeaderFields?
+    /// The size of the body in bytes: of a request's and a response's as far as it is known, of one that was read
+    /// the bytes that came, decoded.
+    public internal(set) var bodyBytes: Int64?
+    /// The start of a body: text with controls escaped, or "hex" and digits; nil for other events.
+    public internal(set) var body: String?
+    /// How long after the request the response, failure or end of the body came.
+    public internal(set) var duration: Duration?
+    /// Why there is no response, or why its body broke off.
+    public internal(set) var error: NetworkError?
+}
+
+extension LogEntry: CustomStringConvertible {
+    /// One line: "#7 ← 200 OK GET https://example.com/?q=<redacted> in 12 ms, 1.2 KiB".
+    ///
+    /// Whatever was received, it has no control characters, and so cannot pretend to be a line of its own.
+    public var description: String {
+        var line = "#\(transfer) \(mark) "
+        if event == .response, let status { line += "\(status) " }
+        line += "\(method) \(url)"
+        if let duration { line += " in \(duration.brief)" }
+        if let bodyBytes { line += ", \(ByteCount(bodyBytes))" }
+        if let error { line += ", \(error.kind) while \(error.phase): \(error.message)" }
+        if let fields { line += " {\(fields.map { "\($0.name): \($0.value)" }.joined(separator: "; "))}" }
+        if let body { line += ": \(body)" }
+        return line.escapingControls
+    }
+
+    private var mark: String {
+        switch event {
+        case .request: "→"
+        case .requestBody: "→ body of"
+        case .response: "←"
+        case .responseBody: "← body of"
+        case .failure: "×"
+        }
+    }
+}
+
+/// The first bytes of a body, kept as they pass.
+struct BodySample: Sendable {
+    private let limit: Int
+    private var kept: [UInt8] = []
+    private(set) var count: Int64 = 0
+
+    init(limit: ByteCount) { self.limit = Int(clamping: max(limit.bytes, 0)) }
+
+    mutating func take(_ bytes: some Collection<UInt8>) {
+        count += Int64(bytes.count)
+        if kept.count < limit { kept += bytes.prefix(limit - kept.count) }
+    }
+
+    /// The kept bytes as text, if they are UTF-8, else as digits; "…" says that there was more.
+    var text: String {
+        let isCut = count > Int64(kept.count)
+        // The cut may have split a character.
+        for dropped in 0...min(isCut ? 3 : 0, kept.count) {
+            if let text = String(validating: kept.dropLast(dropped), as: UTF8.self) {
+                return text.escapingControls + (isCut ? "…" : "")
+            }
+        }
+        let digits = kept.prefix(Self.dumped).map { byte in
+            String(UnicodeScalar(Self.hex[Int(byte >> 4)])) + String(UnicodeScalar(Self.hex[Int(byte & 15)]))
+        }
+        return "hex " + digits.joined(separator: " ") + (count > Int64(Self.dumped) || isCut ? " …" : "")
+    }
+
+    /// How much of what is no text is shown.
+    private static let dumped = 32
+    private static let hex = Array("0123456789abcdef".utf8)
+}

@@ -1,0 +1,99 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// Continues a distributed trace over the wire: each attempt is a span of its own, which the server gets as its parent.
+///
+/// It sets `traceparent` and `tracestate` (W3C Trace Context) to a child of the context in which the transfer was
+/// started, and tells how each span went. A request that brings its own `traceparent` is left alone.
+///
+/// ```swift
+/// let session = Session(interceptors: [TraceInterceptor { span in print(span) }])
+/// ```
+public struct TraceInterceptor: Interceptor {
+    private let startsTraces: Bool
+    private let context: @Sendable (Request) -> TraceContext?
+    private let sink: @Sendable (TraceSpan) -> Void
+
+    /// `.attempt`: redirects and repetitions are spans of their own.
+    public var scope: InterceptorScope { .attempt }
+
+    /// Continues the trace of the running code.
+    ///
+    /// - Parameters:
+    ///   - startsTraces: Whether a request without a context begins a new trace, sampled; by default it has none.
+    ///   - context: Gives the parent of a request's spans; `TraceContext.current` by default.
+    ///   - sink: Is told each span, when its response's head has come or it has failed, in the transfer's task; nothing
+    ///     is done by default.
+    public init(
+        startsTraces: Bool = false, context: @escaping @Sendable (Request) -> TraceContext? = { _ in .current },
+        sink: @escaping @Sendable (TraceSpan) -> Void = { _ in }
+    ) {
+        self.startsTraces = startsTraces
+        self.context = context
+        self.sink = sink
+    }
+
+    /// Sends the request as a span.
+    /// - Throws: What `next` throws.
+    public func intercept(
+        _ request: Request, context transfer: InterceptorContext, next: Next
+    ) async throws -> IncomingResponse {
+        let parent = context(request)
+        guard !request.fields.contains("traceparent"), let own = parent?.child() ?? (startsTraces ? .random() : nil)
+        else { return try await next(request) }
+        var request = request
+        request.fields["traceparent"] = own.traceparent
+        if let state = own.tracestate, !request.fields.contains("tracestate") { request.fields["tracestate"] = state }
+
+        let (date, start) = (Date(), ContinuousClock.now)
+        func tell(_ result: Result<Status, NetworkError>) {
+            sink(
+                TraceSpan(
+                    context: own, parent: parent?.spanID, transfer: transfer.transfer, method: request.method,
+                    url: redactedURL(request.urlText), start: date, duration: ContinuousClock.now - start,
+                    result: result))
+        }
+        do throws(NetworkError) {
+            let response = try await next(request)
+            tell(.success(response.head.status))
+            return response
+        } catch {
+            tell(.failure(error))
+            throw error
+        }
+    }
+}
+
+/// One attempt of a transfer, as a part of a distributed trace.
+public struct TraceSpan: Sendable {
+    /// The trace and the span itself, as the server got them.
+    public let context: TraceContext
+    /// The span that it is a part of; nil when it began the trace.
+    public let parent: TraceContext.SpanID?
+    /// The transfer that the attempt belongs to, as ``Transfer/id`` says.
+    public let transfer: UInt64
+    /// The request's method.
+    public let method: Method
+    /// The request's URL, without user-info and values of the query.
+    public let url: String
+    /// When the request was handed to the network.
+    public let start: Date
+    /// The time until the response's head was there, or until it failed.
+    public let duration: Duration
+    /// The response's status, or why there is none.
+    public let result: Result<Status, NetworkError>
+}
+
+extension TraceSpan: CustomStringConvertible {
+    /// One line: "00-4bf9…-00f0…-01 GET https://example.com/ 200 OK in 12 ms".
+    public var description: String {
+        let end =
+            switch result {
+            case .success(let status): "\(status)"
+            case .failure(let error): "\(error.kind)"
+            }
+        return "\(context.traceparent) \(method) \(url) \(end) in \(duration.brief)".escapingControls
+    }
+}
