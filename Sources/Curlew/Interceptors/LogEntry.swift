@@ -83,16 +83,23 @@ struct BodySample: Sendable {
     /// The kept bytes as text, if they are UTF-8, else as digits; "…" says that there was more.
     var text: String {
         let isCut = count > Int64(kept.count)
-        // The cut may have split a character.
-        for dropped in 0...min(isCut ? 3 : 0, kept.count) {
-            if let text = String(validating: kept.dropLast(dropped), as: UTF8.self) {
-                return text.escapingControls + (isCut ? "…" : "")
-            }
+        if let text = String(validating: isCut ? kept.dropLast(splitBytes) : kept[...], as: UTF8.self) {
+            return text.escapingControls + (isCut ? "…" : "")
         }
         let digits = kept.prefix(Self.dumped).map { byte in
             String(UnicodeScalar(Self.hex[Int(byte >> 4)])) + String(UnicodeScalar(Self.hex[Int(byte & 15)]))
         }
         return "hex " + digits.joined(separator: " ") + (count > Int64(Self.dumped) || isCut ? " …" : "")
+    }
+
+    /// How many bytes at the end begin a character that the cut has split.
+    private var splitBytes: Int {
+        for length in 1...3 where length <= kept.count {
+            let byte = kept[kept.count - length]
+            if 0xC2...0xF4 ~= byte { return length < (byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4) ? length : 0 }
+            guard 0x80...0xBF ~= byte else { return 0 }
+        }
+        return 0
     }
 
     /// How much of what is no text is shown.

@@ -23,12 +23,12 @@ public struct TraceInterceptor: Interceptor {
     ///
     /// - Parameters:
     ///   - startsTraces: Whether a request without a context begins a new trace, sampled; by default it has none.
-    ///   - context: Gives the parent of a request's spans; `TraceContext.current` by default.
     ///   - sink: Is told each span, when its response's head has come or it has failed, in the transfer's task; nothing
     ///     is done by default.
+    ///   - context: Gives the parent of a request's spans; `TraceContext.current` by default.
     public init(
-        startsTraces: Bool = false, context: @escaping @Sendable (Request) -> TraceContext? = { _ in .current },
-        sink: @escaping @Sendable (TraceSpan) -> Void = { _ in }
+        startsTraces: Bool = false, sink: @escaping @Sendable (TraceSpan) -> Void = { _ in },
+        context: @escaping @Sendable (Request) -> TraceContext? = { _ in .current }
     ) {
         self.startsTraces = startsTraces
         self.context = context

@@ -45,7 +45,7 @@ struct LoggingInterceptorTests {
 
     @Test func fieldsAreRedacted() async throws {
         let server = try MockServer { _ in
-            .text("x", fields: ["Set-Cookie": "SECRET", "X-Mine": "SECRET", "X-Other": "shown"])
+            .text("x").field("Set-Cookie", "SECRET").field("X-Mine", "SECRET").field("X-Other", "shown")
         }
         let request = Request(
             server.url("/"), fields: [.cookie: "SECRET", "x-mine": "SECRET", "Referer": "http://h/?q=SECRET", "A": "b"])
@@ -62,7 +62,7 @@ struct LoggingInterceptorTests {
 
     @Test func theScopeSaysWhatIsSeen() async throws {
         let server = try MockServer { _ in .text("fine") }
-        server.on("GET", "/old", .status(302, fields: ["Location": "/new"]))
+        server.on("GET", "/old", .redirect(to: "/new"))
         _ = try await session(.basic).data(for: Request(server.url("/old")))
         #expect(entries.map(\.url) == [server.url("/old"), server.url("/new")])
         #expect(entries.last?.status == .ok)
@@ -78,7 +78,7 @@ struct LoggingInterceptorTests {
         #expect(entries.map(\.event) == [.request, .failure])
         #expect(entries[1].error?.kind == .connectionLost)
         #expect("\(entries[1])".contains("× POST \(server.url("/?a=<redacted>")) in "))
-        #expect("\(entries[1])".contains("connection_lost while "))
+        #expect("\(entries[1])".contains(", connection lost while "))
     }
 
     @Test func bodiesAreSampledAsTheyPass() async throws {
@@ -91,7 +91,7 @@ struct LoggingInterceptorTests {
         #expect(entries[1].body == "it is a text, and cut in the middle of …")
         #expect(entries[1].bodyBytes == 41)
         #expect(entries[3].body == #"line\r\n#1 ← 200"#)
-        #expect(entries[3].status == .ok && entries[3].bodyBytes == 18)
+        #expect(entries[3].status == .ok && entries[3].bodyBytes == 16)
 
         var digest = SHA256Stream()
         for try await chunk in session.transfer(Request(server.url("/"))).bytes { digest.update(Data(chunk)) }
@@ -124,11 +124,14 @@ struct LoggingInterceptorTests {
         #expect("\(entry)".hasPrefix(#"#1 ← G\nT http://h/\u{1B}[2J {A\n#2"#))
     }
 
-    @Test(arguments: [
-        ([], 4, ""), (Array("abcd".utf8), 4, "abcd"), (Array("abcde".utf8), 4, "abcd…"), (Array("abc€".utf8), 4, "abc…"),
-        (Array("a😀".utf8), 4, "a…"), ([0xFF, 0x00], 4, "hex ff 00"), ([0xFF, 1, 2], 2, "hex ff 01 …"),
-        ([0x61, 0xE2, 0x82], 4, "hex 61 e2 82"), ([1], 0, "…"), ([0x0A, 0x61], 9, #"\na"#),
-    ] as [([UInt8], Int64, String)])
+    @Test(
+        arguments: [
+            ([], 4, ""), (Array("abcd".utf8), 4, "abcd"), (Array("abcde".utf8), 4, "abcd…"),
+            (Array("abc€".utf8), 4, "abc…"),
+            (Array("a😀".utf8), 4, "a…"), (Array("€uro".utf8), 3, "€…"), ([0xFF, 0x00], 4, "hex ff 00"),
+            ([0xFF, 1, 2], 2, "hex ff 01 …"),
+            ([0x61, 0xE2, 0x82], 4, "hex 61 e2 82"), ([1], 0, "…"), ([0x0A, 0x61], 9, #"\na"#),
+        ] as [([UInt8], Int64, String)])
     func samples(_ bytes: [UInt8], _ limit: Int64, _ text: String) {
         var sample = BodySample(limit: ByteCount(limit))
         for byte in bytes { sample.take([byte]) }
@@ -138,6 +141,8 @@ struct LoggingInterceptorTests {
 
     @Test func chosenValuesOfQueriesAreShown() {
         let url = "http://h/?a=1&b=2&a&aa=3&=4#f"
-        #expect(redactedURL(url, showingQueryOf: ["a"]) == "http://h/?a=1&b=<redacted>&a&aa=<redacted>&=<redacted>#<redacted>")
+        #expect(
+            redactedURL(url, showingQueryOf: ["a"])
+                == "http://h/?a=1&b=<redacted>&a&aa=<redacted>&=<redacted>#<redacted>")
     }
 }
