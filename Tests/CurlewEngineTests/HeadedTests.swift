@@ -102,6 +102,13 @@ struct HeadedTests {
             (.text("hello").fault(.close, at: .body(2)), .head(200)),
             (.raw("nonsense\r\n\r\n").fault(.close, at: .end), .failed),
         ] {
+            // How many bytes the server sends of it.
+            let start = bench.server.bytesSent
+            bench.server.on("GET", "/", answer)
+            let sample = bench.transfer("/")
+            sample.start()
+            _ = await sample.ended()
+            let all = bench.server.bytesSent - start
             let gate = Gate()
             bench.server.on("GET", "/", answer.fault(.stall(gate), at: .start))
             let transfer = bench.transfer("/")
@@ -111,8 +118,7 @@ struct HeadedTests {
             let before = bench.server.bytesSent
             bench.share.loop.call { _ in
                 gate.open()
-                while bench.server.bytesSent == before { usleep(500) }
-                usleep(20_000)
+                while bench.server.bytesSent < before + all { sched_yield() }
             }
             for waiter in waiters { #expect(await waiter.value == expected) }
             #expect(found(await transfer.headed()) == expected)

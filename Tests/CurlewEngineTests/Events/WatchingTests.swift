@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewTesting
-import Glibc
+import Dispatch
 import Testing
 
 @testable import CurlewEngine
@@ -73,11 +73,11 @@ struct WatchingTests {
     }
 
     @Test func oneThatIsPausedWhileItsNameIsLookedUp() async throws {
-        let (gate, asked) = (Gate(), Latch<Void>())
+        let (door, asked) = (DispatchSemaphore(value: 0), Latch<Void>())
         var configuration = EngineConfiguration()
         configuration.resolver = Resolver { _ in
             asked.set(())
-            while !gate.isOpen { usleep(1000) }
+            door.wait()
             return .success(["127.0.0.1"])
         }
         let bench = try EngineBench(configuration)
@@ -92,7 +92,7 @@ struct WatchingTests {
         await asked.value
         transfer.pause()
         await diary.wait(for: "paused")
-        gate.open()
+        door.signal()
         await diary.wait(for: "resolved")
         transfer.resume()
         _ = await transfer.ended()
