@@ -141,10 +141,10 @@ package final class CurlTransport {
 
     /// Makes a transfer's watchers hear of what has come once `time` is there.
     func owe(_ transfer: EngineTransfer, at time: UInt64) {
+        oweAt = min(oweAt, time)
         guard !transfer.wire.isOwing else { return }
         transfer.wire.isOwing = true
         owing.append(transfer)
-        oweAt = min(oweAt, time)
     }
 
     private func settle(_ now: UInt64) {

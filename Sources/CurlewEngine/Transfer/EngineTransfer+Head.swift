@@ -47,6 +47,7 @@ extension EngineTransfer {
         if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
         if status == 417 && stopAsking() { return refuse(.refusedExpectation) }
         wire.isHeadComplete = true
+        wire.headAt = transport.now
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
         if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {

@@ -12,6 +12,8 @@ extension EngineTransfer {
 
     /// Waits for the final response's head or the end, whatever happens to the body; the head, when both are there.
     ///
+    /// The head of a collected response may be told up to a millisecond late, in the hope of telling the end with it.
+    ///
     /// Any number of tasks may wait, and the reader of the stream gets its head all the same. A cancelled task cancels the
     /// transfer and gets its end.
     package func headed() async -> Headed {
