@@ -230,7 +230,7 @@ struct HoldTests {
 
     // MARK: Closing
 
-    @Test(arguments: [nil, 30 * second])
+    @Test(arguments: [nil, 600 * second])
     func aGracefulCloseWaitsForHoldsAndTakesTheirRuns(limit: UInt64?) async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop

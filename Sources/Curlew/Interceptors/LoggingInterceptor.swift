@@ -23,7 +23,7 @@ public struct LoggingInterceptor: Interceptor {
         /// A line more each way with the start of the body, at most so many bytes: of requests whose bytes are at hand,
         /// and of responses, when they have been read.
         ///
-        /// Responses stream through as before, but that they lose their trailers.
+        /// Responses stream through as before.
         case bodies(upTo: ByteCount)
     }
 

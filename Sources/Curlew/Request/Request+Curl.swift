@@ -68,6 +68,8 @@ private struct CurlCommand {
             add("--request", request.method.rawValue)
         }
         if request.options.connection == .own { add("--http1.1") }
+        // curl would remove dot segments.
+        if request.urlText.contains("/.") { add("--path-as-is") }
     }
 
     private mutating func addFields() {

@@ -8,9 +8,8 @@ internal import FoundationEssentials
 final class IncomingBody: Sendable {
     enum Source: Sendable {
         case wire(Attempt)
-        case bytes(Data)
-        /// Asked for one piece at a time, until it gives nil or throws.
-        case pull(@Sendable () async throws -> ByteChunk?)
+        case bytes(Data, trailers: HeaderFields)
+        case pull(any ChunkSource)
     }
 
     /// The longest rest of a body that is read although nobody wants it.
@@ -58,14 +57,13 @@ final class IncomingBody: Sendable {
 
     /// The whole body and its trailers, read piece by piece.
     func whole(upTo limit: ByteCount?, of request: Request) async throws(NetworkError) -> (Data, HeaderFields) {
-        var trailers = HeaderFields()
-        if case .bytes(let data) = source {
+        if case .bytes(let data, let trailers) = source {
             try claim(for: request)
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return (data, trailers)
         }
         let reader = try take(for: request)
-        var data = Data()
+        var (data, trailers) = (Data(), HeaderFields())
         while let element = try await reader.next() {
             switch element {
             case .bytes(let chunk):
@@ -108,6 +106,7 @@ final class BodyReader: Sendable {
         var error: NetworkError?
         var count: Int64 = 0
         var isLastProgressDue: Bool
+        var areTrailersTaken = false
     }
 
     private let body: IncomingBody
@@ -162,15 +161,16 @@ final class BodyReader: Sendable {
         let chunk: ByteChunk?
         switch body.source {
         case .wire(let attempt): return try await attempt.reader.next(withProgress: withProgress)
-        case .bytes(let data):
+        case .bytes(let data, _):
             chunk = state.withLock { $0.count } == 0 && !data.isEmpty ? ByteChunk(data) : nil
-        case .pull(let pull): chunk = try await piece(from: pull)
+        case .pull(let source): chunk = try await piece(from: source)
         }
         return state.withLock { state in
             if let chunk {
                 state.count += Int64(chunk.count)
                 return .bytes(chunk)
             }
+            if let trailers = takeTrailers(&state) { return .trailers(trailers) }
             guard state.isLastProgressDue else { return nil }
             state.isLastProgressDue = false
             return .progress(
@@ -178,10 +178,20 @@ final class BodyReader: Sendable {
         }
     }
 
-    private func piece(from pull: @Sendable () async throws -> ByteChunk?) async throws(NetworkError) -> ByteChunk? {
+    private func takeTrailers(_ state: inout State) -> HeaderFields? {
+        if state.areTrailersTaken { return nil }
+        state.areTrailersTaken = true
+        switch body.source {
+        case .wire: return nil
+        case .bytes(_, let trailers): return trailers.isEmpty ? nil : trailers
+        case .pull(let source): return source.trailers
+        }
+    }
+
+    private func piece(from source: any ChunkSource) async throws(NetworkError) -> ByteChunk? {
         if Task.isCancelled { throw NetworkError.cancelled(.receiving, request) }
         do {
-            return try await pull()
+            return try await source.next()
         } catch let error as NetworkError {
             throw error
         } catch is CancellationError {
@@ -194,8 +204,17 @@ final class BodyReader: Sendable {
     }
 }
 
+/// Gives a body piece by piece to one reader, which asks for the next piece when it has the one before.
+protocol ChunkSource: AnyObject, Sendable {
+    /// The next piece; nil at the end, and then always.
+    func next() async throws -> ByteChunk?
+    /// What came after the body, known at its end.
+    var trailers: HeaderFields? { get }
+}
+
 /// Pulls the elements of a sequence one by one.
-final class SequencePull<Chunks: AsyncSequence & Sendable>: @unchecked Sendable where Chunks.Element == ByteChunk {
+final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
+where Chunks.Element == ByteChunk {
     // Safe because a body has one reader, which asks for the next piece when it has the one before.
     private let chunks: Chunks
     private var iterator: Chunks.AsyncIterator?
@@ -203,7 +222,7 @@ final class SequencePull<Chunks: AsyncSequence & Sendable>: @unchecked Sendable 
 
     init(_ chunks: Chunks) { self.chunks = chunks }
 
-    @Sendable func next() async throws -> ByteChunk? {
+    func next() async throws -> ByteChunk? {
         guard !isEnded else { return nil }
         var iterator = self.iterator ?? chunks.makeAsyncIterator()
         let chunk = try await iterator.next()
@@ -211,13 +230,16 @@ final class SequencePull<Chunks: AsyncSequence & Sendable>: @unchecked Sendable 
         isEnded = chunk == nil
         return chunk
     }
+
+    var trailers: HeaderFields? { nil }
 }
 
-/// Pulls the pieces of a body through a closure.
-final class MappedPull: Sendable {
+/// Pulls the pieces of a body through a closure; its trailers come through as they are.
+final class MappedSource: ChunkSource {
     private struct State {
         var reader: BodyReader?
         var isEnded = false
+        var trailers: HeaderFields?
     }
 
     private let body: IncomingBody
@@ -234,15 +256,21 @@ final class MappedPull: Sendable {
         self.transform = transform
     }
 
-    @Sendable func next() async throws -> ByteChunk? {
+    func next() async throws -> ByteChunk? {
         if state.withLock({ $0.isEnded }) { return nil }
         let reader = try begun()
         while let element = try await reader.next() {
-            if case .bytes(let chunk) = element, let mapped = try await transform(chunk) { return mapped }
+            switch element {
+            case .bytes(let chunk): if let mapped = try await transform(chunk) { return mapped }
+            case .trailers(let fields): state.withLock { $0.trailers = fields }
+            default: break
+            }
         }
         state.withLock { $0.isEnded = true }
         return try await transform(nil)
     }
+
+    var trailers: HeaderFields? { state.withLock { $0.trailers } }
 
     private func begun() throws(NetworkError) -> BodyReader {
         if let reader = state.withLock({ $0.reader }) { return reader }

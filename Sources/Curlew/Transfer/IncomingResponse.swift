@@ -35,7 +35,7 @@ public struct IncomingResponse: Sendable {
     ///   - body: The body, decoded; empty unless given.
     ///   - request: The request it answers.
     public init(_ head: ResponseHead, body: some Sequence<UInt8> = [], to request: Request) {
-        self.init(head, IncomingBody(.bytes(Data(body))), request, nil)
+        self.init(head, IncomingBody(.bytes(Data(body), trailers: [:])), request, nil)
     }
 
     /// A response made by hand, with a body that is pulled from a sequence as it is read.
@@ -46,7 +46,7 @@ public struct IncomingResponse: Sendable {
     ///   - request: The request it answers.
     public init<Chunks: AsyncSequence & Sendable>(_ head: ResponseHead, chunks: Chunks, to request: Request)
     where Chunks.Element == ByteChunk {
-        self.init(head, IncomingBody(.pull(SequencePull(chunks).next)), request, nil)
+        self.init(head, IncomingBody(.pull(SequenceSource(chunks))), request, nil)
     }
 
     /// The attempt whose body it has; nil when an interceptor gave it another.
@@ -81,23 +81,23 @@ public struct IncomingResponse: Sendable {
 
     // MARK: Changing
 
-    /// The same response with another body, which is at hand.
+    /// The same response with another body, which is at hand, and without trailers.
     ///
     /// - Parameter body: The new body, decoded.
     public func with(body: some Sequence<UInt8>) -> IncomingResponse {
-        IncomingResponse(head, IncomingBody(.bytes(Data(body))), request, attempt)
+        IncomingResponse(head, IncomingBody(.bytes(Data(body), trailers: [:])), request, attempt)
     }
 
-    /// The same response with a body that is pulled from a sequence as it is read.
+    /// The same response with a body that is pulled from a sequence as it is read, and without trailers.
     ///
     /// - Parameter chunks: The new body, decoded, in pieces; an error it throws becomes the cause of
     ///   `.interceptorFailed`.
     public func with<Chunks: AsyncSequence & Sendable>(chunks: Chunks) -> IncomingResponse
     where Chunks.Element == ByteChunk {
-        IncomingResponse(head, IncomingBody(.pull(SequencePull(chunks).next)), request, attempt)
+        IncomingResponse(head, IncomingBody(.pull(SequenceSource(chunks))), request, attempt)
     }
 
-    /// The same response with a body that passes through a closure, piece by piece, as it is read.
+    /// The same response with a body that passes through a closure, piece by piece, as it is read; its trailers stay.
     ///
     /// It takes the body: `bytes` of the old response cannot be read any more once the new one is.
     /// - Parameter transform: Gets each piece and gives what takes its place, nothing for nil. Called with nil once, at
@@ -107,6 +107,6 @@ public struct IncomingResponse: Sendable {
         _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
     ) -> IncomingResponse {
         IncomingResponse(
-            head, IncomingBody(.pull(MappedPull(body, request, transform).next)), request, attempt)
+            head, IncomingBody(.pull(MappedSource(body, request, transform))), request, attempt)
     }
 }

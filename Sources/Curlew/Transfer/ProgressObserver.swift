@@ -81,7 +81,7 @@ extension TransferRun {
             switch response.body.source {
             case .wire(let attempt):
                 return attempt.engine.outcome == nil ? nil : progress(attempt.engine.snapshot.counters, rate: 0)
-            case .bytes(let data): return answered(Int64(data.count))
+            case .bytes(let data, _): return answered(Int64(data.count))
             case .pull: return answered(0)
             }
         }

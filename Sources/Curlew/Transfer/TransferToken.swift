@@ -89,8 +89,9 @@ extension TransferRun {
         switch response.body.source {
         case .wire(let attempt) where !attempt.isStreamed:
             return try await collected(response, attempt, outcome(of: attempt, interest))
-        case .bytes(let body):
-            return Response(head: response.head, value: body, metrics: response.metrics ?? TransferMetrics())
+        case .bytes(let body, let trailers):
+            return Response(
+                head: response.head, value: body, metrics: response.metrics ?? TransferMetrics(), trailers: trailers)
         case .wire, .pull: throw .takenBody(response.request)
         }
     }

@@ -12,7 +12,7 @@ final class ParsedURL {
         guard let handle = curl_url() else { return nil }
         self.handle = handle
         self.origin = origin
-        guard curl_url_set(handle, CURLUPART_URL, text, 0) == CURLUE_OK else { return nil }
+        guard curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_PATH_AS_IS)) == CURLUE_OK else { return nil }
     }
 
     deinit { curl_url_cleanup(handle) }

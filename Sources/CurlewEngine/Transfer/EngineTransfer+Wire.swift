@@ -218,7 +218,8 @@ extension EngineTransfer {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
             } else {
-                isOwed = !shared.progressWaiters.isEmpty || shared.reader != nil && shared.readerWantsProgress
+                // To a reader that is busy as well: when it comes back, nothing may move any more.
+                isOwed = !shared.progressWaiters.isEmpty || shared.readerWantsProgress
             }
             if isForReader, let reader = shared.reader,
                 let step = shared.takeStep(withProgress: shared.readerWantsProgress)

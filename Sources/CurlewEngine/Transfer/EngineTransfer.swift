@@ -195,7 +195,6 @@ package final class EngineTransfer: @unchecked Sendable {
                 let step = shared.withLock { shared -> Step? in
                     if let step = shared.takeStep(withProgress: withProgress) { return step }
                     shared.reader = continuation
-                    shared.readerWantsProgress = withProgress
                     return nil
                 }
                 if let step {
@@ -210,7 +209,10 @@ package final class EngineTransfer: @unchecked Sendable {
 
     private func takeStep(withProgress: Bool) -> Step? {
         if Task.isCancelled { cancel() }
-        let step = shared.withLock { $0.takeStep(withProgress: withProgress) }
+        let step = shared.withLock { shared in
+            shared.readerWantsProgress = withProgress
+            return shared.takeStep(withProgress: withProgress)
+        }
         if step != nil { resumeFlowIfDrained() }
         return step
     }

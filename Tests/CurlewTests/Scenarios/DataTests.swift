@@ -194,6 +194,13 @@ struct DataTests {
         #expect(server.connectionCount == 3)
     }
 
+    /// What is signed, or stored under a name with dots, is asked for by that name.
+    @Test func dotSegmentsStay() async throws {
+        let server = try MockServer { .text($0.target) }
+        let (data, _) = try await Session().data(for: Request(server.url("/a/../b/./c?d=/../e")))
+        #expect(String(decoding: data, as: UTF8.self) == "/a/../b/./c?d=/../e")
+    }
+
     @Test func sessionsDoNotShareConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         let first = Session()
