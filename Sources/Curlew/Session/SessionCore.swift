@@ -10,6 +10,8 @@ final class SessionCore: Sendable {
     let trust: any TrustEvaluator
     /// The user's, in their order.
     let interceptors: [any Interceptor]
+    /// What surrounds requests that bring nothing themselves.
+    private let chain: [any Interceptor]
     let share: LoopShare
     let relay = SessionRelay()
     private let defaultTrust: TrustDomain
@@ -27,6 +29,7 @@ final class SessionCore: Sendable {
         self.configuration = configuration
         self.trust = trust
         self.interceptors = interceptors
+        chain = SessionCore.chain(interceptors, configuration.redirects)
         let relay = relay
         share = LoopShare(
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
@@ -167,8 +170,12 @@ extension SessionCore: TransferHost {
     func isIntercepted(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
 
     func interceptors(of request: Request) -> [any Interceptor] {
-        let own = request.interceptors + interceptors
-        return own.filter { $0.scope == .transfer } + [RedirectInterceptor(policy: configuration.redirects)]
+        if request.interceptors.isEmpty { return chain }
+        return SessionCore.chain(request.interceptors + interceptors, configuration.redirects)
+    }
+
+    private static func chain(_ own: [any Interceptor], _ policy: RedirectPolicy) -> [any Interceptor] {
+        own.filter { $0.scope == .transfer } + [RedirectInterceptor(policy: policy)]
             + own.filter { $0.scope == .attempt }
     }
 

@@ -85,21 +85,24 @@ extension TransferRun {
 
     private func start(_ attempt: Attempt, for request: Request) {
         let engine = attempt.engine
-        let before = state.withLock { state in
+        let (isRepeated, witness, isPaused, isCancelled, isStreamed, priority) = state.withLock { state in
             defer {
                 state.attempts += 1
                 state.current = engine
                 state.isLedElsewhere = false
             }
-            return state
+            return (
+                state.attempts > 0 && !state.isLedElsewhere, state.witness, state.isPaused, state.isCancelled,
+                state.claim == .stream, state.priority
+            )
         }
-        if before.attempts > 0, !before.isLedElsewhere { emit(.retried, of: request) }
-        if let witness = before.witness { engine.watch(witness) }
-        if before.isPaused { engine.pause() }
-        if before.isCancelled { engine.cancel() }
+        if isRepeated { emit(.retried, of: request) }
+        if let witness { engine.watch(witness) }
+        if isPaused { engine.pause() }
+        if isCancelled { engine.cancel() }
         // Before the start, or the loop would have to be told.
-        if before.claim == .stream { _ = attempt.reader }
-        if before.priority != self.request.options.priority.rawValue { engine.priority = before.priority }
+        if isStreamed { _ = attempt.reader }
+        if priority != self.request.options.priority.rawValue { engine.priority = priority }
         engine.startPrepared()
         ring()
     }

@@ -227,13 +227,13 @@ extension EngineTransfer {
                 shared.reader = nil
                 wakes = (reader, step)
             }
-            if shared.headWaiters.isEmpty || !isForReader || shared.head == nil {
-                // Nobody waits, or nothing has come.
-            } else if isHeadEarly(now, shared.collects) {
-                headDueAt = wire.headAt &+ Self.headDelay
-            } else if let head = shared.head {
-                heads = (shared.headWaiters, head)
-                shared.headWaiters = []
+            if !shared.headWaiters.isEmpty, isForReader, let head = shared.head {
+                if isHeadEarly(now, shared.collects) {
+                    headDueAt = wire.headAt &+ Self.headDelay
+                } else {
+                    heads = (shared.headWaiters, head)
+                    shared.headWaiters = []
+                }
             }
             wire.buffered = shared.buffered
             // Once paused, only the reader ends it: it has to post for libcurl to hear of it.
