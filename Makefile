@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-faults test check sanitize sabotage fuzz format clean
+.PHONY: help run demo-faults demo-observe test check sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -16,6 +16,11 @@ demo-faults: ## what Curlew says to each of some forty faults of a server
 	@Scripts/setup
 	@swift build --quiet --product Faults
 	@"$$(swift build --show-bin-path)/Faults"
+
+demo-observe: ## interceptors, redirects, traces, logs and events of a few requests
+	@Scripts/setup
+	@swift build --quiet --product Observe
+	@"$$(swift build --show-bin-path)/Observe"
 
 test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 	@Scripts/setup

@@ -31,6 +31,9 @@ let package = Package(
             name: "Tour", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Tour", swiftSettings: strict),
         .executableTarget(
             name: "Faults", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Faults", swiftSettings: strict),
+        .executableTarget(
+            name: "Observe", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Observe",
+            swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         // The child process of the tests that measure one: its descriptors, threads and memory.

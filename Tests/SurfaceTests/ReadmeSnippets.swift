@@ -45,6 +45,16 @@ func readmeErrors() async {
     }
 }
 
+/// README.md, something around every request.
+func readmeInterceptors() -> Session {
+    let token = "…"
+    let session = Session(interceptors: [
+        LoggingInterceptor(),
+        .adapt { $0.fields[.authorization] = "Bearer \(token)" },
+    ])
+    return session
+}
+
 /// README.md, a private certificate authority.
 func readmeTrust(pem: String) -> Session {
     let session = Session(trust: CustomRoots(pem: pem))

@@ -1,0 +1,87 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// What surrounds requests and what can be seen of them: interceptors, redirects, tracing, logs and events, against a
+// server on this machine.
+//     swift run Observe
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Glibc
+
+/// Sends a request again while the server says that it is busy, at most three times.
+struct Patience: Interceptor {
+    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+        for _ in 0..<3 {
+            let response = try await next(request)
+            guard response.head.status == .serviceUnavailable else { return response }
+            await response.discard()
+        }
+        return try await next(request)
+    }
+}
+
+/// Prints the events of every transfer, each under its attempt, and counts what is active.
+actor Watcher: SessionObserver {
+    private var active: Set<UInt64> = []
+
+    func observe(_ event: SessionEvent) {
+        guard case .transfer(let event) = event else { return print("session:", event) }
+        if event.isLast { active.remove(event.transfer) } else { active.insert(event.transfer) }
+        print(
+            "  #\(event.transfer)", String(repeating: "│ ", count: event.attempt), event.kind, "·", active.count,
+            "active")
+    }
+}
+
+@main
+struct Observe {
+    static func main() async {
+        do {
+            try await run()
+        } catch {
+            print((error as? NetworkError)?.detailedDescription ?? "\(error)")
+            exit((error as? NetworkError)?.exitCode ?? 1)
+        }
+    }
+
+    private static func run() async throws {
+        let server = try MockServer()
+        server.on("GET", "/old", .redirect(to: "/new?token=secret"))
+        server.on("GET", "/new", .json(#"{"found":true}"#))
+        server.on("GET", "/busy", inOrder: [.text("later", status: 503), .text("now")])
+        server.on("GET", "/elsewhere", .redirect(to: "http://example.invalid/", status: 301))
+
+        let session = Session(
+            interceptors: [
+                LoggingInterceptor { print("log:", $0) }, Patience(), TraceInterceptor { print("span:", $0) },
+            ],
+            observers: [Watcher()])
+
+        print("A redirect, with its history:")
+        let trace = TraceContext.random()
+        try await TraceContext.$current.withValue(trace) {
+            let (data, head) = try await session.data(for: Request(server.url("/old")))
+            for hop in head.history { print("  by way of", hop) }
+            print("  gave", String(decoding: data, as: UTF8.self))
+        }
+
+        print("A redirect that a closure stops:")
+        var careful = Request(server.url("/elsewhere"))
+        careful.options.redirects = .custom { $0.isSameOrigin ? .follow : .stop }
+        print("  status", try await session.data(for: careful).1.status.code)
+
+        print("The same request as a command:")
+        careful.fields[.authorization] = "Bearer secret"
+        print(careful.curlDescription)
+
+        print("Four at once, of which one is repeated:")
+        let origin = server.origin
+        try await ["/busy", "/new", "/new", "/new"].forEachConcurrent(limit: 2) { path in
+            _ = try await session.data(for: Request(origin + path))
+        }
+        try await session.idle()
+        try await session.shutdown()
+    }
+}
