@@ -100,7 +100,8 @@ final class TransferRun: Sendable {
         }
         begin()
         // Somebody has to be there when a redirect comes.
-        if !isReadDirectly, !isOverDirectly, let attempt = direct { _ = drive(from: attempt) }
+        guard !isReadDirectly, let attempt = direct, !isOverDirectly, host.followsRedirects(of: request) else { return }
+        _ = drive(from: attempt)
     }
 
     func cancel() {

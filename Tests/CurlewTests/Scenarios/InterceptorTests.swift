@@ -282,6 +282,49 @@ struct InterceptorTests {
         #expect(await session.transfers.isEmpty)
     }
 
+    /// What a challenge handler could answer: a credential, nothing, the end, or a refusal.
+    @Test func answersToAChallenge() async throws {
+        let server = try MockServer { request in
+            request.field("Authorization") == "Basic b2s6b2s=" ? .text("welcome") : .text("who are you?", status: 401)
+        }
+        struct Refused: Error {}
+        func ask(_ answer: @escaping @Sendable (Request, IncomingResponse, Next) async throws -> IncomingResponse)
+            async throws -> String
+        {
+            let session = Session(interceptors: [
+                .intercept { request, _, next in
+                    let response = try await next(request)
+                    return response.head.status == .unauthorized
+                        ? try await answer(request, response, next) : response
+                }
+            ])
+            return String(decoding: try await session.data(for: Request(server.url("/"))).0, as: UTF8.self)
+        }
+        let withCredential = try await ask { request, response, next in
+            await response.discard()
+            var request = request
+            request.fields[.authorization] = "Basic b2s6b2s="
+            return try await next(request)
+        }
+        #expect(withCredential == "welcome")
+        #expect(try await ask { _, response, _ in response } == "who are you?")
+        #expect(try await networkError { try await ask { _, _, _ in throw CancellationError() } }.kind == .cancelled)
+        let refused = try await networkError { try await ask { _, _, _ in throw Refused() } }
+        #expect(refused.kind == .interceptorFailed && refused.cause is Refused)
+    }
+
+    @Test func trailersComeThroughChangedBodies() async throws {
+        let server = try MockServer { _ in
+            .text("hello").chunked(size: 2).trailer("Server-Timing", "db;dur=5")
+        }
+        let session = Session(interceptors: [.intercept { request, _, next in try await next(request).mapBytes { $0 } }]
+        )
+        let response = try await session.transfer(Request(server.url("/"))).response()
+        #expect(response.value == Data("hello".utf8) && response.trailers["Server-Timing"] == "db;dur=5")
+        let record = try await StreamRecord(session.transfer(Request(server.url("/"))))
+        #expect(record.trailers?["Server-Timing"] == "db;dur=5" && record.order.suffix(2) == ["trailers", "progress"])
+    }
+
     // MARK: Failing
 
     @Test func errorsOfInterceptors() async throws {
