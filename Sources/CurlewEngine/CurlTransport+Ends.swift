@@ -10,6 +10,7 @@ extension CurlTransport {
     /// - Parameter isCut: Whether libcurl was not done with it.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
         guard let transfer = handle.transfer else { return }
+        let failure = transfer.isLetGo ? nil : failure
         let domain = handle.domain
         let metrics = metrics(of: handle, transfer)
         if transfer.wire.isReceivingPaused {
@@ -27,7 +28,7 @@ extension CurlTransport {
         transfer.part()
         transfer.wire.handle = nil
         // After an answer that came before the body's end, libcurl leaves the stream open.
-        let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
+        let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
         if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
             resetStream(over: connection, in: domain)
         }
@@ -38,8 +39,8 @@ extension CurlTransport {
         transfer.publish(now, isForReader: failure?.isCancellation != true)
         domain.giveBack(handle)
         dropIfDone(domain)
+        if failure?.isOrdered != true { transfer.holdRedirect() }
         if failure == nil {
-            transfer.holdRedirect()
             transfer.tell(.received(transfer.wire.counters.received))
         }
         transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics, witness: witness)

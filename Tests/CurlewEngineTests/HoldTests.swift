@@ -195,16 +195,58 @@ struct HoldTests {
         #expect(bench.share.loop.holds.withLock { $0.count } == 0)
     }
 
+    @Test func aRedirectHoldsHoweverItsBodyEnds() async throws {
+        let bench = try EngineBench()
+        let place = [(name: "Location", value: "/next")]
+        bench.server.on("GET", "/", .status(302, place, body: [1, 2, 3]).fault(.close, at: .body(1)))
+        let transfer = bench.transfer("/") { $0.holdsRedirects = true }
+        transfer.start()
+        #expect(await transfer.ended().failure != nil)
+        #expect(transfer.takeHold())
+        bench.share.loop.release()
+    }
+
+    /// Whoever waits for the end leaves with a head that leads elsewhere, and may let go of the rest.
+    @Test(arguments: [false, true]) func aRedirectIsLeftAtItsHead(_ waitsBefore: Bool) async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        let body = [UInt8](repeating: 1, count: 1000)
+        bench.server.on(
+            "GET", "/", .status(302, [("Location", "/next")], body: body).fault(.stall(gate), at: .body(10)))
+        let transfer = bench.transfer("/") { $0.holdsRedirects = true }
+        let early = Task.immediate { waitsBefore ? await transfer.finished(orLed: true)?.head : nil }
+        transfer.start()
+        if case .ended = await transfer.headed() { Issue.record("there is no head") }
+        #expect(await transfer.finished(orLed: true)?.head == nil && !transfer.hasFinished)
+        #expect(await early.value == nil)
+        transfer.letGo()
+        let outcome = await transfer.ended()
+        #expect(outcome.failure == nil && outcome.head?.status == 302 && outcome.metrics.responseHeadBytes > 0)
+        #expect(transfer.takeHold())
+        bench.share.loop.release()
+        await bench.server.waitUntil(openConnections: 0)
+    }
+
+    @Test func whatHasNoHeadIsNotLetGo() async throws {
+        let bench = try EngineBench()
+        let gate = Gate()
+        bench.server.on("GET", "/", .redirect(to: "/next").fault(.stall(gate), at: .start))
+        let transfer = bench.transfer("/") { $0.holdsRedirects = true }
+        transfer.start()
+        await gate.waitUntilReached()
+        transfer.letGo()
+        #expect(await transfer.ended().failure?.isCancellation == true && !transfer.takeHold())
+    }
+
     @Test func whatIsNoRedirectHoldsNothing() async throws {
         let bench = try EngineBench()
         let place = [(name: "Location", value: "/next")]
-        bench.server.on("GET", "/found", .status(302, place, body: [1, 2, 3]).fault(.close, at: .body(1)))
         bench.server.on("GET", "/created", .status(201, place))
         bench.server.on("GET", "/choices", .status(300, place))
         bench.server.on("GET", "/same", .status(304, place))
         bench.server.on("GET", "/placeless", .status(302, [(name: "X-Location", value: "/next")]))
         bench.server.on("GET", "/early", .status(302, [(name: "X-Y", value: "Location: /next")]))
-        for path in ["/found", "/created", "/choices", "/same", "/placeless", "/early"] {
+        for path in ["/created", "/choices", "/same", "/placeless", "/early"] {
             let transfer = bench.transfer(path) { $0.holdsRedirects = true }
             transfer.start()
             _ = await transfer.ended()

@@ -53,13 +53,16 @@ final class Drive: Sendable {
         let attempt = (try? answer.get()).flatMap(\.wire)
         if let attempt { run.state.withLock { $0.current = attempt.engine } }
         state.withLock { $0.answer = answer }
+        guard let attempt else {
+            run.finish(answer.error)
+            return run.ring()
+        }
         run.ring()
-        guard let attempt else { return run.finish(answer.error) }
         // The wire's own end: until then somebody has to hold the transfer.
         let outcome = await attempt.engine.ended()
         run.forgo(attempt.engine)
-        run.ring()
         run.finish(outcome.failure.map { attempt.error($0, outcome) })
+        run.ring()
     }
 
     /// The response with a body that many can take, unless a stream takes it.

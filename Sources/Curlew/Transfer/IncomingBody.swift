@@ -12,8 +12,9 @@ final class IncomingBody: Sendable {
         case pull(any ChunkSource)
     }
 
-    /// The longest rest of a body that is read although nobody wants it.
+    /// The longest rest of a body that is read although nobody wants it, and how long it may take.
     private static let longestRest = 64 << 10
+    private static let longestWait = Duration.seconds(1)
 
     let source: Source
     private let isTaken = Lock(false)
@@ -82,19 +83,35 @@ final class IncomingBody: Sendable {
             hint: "Raise options.responseLimit or limits.responseBody, or read it piece by piece.", request: request)
     }
 
-    /// Reads a short rest, so that the connection can serve another request; ends what is long or fails.
+    /// Reads a short rest, so that the connection can serve another request; breaks off what is long, slow or fails.
     func discard(expecting length: Int64?) async {
         guard case .wire(let attempt) = source else { return }
         let engine = attempt.engine
         if engine.outcome == nil, length ?? 0 <= Int64(Self.longestRest), !isTaken.withLock({ $0 }) {
-            var rest = 0
-            while rest <= Self.longestRest {
-                guard let element = try? await attempt.reader.next(withProgress: false) else { break }
-                if case .bytes(let chunk) = element { rest += chunk.count }
+            await readRest(of: attempt)
+        }
+        engine.letGo()
+        _ = await engine.ended()
+    }
+
+    /// Reads the bytes as they come over the wire: nobody wants them decoded.
+    private func readRest(of attempt: Attempt) async {
+        // From now on they go to a reader.
+        _ = attempt.reader
+        let engine = attempt.engine
+        let patience = Task {
+            try await Task.sleep(for: Self.longestWait)
+            engine.letGo()
+        }
+        defer { patience.cancel() }
+        var rest = 0
+        while rest <= Self.longestRest {
+            switch await engine.next(withProgress: false) {
+            case .bytes(let chunk): rest += chunk.count
+            case .end: return
+            case .informational, .head, .progress, .trailers: break
             }
         }
-        engine.cancel()
-        _ = await engine.ended()
     }
 }
 
@@ -213,9 +230,9 @@ protocol ChunkSource: AnyObject, Sendable {
 }
 
 /// Pulls the elements of a sequence one by one.
+// Safe because a body has one reader, which asks for the next piece when it has the one before.
 final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
 where Chunks.Element == ByteChunk {
-    // Safe because a body has one reader, which asks for the next piece when it has the one before.
     private let chunks: Chunks
     private var iterator: Chunks.AsyncIterator?
     private var isEnded = false

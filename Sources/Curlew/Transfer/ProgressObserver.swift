@@ -22,7 +22,7 @@ final class ProgressObserver: Sendable {
         let run = token.run
         if state.withLock({ $0.isDone }) { return nil }
         if case .failure = run.first { return done(.refused) }
-        run.begin()
+        run.beginWatched()
         while true {
             let rings = run.bell.rings
             guard let engine = run.state.withLock({ $0.current }) else {
@@ -64,16 +64,9 @@ final class ProgressObserver: Sendable {
 
 extension TransferRun {
     /// The last progress, when the transfer is over with the end of this run; nil when it goes on.
-    ///
-    /// A redirect that nobody follows yet is followed from here.
     func end(of engine: EngineTransfer?) -> TransferProgress? {
-        let (drive, isReadDirectly) = state.withLock { ($0.drive, $0.isReadDirectly) }
-        if let attempt = direct, attempt.engine.outcome != nil {
-            if isOverDirectly { return progress(attempt.engine.snapshot.counters, rate: 0) }
-            if drive == nil, !isReadDirectly { _ = self.drive(from: attempt) }
-        }
-        guard let drive else { return nil }
-        switch drive.answer {
+        if isOverDirectly, let attempt = direct { return progress(attempt.engine.snapshot.counters, rate: 0) }
+        switch state.withLock({ $0.drive })?.answer {
         case nil: return nil
         case .failure:
             return engine.map { failed($0) } ?? .refused
@@ -90,7 +83,10 @@ extension TransferRun {
     func progress(_ counters: Counters, rate: Double) -> TransferProgress {
         var progress = TransferProgress(counters, rate: rate)
         let start = state.withLock { $0.startedAt }
-        if start > 0, counters.at > start { progress.elapsed = .nanoseconds(Int64(clamping: counters.at - start)) }
+        // An attempt that does not run yet has no time of its own.
+        if start > 0 {
+            progress.elapsed = counters.at > start ? .nanoseconds(Int64(clamping: counters.at - start)) : elapsed
+        }
         return progress
     }
 

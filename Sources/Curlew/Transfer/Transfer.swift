@@ -144,7 +144,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         let buffer = run.observe()
         let token = token
         return AsyncStream {
-            token.run.begin()
+            token.run.beginWatched()
             return await buffer.next()
         }
     }

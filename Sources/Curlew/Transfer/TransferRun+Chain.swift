@@ -8,20 +8,27 @@ extension TransferRun {
 
     /// The drive, begun now if there was none, with an attempt that is known to be only the first step.
     func drive(from attempt: Attempt? = nil) -> Drive {
-        let (drive, isNew) = state.withLock { state -> (Drive, Bool) in
-            if let drive = state.drive { return (drive, false) }
-            let drive = Drive()
-            state.drive = drive
-            state.primed = attempt
-            return (drive, true)
-        }
+        let (drive, isNew) = state.withLock { $0.drive(from: attempt) }
         if isNew { drive.begin(self) }
         return drive
     }
 
+    /// Begins a drive, unless there is one or the direct attempt has a reader, who begins one when it is needed.
+    func driveUnlessRead(from attempt: Attempt) {
+        let begun = state.withLock { state -> Drive? in
+            if state.isReadDirectly { return nil }
+            let (drive, isNew) = state.drive(from: attempt)
+            return isNew ? drive : nil
+        }
+        begun?.begin(self)
+    }
+
     /// Why nothing can be started any more.
     var obstacle: NetworkError? {
-        if state.withLock({ $0.isCancelled }) { return .cancelled(.preparing, request) }
+        let (isCancelled, primed) = state.withLock { ($0.isCancelled, $0.primed) }
+        // What is on the wire tells itself how it ended.
+        if isCancelled, primed == nil { return .cancelled(.preparing, request) }
+        if isCancelled, primed?.engine.outcome != nil { return .cancelled(.receiving, request) }
         // In a child of fork() no task would ever run.
         if !host.loop.hasThread { return NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
         return nil
@@ -85,24 +92,23 @@ extension TransferRun {
 
     private func start(_ attempt: Attempt, for request: Request) {
         let engine = attempt.engine
-        let (isRepeated, witness, isPaused, isCancelled, isStreamed, priority) = state.withLock { state in
+        let (isRepeated, witness, isCancelled, isStreamed) = state.withLock { state in
             defer {
                 state.attempts += 1
                 state.current = engine
                 state.isLedElsewhere = false
             }
+            if state.isPaused { engine.pause() }
+            if state.priority != self.request.options.priority.rawValue { engine.priority = state.priority }
             return (
-                state.attempts > 0 && !state.isLedElsewhere, state.witness, state.isPaused, state.isCancelled,
-                state.claim == .stream, state.priority
+                state.attempts > 0 && !state.isLedElsewhere, state.witness, state.isCancelled, state.claim == .stream
             )
         }
         if isRepeated { emit(.retried, of: request) }
         if let witness { engine.watch(witness) }
-        if isPaused { engine.pause() }
         if isCancelled { engine.cancel() }
         // Before the start, or the loop would have to be told.
         if isStreamed { _ = attempt.reader }
-        if priority != self.request.options.priority.rawValue { engine.priority = priority }
         engine.startPrepared()
         ring()
     }
@@ -151,4 +157,15 @@ extension TransferRun {
 
     /// Gives back the hold of a redirect that nobody follows.
     func forgo(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
+}
+
+extension TransferRun.State {
+    /// The drive, and whether it was made now.
+    fileprivate mutating func drive(from attempt: Attempt?) -> (Drive, isNew: Bool) {
+        if let drive { return (drive, false) }
+        let drive = Drive()
+        self.drive = drive
+        primed = attempt
+        return (drive, true)
+    }
 }

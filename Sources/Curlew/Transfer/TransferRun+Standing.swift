@@ -28,8 +28,24 @@ extension TransferRun {
             return end(of: nil) ?? .refused
         }
         var progress = progress(current.snapshot.counters, rate: 0)
-        if progress.isFinished, standing != .finished { progress.isFinished = false }
+        if progress.isFinished, standing != .finished || hasFailed { progress.isFinished = false }
         return progress
+    }
+
+    /// Why the transfer has ended without success, as far as it has.
+    var wireError: NetworkError? {
+        let last: Attempt?
+        switch state.withLock({ $0.drive })?.answer {
+        case .failure(let error): return error
+        case .success(let response): last = response.wire
+        case nil: last = isOverDirectly ? direct : nil
+        }
+        return last.flatMap { attempt in attempt.engine.failure.map { attempt.error($0, nil) } }
+    }
+
+    /// Whether a transfer of several attempts failed, of which the last one may have succeeded.
+    private var hasFailed: Bool {
+        if case .failure = state.withLock({ $0.drive })?.answer { true } else { false }
     }
 
     /// What was measured of the attempt that brought the response, or failed last; nil while there is none.

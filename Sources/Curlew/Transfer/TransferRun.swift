@@ -55,8 +55,9 @@ final class TransferRun: Sendable {
         var state = State(priority: request.options.priority.rawValue)
         var request = request
         do throws(NetworkError) {
+            // It may be sent again, when the number given for it belongs to another file.
+            request.body = try request.keptBody()
             if host.isIntercepted(request) {
-                request.body = try request.keptBody()
                 first = nil
             } else {
                 let place = AttemptPlace(id: id, ordinal: 1, offset: 0, continues: false)
@@ -94,14 +95,15 @@ final class TransferRun: Sendable {
     /// Starts it and lets it run to its end even when nobody holds it any more.
     func detach() {
         if case .failure = first { return }
-        let isReadDirectly = state.withLock { state in
-            state.isDetached = true
-            return state.isReadDirectly
-        }
+        state.withLock { $0.isDetached = true }
+        beginWatched()
+    }
+
+    /// Starts it for somebody who does not read it: there has to be a drive when a redirect comes.
+    func beginWatched() {
         begin()
-        // Somebody has to be there when a redirect comes.
-        guard !isReadDirectly, let attempt = direct, !isOverDirectly, host.followsRedirects(of: request) else { return }
-        _ = drive(from: attempt)
+        guard let attempt = direct, !isOverDirectly, host.followsRedirects(of: request) else { return }
+        driveUnlessRead(from: attempt)
     }
 
     func cancel() {
@@ -113,25 +115,29 @@ final class TransferRun: Sendable {
         current?.cancel()
     }
 
-    func pause() { setPaused(true)?.pause() }
+    // Under the lock, so that orders reach the wire in their order also while the attempt changes.
 
-    func resume() { setPaused(false)?.resume() }
-
-    private func setPaused(_ isPaused: Bool) -> EngineTransfer? {
+    func pause() {
         state.withLock { state in
-            state.isPaused = isPaused
-            return state.current
+            state.isPaused = true
+            state.current?.pause()
+        }
+    }
+
+    func resume() {
+        state.withLock { state in
+            state.isPaused = false
+            state.current?.resume()
         }
     }
 
     var priority: Int {
         get { state.withLock { $0.priority } }
         set {
-            let current = state.withLock { state in
+            state.withLock { state in
                 state.priority = newValue
-                return state.current
+                state.current?.priority = newValue
             }
-            current?.priority = newValue
         }
     }
 
@@ -159,8 +165,10 @@ final class TransferRun: Sendable {
     }
 
     /// Whether what came is a redirect that may be followed, so that it is not the end.
+    ///
+    /// What becomes of its body does not matter, unless somebody wanted the end.
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
-        guard let head = outcome.head, outcome.failure == nil else { return false }
+        guard let head = outcome.head, outcome.failure?.isOrdered != true else { return false }
         return RawHead.isRedirect(head.status, head.bytes) && host.followsRedirects(of: request)
     }
 
@@ -185,7 +193,7 @@ final class TransferRun: Sendable {
         }
         if case .failure(let error) = first { throw error }
         guard isTaken else { return }
-        if let attempt = direct, let failure = attempt.engine.failure { throw attempt.error(failure, nil) }
+        if let error = wireError { throw error }
         throw NetworkError(
             .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
             hint: "Await the value or iterate the stream, not both.", request: request)

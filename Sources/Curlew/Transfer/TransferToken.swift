@@ -30,8 +30,9 @@ extension TransferRun {
             let attempt = try first.get()
             try refuseCancelledTask()
             begin()
-            let outcome = await attempt.engine.ending()
-            guard isProvisional(outcome) else { return try await attempt.response(outcome) }
+            if let outcome = await attempt.engine.endingOrLed(), !isProvisional(outcome) {
+                return try await attempt.response(outcome)
+            }
             state.withLock { $0.primed = attempt }
         } else {
             try refuseCancelledTask()
@@ -67,8 +68,9 @@ extension TransferRun {
         defer { interest.end() }
         begin()
         if let attempt = direct, state.withLock({ $0.drive == nil }) {
-            let outcome = try await outcome(of: attempt, interest)
-            guard isProvisional(outcome) else { return try await attempt.response(outcome) }
+            if let outcome = try await outcome(of: attempt, interest, orLed: true), !isProvisional(outcome) {
+                return try await attempt.response(outcome)
+            }
             _ = drive(from: attempt)
         }
         return try await driven(interest)
@@ -80,7 +82,7 @@ extension TransferRun {
             let rings = bell.rings
             guard drive.answer == nil else { break }
             if await bell.wait(after: rings) { continue }
-            if interest.mayLeave() { throw .cancelled(phase == .preparing ? .preparing : .waiting, request) }
+            if interest.mayLeave() { throw withdrawn }
             cancel()
             await settled(drive)
         }
@@ -88,7 +90,8 @@ extension TransferRun {
         let response = try answer.get()
         switch response.body.source {
         case .wire(let attempt) where !attempt.isStreamed:
-            return try await collected(response, attempt, outcome(of: attempt, interest))
+            guard let outcome = try await outcome(of: attempt, interest) else { throw .headless(request) }
+            return try await collected(response, attempt, outcome)
         case .bytes(let body, let trailers):
             return Response(
                 head: response.head, value: body, metrics: response.metrics ?? TransferMetrics(), trailers: trailers)
@@ -113,19 +116,26 @@ extension TransferRun {
         return collected
     }
 
-    /// The end, or the end of the caller's interest when its task is cancelled.
-    private func outcome(
-        of attempt: Attempt, _ interest: Interest
-    ) async throws(NetworkError) -> EngineTransfer.Outcome {
-        let engine = attempt.engine
-        if let outcome = await engine.finished() { return outcome }
-        if interest.mayLeave() {
-            let now = engine.snapshot
-            let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
-            throw NetworkError(
-                EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
-                duration: elapsed)
+    /// What a task gets that leaves while others wait on.
+    private var withdrawn: NetworkError {
+        guard attempts > 0, let now = state.withLock({ $0.current })?.snapshot else {
+            return .cancelled(.preparing, request)
         }
+        let phase: EngineFailure.Phase = now.counters.received > 0 ? .receiving : .waiting
+        return NetworkError(
+            EngineFailure(.cancelled, phase: now.state == .queued ? .queued : phase), request: request,
+            duration: elapsed)
+    }
+
+    /// The end, or the end of the caller's interest when its task is cancelled; nil when it leads elsewhere first, where
+    /// that is asked for.
+    private func outcome(
+        of attempt: Attempt, _ interest: Interest, orLed: Bool = false
+    ) async throws(NetworkError) -> EngineTransfer.Outcome? {
+        let engine = attempt.engine
+        if let outcome = await engine.finished(orLed: orLed) { return outcome }
+        if orLed && !Task.isCancelled { return nil }
+        if interest.mayLeave() { throw withdrawn }
         // Nobody else waits: the transfer ends too, and is off the wire before the caller hears of it.
         cancel()
         return await engine.ended()
@@ -160,6 +170,12 @@ extension EngineTransfer {
         if let outcome = await finished() { return outcome }
         cancel()
         return await ended()
+    }
+
+    /// The end, as `ending()` gives it; nil when the response leads elsewhere.
+    func endingOrLed() async -> Outcome? {
+        if let outcome = await finished(orLed: true) { return outcome }
+        return Task.isCancelled ? await ending() : nil
     }
 }
 

@@ -95,10 +95,9 @@ extension TransferEvent {
     private static func ending(_ outcome: EngineTransfer.Outcome, of plan: TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if plan.continues { return [metrics] }
-        guard let failure = outcome.failure else {
-            let isRedirect = outcome.head.map { RawHead.isRedirect($0.status, $0.bytes) } ?? false
-            return plan.holdsRedirects && isRedirect ? [metrics] : [metrics, .finished(nil)]
-        }
+        let isRedirect = outcome.head.map { RawHead.isRedirect($0.status, $0.bytes) } ?? false
+        if plan.holdsRedirects, isRedirect, outcome.failure?.isOrdered != true { return [metrics] }
+        guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
         let response = outcome.head.flatMap { head($0, plan) }

@@ -112,7 +112,7 @@ extension EngineTransfer {
 
     /// Takes a hold, on the loop and before anyone hears of the end, when the answer may lead to another run.
     func holdRedirect() {
-        guard plan.holdsRedirects, wire.isHeadComplete, RawHead.isRedirect(wire.check.status, wire.head) else { return }
+        guard wire.leadsElsewhere else { return }
         loop.holds.withLock { $0.count += 1 }
         shared.withLock { $0.hasHold = true }
     }

@@ -79,5 +79,13 @@ package struct EngineFailure: Error {
         self.phase = phase
     }
 
+    /// Whether somebody wanted the end, so that nothing follows.
+    package var isOrdered: Bool {
+        switch reason {
+        case .cancelled, .closed: true
+        default: false
+        }
+    }
+
     package var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 }

@@ -59,7 +59,11 @@ extension EngineTransfer {
             wire.counters.sent = Int64(bytes.count)
         }
         let head = RawHead(bytes: wire.head, status: status)
-        shared.withLock { $0.head = head }
+        wire.leadsElsewhere = plan.holdsRedirects && RawHead.isRedirect(status, head.bytes)
+        shared.withLock { shared in
+            shared.head = head
+            shared.leadsElsewhere = wire.leadsElsewhere
+        }
         tellOwedSending()
         tell(.head(head))
         if let origin = wire.origin {

@@ -14,6 +14,13 @@ extension EngineTransfer.Shared {
         }
     }
 
+    /// Those who do not wait for the end of a response that leads elsewhere.
+    mutating func takeLeaving() -> [EngineTransfer.EndWaiter] {
+        guard endWaiters.contains(where: \.leaves) else { return [] }
+        defer { endWaiters.removeAll(where: \.leaves) }
+        return endWaiters.filter(\.leaves)
+    }
+
     /// What the reader gets now, in order: informational heads, head, progress, bytes, trailers, the end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
         if !informational.isEmpty, outcome?.failure?.isCancellation != true {

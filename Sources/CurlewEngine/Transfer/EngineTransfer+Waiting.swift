@@ -39,15 +39,17 @@ extension EngineTransfer {
     // MARK: Waiting for the end
 
     /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
-    package func finished() async -> Outcome? {
+    ///
+    /// - Parameter orLed: Whether a head that leads elsewhere is enough, for which nil is given, too.
+    package func finished(orLed leaves: Bool = false) async -> Outcome? {
         let ticket = nextTicket()
         defer { meetLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let answer = shared.withLock { shared -> Outcome?? in
                     if let outcome = shared.outcome { return outcome }
-                    if Task.isCancelled { return .some(nil) }
-                    shared.endWaiters.append((ticket, continuation))
+                    if Task.isCancelled || leaves && shared.leadsElsewhere { return .some(nil) }
+                    shared.endWaiters.append(EndWaiter(ticket: ticket, continuation: continuation, leaves: leaves))
                     return nil
                 }
                 if let answer { continuation.resume(returning: answer) }
@@ -68,7 +70,9 @@ extension EngineTransfer {
         defer { meetLoop() }
         let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
             let outcome = shared.withLock { shared -> Outcome? in
-                if shared.outcome == nil { shared.endWaiters.append((ticket, continuation)) }
+                if shared.outcome == nil {
+                    shared.endWaiters.append(EndWaiter(ticket: ticket, continuation: continuation, leaves: false))
+                }
                 return shared.outcome
             }
             if let outcome { continuation.resume(returning: outcome) }

@@ -13,6 +13,8 @@ struct Wire {
     /// Bytes of all heads and of the trailers.
     var headBytes = 0
     var isHeadComplete = false
+    /// The head names another place to ask, where whoever made the plan may go.
+    var leadsElsewhere = false
     /// When it was.
     var headAt: UInt64 = 0
     /// Lines after the body, without the last, empty one.
@@ -205,6 +207,7 @@ extension EngineTransfer {
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headDueAt: UInt64?
         var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
+        var leaving: [EndWaiter] = []
         let counters = shared.withLock { shared -> Counters in
             shared.append(wire.chunks)
             if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
@@ -235,6 +238,7 @@ extension EngineTransfer {
                     shared.headWaiters = []
                 }
             }
+            if wire.leadsElsewhere, isForReader { leaving = shared.takeLeaving() }
             wire.buffered = shared.buffered
             // Once paused, only the reader ends it: it has to post for libcurl to hear of it.
             let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
@@ -246,6 +250,7 @@ extension EngineTransfer {
         wire.unpublished = 0
         wakes.map { reader, step in reader.resume(returning: step) }
         for watcher in watchers { watcher.continuation.resume(returning: counters) }
+        for waiter in leaving { waiter.continuation.resume(returning: nil) }
         if let heads { for waiter in heads.waiters { waiter.resume(returning: .head(heads.head)) } }
         if wire.isFlowPaused { applyPauses() }
         guard let transport = wire.handle?.domain.transport else { return }

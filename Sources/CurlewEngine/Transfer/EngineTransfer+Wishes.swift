@@ -10,6 +10,7 @@ extension EngineTransfer {
     }
 
     var wantsPause: Bool { shared.withLock { $0.lifecycle.wantsPause } }
+    var isLetGo: Bool { shared.withLock { $0.isLetGo } }
     var priorityNow: Int { shared.withLock { $0.priority } }
     var startedAt: UInt64 { shared.withLock { $0.counters.startedAt } }
 
@@ -23,7 +24,8 @@ extension EngineTransfer {
     /// libcurl would go on until it is all gone, or for ever when the server reads no more.
     var isAnsweredEarly: Bool {
         guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
-        if case .none = upload { return false }
+        // libcurl does not ask for the bytes of an empty body.
+        if upload.length == 0 { return false }
         if wire.expectsBody {
             let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
             guard length >= 0 ? wire.counters.received >= length : wire.hasAnswerEnded else { return false }

@@ -61,13 +61,24 @@ package final class EngineTransfer: @unchecked Sendable {
         var outcome: Outcome?
         var reader: UnsafeContinuation<Step, Never>?
         var readerWantsProgress = false
-        var endWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)] = []
+        var endWaiters: [EndWaiter] = []
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var lastTicket: UInt64 = 0
         var headWaiters: [UnsafeContinuation<Headed, Never>] = []
         var witness: (any EngineWitness)?
         /// The loop is held in its name.
         var hasHold = false
+        /// The head names another place to ask, where whoever made the plan may go.
+        var leadsElsewhere = false
+        /// Nobody minds how it ends from now on.
+        var isLetGo = false
+    }
+
+    struct EndWaiter {
+        var ticket: UInt64
+        var continuation: UnsafeContinuation<Outcome?, Never>
+        /// Whether a head that leads elsewhere is enough.
+        var leaves: Bool
     }
 
     /// Most informational heads that wait for a slow reader; later ones are dropped.
@@ -165,6 +176,12 @@ package final class EngineTransfer: @unchecked Sendable {
             shared.withLock { $0.priority = newValue }
             loop.post(.adjust(self))
         }
+    }
+
+    /// Breaks off a response whose head is all that is wanted: it ends without failure.
+    package func letGo() {
+        shared.withLock { if $0.head != nil { $0.isLetGo = true } }
+        cancel()
     }
 
     func uploadHasBytes() { loop.post(.adjust(self)) }
@@ -276,7 +293,7 @@ package final class EngineTransfer: @unchecked Sendable {
         let counters: Counters
         let reader: UnsafeContinuation<Step, Never>?
         let step: Step?
-        let ends: [(ticket: UInt64, continuation: UnsafeContinuation<Outcome?, Never>)]
+        let ends: [EndWaiter]
         let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
         let heads: [UnsafeContinuation<Headed, Never>]
         let witness: (any EngineWitness)?

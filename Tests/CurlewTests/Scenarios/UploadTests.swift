@@ -202,4 +202,16 @@ struct UploadTests {
         _ = try await session.data(for: Request(.put, server.url("/"), body: body))
         #expect(server.requests.map(\.expectsContinue) == [asks])
     }
+
+    /// libcurl asks for none of its bytes, so it must not count as a body that was answered before it was sent.
+    @Test func anEmptyBodyCostsNoConnection() async throws {
+        let server = try MockServer { _ in .text("thanks") }
+        let file = try ScratchFile([])
+        let stream = ChunkSource(body: PatternBody(seed: 1, length: 0))
+        let session = Session()
+        for body in [RequestBody.bytes([]), .file(file.path), .stream(stream), .stream(stream, length: 0)] {
+            #expect(try await session.data(for: Request(.post, server.url("/"), body: body)).1.status == .ok)
+        }
+        #expect(server.requestCount == 4 && server.connectionCount == 1)
+    }
 }

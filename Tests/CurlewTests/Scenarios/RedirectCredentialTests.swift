@@ -1,0 +1,116 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Credentials stay at the origin they were meant for, and do not come back with a later redirect.
+@Suite(.timeLimit(.minutes(1)))
+struct RedirectCredentialTests {
+    private static let secrets: HeaderFields = [
+        .authorization: "Bearer word", .cookie: "id=1", "X-API-Key": "key", "X-Tenant": "mine", "X-Plain": "yes",
+    ]
+    private static let names = ["Authorization", "Cookie", "X-API-Key", "X-Tenant", "X-Plain"]
+    private static let all = ["Bearer word", "id=1", "key", "mine", "yes"]
+    private static let plain = [nil, nil, nil, nil, "yes"]
+
+    private func credentials(_ request: RecordedRequest) -> [String?] { Self.names.map { request.field($0) } }
+
+    /// A server that leads from /1 to another, which leads back to /3, and /3 to /4.
+    private func sendAround(
+        _ first: MockServer, _ second: MockServer, from start: String, over other: String, _ session: Session,
+        _ fields: HeaderFields, _ take: Taking
+    ) async throws {
+        let (back, there) = (first.origin + "/3", other + "/2")
+        first.on("GET", "/1", .redirect(to: there))
+        first.on("GET", "/3", .redirect(to: "/4"))
+        first.on("GET", "/4", .text("end"))
+        second.on("GET", "/2", .redirect(to: back))
+        let taken = try await take(Request(start, fields: fields), by: session)
+        #expect(taken.body == Data("end".utf8))
+        if let head = taken.head { #expect(head.history.count == 3 && head.url == first.url("/4")) }
+    }
+
+    @Test(arguments: Taking.allCases, [false, true])
+    func anotherPort(_ take: Taking, _ ofSession: Bool) async throws {
+        let (first, second) = (try MockServer(), try MockServer())
+        let session = Session {
+            $0.fields = ofSession ? Self.secrets : [:]
+            $0.redirects = .follow().withholding("X-Tenant")
+        }
+        let start = "http://user:word@127.0.0.1:\(first.port)/1"
+        try await sendAround(
+            first, second, from: start, over: second.origin, session, ofSession ? [:] : Self.secrets, take)
+        #expect(first.asked == ["GET /1", "GET /3", "GET /4"] && second.asked == ["GET /2"])
+        #expect(second.requests.map(credentials) == [Self.plain])
+        #expect(first.requests.map(credentials) == [Self.all, Self.plain, Self.plain])
+        #expect(!first.requests.contains { $0.field("Authorization")?.hasPrefix("Basic") == true })
+    }
+
+    @Test(arguments: [false, true])
+    func anotherNameOfTheSameHost(_ ofSession: Bool) async throws {
+        let server = try MockServer()
+        let session = Session {
+            $0.fields = ofSession ? Self.secrets : [:]
+            $0.redirects = .follow().withholding("X-Tenant")
+        }
+        try await sendAround(
+            server, server, from: server.url("/1"), over: "http://localhost:\(server.port)", session,
+            ofSession ? [:] : Self.secrets, .value)
+        #expect(server.asked == ["GET /1", "GET /2", "GET /3", "GET /4"])
+        #expect(server.requests.map(credentials) == [Self.all, Self.plain, Self.plain, Self.plain])
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func anotherScheme(_ isDowngrade: Bool, _ ofSession: Bool) async throws {
+        let authority = try TestAuthority()
+        let secure = try MockServer(tls: authority.issue())
+        let plain = try MockServer()
+        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+            $0.fields = ofSession ? Self.secrets : [:]
+            $0.redirects = .follow().withholding("X-Tenant")
+        }
+        let (first, second) = isDowngrade ? (secure, plain) : (plain, secure)
+        try await sendAround(
+            first, second, from: first.url("/1"), over: second.origin, session, ofSession ? [:] : Self.secrets, .stream)
+        #expect(second.requests.map(credentials) == [Self.plain])
+        #expect(first.requests.map(credentials) == [Self.all, Self.plain, Self.plain])
+    }
+
+    @Test(arguments: Taking.allCases, [false, true])
+    func theSameOrigin(_ take: Taking, _ ofSession: Bool) async throws {
+        let server = try MockServer { _ in .text("end") }
+        server.on("GET", "/1", .redirect(to: server.url("/2")))
+        server.on("GET", "/2", .redirect(to: "/3"))
+        let session = Session { $0.fields = ofSession ? Self.secrets : [:] }
+        let request = Request(server.url("/1"), fields: ofSession ? [:] : Self.secrets)
+        #expect(try await take(request, by: session).body == Data("end".utf8))
+        #expect(server.requests.map(credentials) == [Self.all, Self.all, Self.all])
+    }
+
+    @Test func aRequestsOwnFieldInPlaceOfTheSessions() async throws {
+        let (first, second) = (try MockServer(), try MockServer { _ in .text("end") })
+        first.on("GET", "/", .redirect(to: second.url("/")))
+        let session = Session { $0.fields = [.authorization: "of the session"] }
+        let request = Request(first.url("/"), fields: [.authorization: "of the request"])
+        _ = try await session.data(for: request)
+        #expect(first.requests.map { $0.field("Authorization") } == ["of the request"])
+        #expect(second.requests.map { $0.field("Authorization") } == [nil])
+    }
+
+    @Test func aClosureThatRewritesGetsNothingBack() async throws {
+        let (first, second) = (try MockServer { _ in .text("end") }, try MockServer())
+        first.on("GET", "/1", .redirect(to: second.url("/2")))
+        let away = second.url("/rewritten")
+        second.on("GET", "/rewritten", .redirect(to: first.url("/3")))
+        let session = Session {
+            $0.fields = Self.secrets
+            $0.redirects = .custom { $0.count == 0 ? .rewrite(Request(away)) : .follow }.withholding("X-Tenant")
+        }
+        #expect(try await session.data(for: Request(first.url("/1"))).0 == Data("end".utf8))
+        #expect(second.requests.map(credentials) == [Self.plain])
+        #expect(first.requests.map(credentials) == [Self.all, Self.plain])
+    }
+}
