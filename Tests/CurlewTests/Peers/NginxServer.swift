@@ -96,6 +96,9 @@ struct NginxServer: PeerServer {
         location /gzip/ { alias \(folder)/files/; gzip on; gzip_types text/plain; }
         location = /answer { return 200 "Answered.\\n"; }
         location = /nothing { return 204; }
+        location = /moved { return 301 /small.txt; }
+        location = /elsewhere { absolute_redirect off; return 307 /small.txt; }
+        location = /other { return 308 http://127.0.0.1:\(ports[.plain] ?? 0)/small.txt; }
         location = /broken { error_page 503 /small.txt; return 503; }
         location = /paced.bin { alias \(folder)/files/large.bin; limit_rate 2m; }
         location = /once.txt { alias \(folder)/files/small.txt; keepalive_timeout 0; }

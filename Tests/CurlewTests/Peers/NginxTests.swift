@@ -124,6 +124,23 @@ struct NginxTests {
         #expect(body.isEmpty)
     }
 
+    /// Absolute and relative, each with the body that nginx gives a redirect, and to plain HTTP.
+    @Test(arguments: PeerRoute.allCases) func redirects(_ route: PeerRoute) async throws {
+        let session = route.session(server)
+        for (path, status) in [("/moved", 301), ("/elsewhere", 307)] {
+            let response = try await session.transfer(Request(route.url(server, path))).response()
+            #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
+            #expect(response.head.url == route.url(server, "/small.txt"))
+            #expect(response.head.history.map(\.head.status.code) == [status])
+            #expect(response.metrics.isConnectionReused == route.reusesConnections)
+        }
+        let request = Request(route.url(server, "/other"), options: Request.Options(redirects: .sameOrigin()))
+        let record = try await StreamRecord(session.transfer(request))
+        #expect(record.head?.status == (route == .plain ? .ok : .permanentRedirect))
+        let (body, head) = try await session.data(for: Request(.head, route.url(server, "/moved")))
+        #expect(head.status == .ok && body.isEmpty && head.history.count == 1)
+    }
+
     @Test(arguments: PeerRoute.allCases) func missingFile(_ route: PeerRoute) async throws {
         let session = route.session(server)
         let (body, head) = try await session.data(for: Request(route.url(server, "/missing.txt")))
