@@ -150,6 +150,9 @@ struct RedirectBodyTests {
         let pattern = PatternBody(seed: 3, length: 60_000)
         server.on(nil, "/length", .pattern(pattern, status: 302).field("Location", "/to"))
         server.on(nil, "/chunks", .pattern(pattern, status: 302).field("Location", "/to").chunked())
+        // The head is there before the body.
+        let late = MockResponse.pattern(pattern, status: 302).field("Location", "/to")
+        server.on(nil, "/late", late.fault(.pause(.milliseconds(50)), at: .body(0)))
         let zipped = try Encoded.gzip("moved")
         server.on(
             nil, "/gzip", .bytes(zipped, status: 302).field("Location", "/to").field("Content-Encoding", "gzip"))
@@ -157,7 +160,7 @@ struct RedirectBodyTests {
             nil, "/broken",
             .bytes([1, 2, 3], status: 302).field("Location", "/to").field("Content-Encoding", "gzip"))
         let session = Session()
-        for path in ["/length", "/chunks", "/gzip", "/broken"] {
+        for path in ["/length", "/chunks", "/late", "/gzip", "/broken"] {
             let taken = try await way(Request(server.url(path)), by: session)
             #expect(taken.body == Data("there".utf8))
             #expect(taken.head?.history.first?.metrics.responseBodyBytes ?? 1 > 0)
