@@ -40,7 +40,7 @@ extension CurlTransport {
         domain.giveBack(handle)
         dropIfDone(domain)
         if failure?.isOrdered != true { transfer.holdRedirect() }
-        if failure == nil {
+        if failure == nil, !(isCut && transfer.isLetGo) {
             transfer.tell(.received(transfer.wire.counters.received))
         }
         transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics, witness: witness)

@@ -199,6 +199,7 @@ extension SessionCore: TransferHost {
         plan.ordinal = place.ordinal
         plan.offset = place.offset
         plan.continues = place.continues
+        plan.course = place.course
         if let total = plan.totalTimeout {
             guard total > place.offset else {
                 throw NetworkError(

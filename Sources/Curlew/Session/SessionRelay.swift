@@ -13,15 +13,75 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         var known: Set<UInt64>?
     }
 
+    /// What observers have heard of a transfer.
+    private struct Course {
+        /// Attempts that have not ended.
+        var open: Set<Int> = []
+        var isOver = false
+        var elapsed = Duration.zero
+    }
+
     private struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
+        /// Those that are not over, or were left by their transfers and are still to end.
+        var transfers: [UInt64: Course] = [:]
         var isClosed = false
         weak var loop: EventLoop?
+
+        /// Whether it is closed, and everyone has heard how every transfer ended.
+        var isDone: Bool { isClosed && transfers.values.allSatisfy(\.isOver) }
+
+        /// Takes note of an event; nil when its transfer is over.
+        mutating func noted(_ event: TransferEvent) -> TransferEvent? {
+            var course = transfers[event.transfer] ?? Course()
+            let wasOver = course.isOver
+            switch event.kind {
+            case .metrics: course.open.remove(event.attempt)
+            case .finished: course.isOver = true
+            case .redirected, .retried: break
+            default: course.open.insert(event.attempt)
+            }
+            course.elapsed = max(course.elapsed, event.elapsed)
+            transfers[event.transfer] = course.isOver && course.open.isEmpty ? nil : course
+            return wasOver ? nil : event.with(elapsed: course.elapsed)
+        }
+
+        /// Tells those who are still to hear how transfers stand that this one is on its way, if its story has begun.
+        mutating func introduce(_ event: TransferEvent) -> [Buffer.Wake] {
+            var wakes: [Buffer.Wake] = []
+            for key in observers.keys where observers[key]?.known?.insert(event.transfer).inserted == true {
+                guard !event.isFirst else { continue }
+                let isPaused = if case .resumed = event.kind { true } else { false }
+                wakes +=
+                    observers[key]?.buffer?.push(.transfer(event.with(.state(isPaused ? .paused : .running)))) ?? []
+            }
+            return wakes
+        }
+
+        func push(_ event: SessionEvent) -> [Buffer.Wake] {
+            observers.values.flatMap { $0.buffer?.push(event) ?? [] }
+        }
+
+        /// Tells everyone the end, if it has come.
+        mutating func pushEnd() -> [Buffer.Wake] {
+            guard isDone else { return [] }
+            defer { observers = [:] }
+            return observers.values.flatMap { $0.buffer?.push(.closed, isLast: true) ?? [] }
+        }
+
+        /// Makes the loop tell of everything while somebody listens; under the lock, so that the last order holds.
+        func watch(_ witness: SessionRelay) {
+            loop?.watch(observers.isEmpty ? nil : witness)
+        }
     }
 
     private let state = Lock(State())
 
-    deinit { close() }
+    deinit {
+        // Nobody is left who could tell of what is not over.
+        state.withLock { $0.transfers = [:] }
+        close()
+    }
 
     func attach(_ loop: EventLoop) { state.withLock { $0.loop = loop } }
 
@@ -33,23 +93,23 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     /// A new observer's events, from now on; of transfers on their way first how they stand.
     func observe() -> Buffer {
         let buffer = Buffer { .dropped($0) }
-        let (isClosed, loop) = state.withLock { state in
-            if !state.isClosed { state.observers[ObjectIdentifier(buffer)] = Observer(buffer: buffer, known: []) }
-            return (state.isClosed, state.loop)
+        let loop = state.withLock { state -> EventLoop? in
+            guard !state.isClosed, let loop = state.loop else { return nil }
+            if state.observers.isEmpty { state.transfers = [:] }
+            state.observers[ObjectIdentifier(buffer)] = Observer(buffer: buffer, known: [])
+            state.watch(self)
+            return loop
         }
-        guard !isClosed, let loop else {
-            buffer.append(.closed)
-            buffer.finish()
+        guard let loop else {
+            buffer.append(.closed, isLast: true)
             return buffer
         }
-        loop.watch(self)
-        if loop.isRunning {
-            loop.call { [weak self, weak buffer] transport in
+        let isAsked =
+            loop.isRunning
+            && loop.call { [weak self, weak buffer] transport in
                 if let buffer { self?.tellStates(transport.snapshots, to: buffer) }
             }
-        } else {
-            state.withLock { $0.observers[ObjectIdentifier(buffer)]?.known = nil }
-        }
+        if !isAsked { state.withLock { $0.observers[ObjectIdentifier(buffer)]?.known = nil } }
         return buffer
     }
 
@@ -61,56 +121,63 @@ final class SessionRelay: TransferEventSink, EngineWitness {
 
     /// Stops sending to an observer that has gone.
     func forget(_ buffer: ObjectIdentifier) {
-        let idle = state.withLock { state -> EventLoop? in
+        state.withLock { state in
             state.observers[buffer] = nil
-            return state.observers.isEmpty ? state.loop : nil
+            if state.observers.isEmpty { state.watch(self) }
         }
-        idle?.watch(nil)
-        // Somebody may have come meanwhile.
-        if let idle, isObserved { idle.watch(self) }
     }
 
     private func tellStates(_ snapshots: [EngineTransfer.Snapshot], to buffer: Buffer) {
-        let known = state.withLock { state -> Set<UInt64> in
-            defer { state.observers[ObjectIdentifier(buffer)]?.known = nil }
-            return state.observers[ObjectIdentifier(buffer)]?.known ?? []
+        let wakes = state.withLock { state -> [Buffer.Wake] in
+            guard var known = state.observers[ObjectIdentifier(buffer)]?.known else { return [] }
+            state.observers[ObjectIdentifier(buffer)]?.known = nil
+            var wakes: [Buffer.Wake] = []
+            for snapshot in snapshots where snapshot.run.plan.course?.isOver != true {
+                // Two attempts of one transfer may be there.
+                let isNew = known.insert(snapshot.id).inserted
+                guard let event = state.noted(TransferEvent(snapshot)), isNew else { continue }
+                wakes += buffer.push(.transfer(event))
+            }
+            return wakes
         }
-        for snapshot in snapshots where !known.contains(snapshot.id) {
-            buffer.append(.transfer(TransferEvent(snapshot)))
-        }
+        for wake in wakes { wake() }
     }
 
     // MARK: Events
 
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
-        // A transfer that was let go before it was started is none.
-        guard transfer.standing.startedAt > 0 else { return }
+        // What a transfer that is over left behind is not told, and one that was let go before its start is none.
+        if transfer.plan.course?.isOver == true, !isHeard(transfer) { return }
+        if case .ended(let outcome) = event, outcome.failure?.isCancellation == true, transfer.standing.startedAt == 0 {
+            return
+        }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
     }
 
     func send(_ event: TransferEvent) {
-        let buffers = state.withLock { state -> [Buffer] in
-            for key in state.observers.keys { state.observers[key]?.known?.insert(event.transfer) }
-            return state.observers.values.compactMap(\.buffer)
+        let wakes = state.withLock { state -> [Buffer.Wake] in
+            guard !state.observers.isEmpty, let event = state.noted(event) else { return [] }
+            return state.introduce(event) + state.push(.transfer(event)) + state.pushEnd()
         }
-        for buffer in buffers { buffer.append(.transfer(event)) }
+        for wake in wakes { wake() }
+    }
+
+    /// Whether the end of an attempt is waited for here.
+    private func isHeard(_ transfer: EngineTransfer) -> Bool {
+        state.withLock { $0.transfers[transfer.plan.transfer]?.open.contains(transfer.plan.ordinal) == true }
     }
 
     func send(_ event: SessionEvent) {
-        for buffer in state.withLock({ $0.observers.values.compactMap(\.buffer) }) { buffer.append(event) }
+        for wake in state.withLock({ $0.push(event) }) { wake() }
     }
 
+    /// Nothing new comes; observers are told so once they have heard how every transfer ended.
     func close() {
-        let buffers = state.withLock { state -> [Buffer] in
-            if state.isClosed { return [] }
+        let wakes = state.withLock { state -> [Buffer.Wake] in
             state.isClosed = true
-            defer { state.observers = [:] }
-            return state.observers.values.compactMap(\.buffer)
+            return state.pushEnd()
         }
-        for buffer in buffers {
-            buffer.append(.closed)
-            buffer.finish()
-        }
+        for wake in wakes { wake() }
     }
 }
 
@@ -130,6 +197,15 @@ final class SessionEventReader: Sendable {
 }
 
 extension TransferEvent {
+    /// Whether a transfer can begin with it.
+    fileprivate var isFirst: Bool {
+        switch kind {
+        case .queued: attempt == 1
+        case .finished: attempt == 0
+        default: false
+        }
+    }
+
     fileprivate init(_ snapshot: EngineTransfer.Snapshot) {
         let plan = snapshot.run.plan
         self.init(

@@ -22,7 +22,11 @@ final class Drive: Sendable {
     var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
 
     func begin(_ run: TransferRun) {
-        if let error = run.obstacle {
+        do throws(NetworkError) {
+            if let error = run.obstacle { throw error }
+            // Now, or the session would look idle until the task gets its turn.
+            try run.hold()
+        } catch {
             state.withLock { $0.answer = .failure(error) }
             run.ring()
             return run.finish(error)
@@ -44,6 +48,7 @@ final class Drive: Sendable {
     }
 
     private func work(_ run: TransferRun) async {
+        defer { run.release() }
         let answer: Result<IncomingResponse, NetworkError>
         do throws(NetworkError) {
             answer = .success(try await made(run.answer(), for: run))

@@ -30,31 +30,54 @@ final class EventBuffer<Event: Sendable>: Sendable {
         self.report = report
     }
 
-    func append(_ event: Event) {
-        let reader = state.withLock { state -> UnsafeContinuation<Event?, Never>? in
-            if state.isFinished { return nil }
-            if !state.readers.isEmpty { return state.readers.removeFirst().continuation }
-            if state.count == capacity {
-                state.first = (state.first + 1) % capacity
-                state.count -= 1
-                state.dropped += 1
-            }
-            let place = (state.first + state.count) % capacity
-            if place < state.events.count { state.events[place] = event } else { state.events.append(event) }
-            state.count += 1
-            return nil
+    /// A task that waited and has its event, or the end; still to be resumed.
+    struct Wake {
+        fileprivate let continuation: UnsafeContinuation<Event?, Never>
+        fileprivate let event: Event?
+
+        /// With no lock held: the task may go on at once, on this thread.
+        func callAsFunction() { continuation.resume(returning: event) }
+    }
+
+    func append(_ event: Event, isLast: Bool = false) {
+        for wake in push(event, isLast: isLast) { wake() }
+    }
+
+    /// Takes an event, and the end in the same step; for those who hold a lock that keeps events in order.
+    ///
+    /// - Returns: Who is to be resumed once that lock is free.
+    func push(_ event: Event, isLast: Bool = false) -> [Wake] {
+        state.withLock { state in
+            guard !state.isFinished else { return [] }
+            var wakes = place(event, in: &state).map { [Wake(continuation: $0, event: event)] } ?? []
+            if isLast { wakes += end(&state) }
+            return wakes
         }
-        reader?.resume(returning: event)
     }
 
     /// Nothing comes after what waits.
     func finish() {
-        let readers = state.withLock { state in
-            state.isFinished = true
-            defer { state.readers = [] }
-            return state.readers
+        for wake in state.withLock({ end(&$0) }) { wake() }
+    }
+
+    private func end(_ state: inout State) -> [Wake] {
+        state.isFinished = true
+        defer { state.readers = [] }
+        return state.readers.map { Wake(continuation: $0.continuation, event: nil) }
+    }
+
+    /// Keeps an event, unless a task waits for it.
+    private func place(_ event: Event, in state: inout State) -> UnsafeContinuation<Event?, Never>? {
+        if !state.readers.isEmpty { return state.readers.removeFirst().continuation }
+        if state.count == capacity {
+            state.first = (state.first + 1) % capacity
+            state.count -= 1
+            state.dropped += 1
         }
-        for reader in readers { reader.continuation.resume(returning: nil) }
+        let place = (state.first + state.count) % capacity
+        if place < state.events.count { state.events[place] = event } else { state.events.append(event) }
+        state.count += 1
+        return nil
     }
 
     /// The next event; nil at the end, or when the task is cancelled.
@@ -81,6 +104,9 @@ final class EventBuffer<Event: Sendable>: Sendable {
             reader?.resume(returning: nil)
         }
     }
+
+    /// How many tasks wait.
+    var waitingReaders: Int { state.withLock { $0.readers.count } }
 
     private func take(_ state: inout State) -> Event? {
         if state.dropped > 0 {

@@ -21,7 +21,7 @@ final class ProgressObserver: Sendable {
     func next() async -> TransferProgress? {
         let run = token.run
         if state.withLock({ $0.isDone }) { return nil }
-        if case .failure = run.first { return done(.refused) }
+        if run.refused() != nil { return done(.refused) }
         run.beginWatched()
         while true {
             let rings = run.bell.rings

@@ -105,6 +105,11 @@ public struct TransferEvent: Sendable {
         TransferEvent(
             transfer: transfer, label: label, method: method, url: url, attempt: attempt, elapsed: elapsed, kind: kind)
     }
+
+    func with(elapsed: Duration) -> TransferEvent {
+        TransferEvent(
+            transfer: transfer, label: label, method: method, url: url, attempt: attempt, elapsed: elapsed, kind: kind)
+    }
 }
 
 extension TransferEvent: CustomStringConvertible, CustomReflectable {

@@ -34,4 +34,6 @@ struct AttemptPlace {
     let offset: UInt64
     /// Whether it is a step of a transfer that is held, and so may come although the session closes.
     let continues: Bool
+    /// What it has to know of the transfer's end; nil when that is its own.
+    var course: TransferCourse?
 }

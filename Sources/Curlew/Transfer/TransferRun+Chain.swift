@@ -34,12 +34,11 @@ extension TransferRun {
         return nil
     }
 
-    /// Passes the request through everything that surrounds it.
+    /// Passes the request through everything that surrounds it; whoever asks releases the transfer after its end.
     ///
     /// - Throws: `NetworkError` of any kind.
     func answer() async throws(NetworkError) -> IncomingResponse {
         try hold()
-        defer { release() }
         do throws(NetworkError) {
             return try await Next(self, host.interceptors(of: request)[...])(request)
         } catch {
@@ -84,7 +83,13 @@ extension TransferRun {
         }
         if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw .cancelled(phase, request) }
         adoptHold()
-        let place = AttemptPlace(id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true)
+        let course = state.withLock { state in
+            let course = state.course ?? TransferCourse(isOver: state.end != nil)
+            state.course = course
+            return course
+        }
+        let place = AttemptPlace(
+            id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course)
         let attempt = try host.attempt(request, at: place)
         start(attempt, for: request)
         return attempt
@@ -92,19 +97,21 @@ extension TransferRun {
 
     private func start(_ attempt: Attempt, for request: Request) {
         let engine = attempt.engine
-        let (isRepeated, witness, isCancelled, isStreamed) = state.withLock { state in
+        let (repeated, witness, isCancelled, isStreamed) = state.withLock { state in
             defer {
                 state.attempts += 1
                 state.current = engine
+                state.latest = request
                 state.isLedElsewhere = false
             }
             if state.isPaused { engine.pause() }
             if state.priority != self.request.options.priority.rawValue { engine.priority = state.priority }
             return (
-                state.attempts > 0 && !state.isLedElsewhere, state.witness, state.isCancelled, state.claim == .stream
+                state.attempts > 0 && !state.isLedElsewhere ? (state.latest, state.attempts) : nil, state.witness,
+                state.isCancelled, state.claim == .stream
             )
         }
-        if isRepeated { emit(.retried, of: request) }
+        if let (request, attempt) = repeated { emit(.retried, of: request ?? self.request, attempt: attempt) }
         if let witness { engine.watch(witness) }
         if isCancelled { engine.cancel() }
         // Before the start, or the loop would have to be told.
@@ -122,11 +129,12 @@ extension TransferRun {
     // MARK: Holds
 
     /// Makes the session count the transfer as one that goes on, also between two attempts.
-    private func hold() throws(NetworkError) {
-        let isFirst = state.withLock { state in
+    func hold() throws(NetworkError) {
+        let (isHeld, isFirst) = state.withLock { state in
             if state.startedAt == 0 { state.startedAt = Monotonic.now() }
-            return state.primed == nil
+            return (state.isHeld, state.primed == nil)
         }
+        if isHeld { return }
         if host.loop.hold() {
             state.withLock { $0.isHeld = true }
         } else if isFirst {
@@ -146,7 +154,8 @@ extension TransferRun {
         if hadOne { host.loop.release() }
     }
 
-    private func release() {
+    /// Lets the session end, and be idle, without the transfer.
+    func release() {
         let (wasHeld, current) = state.withLock { state in
             defer { state.isHeld = false }
             return (state.isHeld, state.current)

@@ -8,11 +8,11 @@ extension TransferRun {
     var standing: Lifecycle.State {
         if case .failure = first { return .finished }
         if isOverDirectly { return .finished }
-        let (drive, current, isPaused, hasStarted) = state.withLock { state in
-            (state.drive, state.current, state.isPaused, state.startedAt > 0)
+        let (drive, current, isPaused, hasStarted, hasEnded) = state.withLock { state in
+            (state.drive, state.current, state.isPaused, state.startedAt > 0, state.end != nil)
         }
         let now = current?.snapshot.state
-        guard let drive else { return now == .finished ? .running : now ?? .idle }
+        guard let drive else { return now == .finished && !hasEnded ? .running : now ?? .idle }
         switch drive.answer {
         case .failure: return .finished
         case .success(let response): return response.wire == nil ? .finished : now ?? .finished

@@ -37,6 +37,10 @@ final class TransferRun: Sendable {
         var interested = 0
         var bell: Bell?
         var witness: TransferWitness?
+        /// The request of the latest attempt that is not the first.
+        var latest: Request?
+        /// What the attempts of a chain know of its end.
+        var course: TransferCourse?
         /// The next attempt follows a redirect.
         var isLedElsewhere = false
         /// How a transfer of several attempts ended.
@@ -79,9 +83,16 @@ final class TransferRun: Sendable {
     /// Starts what was not started.
     func begin() {
         guard let first else { return _ = drive() }
-        guard case .success(let attempt) = first else { return }
+        guard case .success(let attempt) = first else { return _ = refused() }
         noteStart()
         attempt.engine.startPrepared()
+    }
+
+    /// Why there never can be an attempt, which is the end as soon as somebody wants one.
+    func refused() -> NetworkError? {
+        guard case .failure(let error) = first else { return nil }
+        finish(error)
+        return error
     }
 
     private func noteStart() {
@@ -94,7 +105,7 @@ final class TransferRun: Sendable {
 
     /// Starts it and lets it run to its end even when nobody holds it any more.
     func detach() {
-        if case .failure = first { return }
+        if refused() != nil { return }
         state.withLock { $0.isDetached = true }
         beginWatched()
     }
@@ -191,7 +202,7 @@ final class TransferRun: Sendable {
             if state.claim == .none { state.claim = .value }
             return state.claim == .stream
         }
-        if case .failure(let error) = first { throw error }
+        if let error = refused() { throw error }
         guard isTaken else { return }
         if let error = wireError { throw error }
         throw NetworkError(
@@ -203,7 +214,7 @@ final class TransferRun: Sendable {
     ///
     /// - Returns: The attempt to read; nil when the answer of a drive is to be awaited.
     func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
-        if case .failure(let error) = first { throw error }
+        if let error = refused() { throw error }
         try refuseCancelledTask()
         let isDirect = state.withLock { state -> Bool? in
             guard state.claim == .none else { return nil }

@@ -13,7 +13,11 @@ final class TransferToken: Sendable {
 
     init(_ run: TransferRun) { self.run = run }
 
-    deinit { if !run.isDetached || run.isPaused { run.cancel() } }
+    deinit {
+        guard !run.isDetached || run.isPaused else { return }
+        run.cancel()
+        run.giveUp()
+    }
 }
 
 extension TransferToken: CustomReflectable {
@@ -27,6 +31,7 @@ extension TransferRun {
     /// The collected response, made in the calling task alone.
     func collect() async throws(NetworkError) -> Response<Data> {
         if let first {
+            if let error = refused() { throw error }
             let attempt = try first.get()
             try refuseCancelledTask()
             begin()
@@ -37,6 +42,7 @@ extension TransferRun {
         } else {
             try refuseCancelledTask()
         }
+        defer { release() }
         do throws(NetworkError) {
             let response = try await whole(answer())
             finish(nil)

@@ -15,26 +15,34 @@ final class TransferWitness: EngineWitness {
         /// Told to those who come too late.
         var metrics: TransferEvent?
         var end: TransferEvent?
+        /// What the last event said.
+        var elapsed = Duration.zero
+
+        /// With a time that is not before the last one: threads read the clock before they come here.
+        mutating func inOrder(_ event: TransferEvent) -> TransferEvent {
+            elapsed = max(elapsed, event.elapsed)
+            return event.with(elapsed: elapsed)
+        }
     }
 
     private struct WeakBuffer { weak var buffer: EventBuffer<TransferEvent>? }
 
     private let state = Lock(State())
 
-    /// - Parameter current: How the transfer stands, told first; nil before its start.
-    func add(_ buffer: EventBuffer<TransferEvent>, current: TransferEvent?) {
-        let isOver = state.withLock { state in
-            if let current { buffer.append(current) }
+    /// - Parameters:
+    ///   - buffer: A new one, which nobody reads yet.
+    ///   - current: How the transfer stands, told first; nil before its start. Asked while nothing can happen in between.
+    func add(_ buffer: EventBuffer<TransferEvent>, current: () -> TransferEvent?) {
+        state.withLock { state in
+            if let current = current() { buffer.append(state.inOrder(current)) }
             guard let end = state.end else {
                 state.buffers = state.buffers.filter { $0.value.buffer != nil }
                 state.buffers[ObjectIdentifier(buffer)] = WeakBuffer(buffer: buffer)
-                return false
+                return
             }
-            if let metrics = state.metrics { buffer.append(metrics) }
-            buffer.append(end)
-            return true
+            if let metrics = state.metrics { buffer.append(state.inOrder(metrics)) }
+            buffer.append(state.inOrder(end), isLast: true)
         }
-        if isOver { buffer.finish() }
     }
 
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
@@ -43,16 +51,14 @@ final class TransferWitness: EngineWitness {
 
     /// Hands on an event; what comes after the last one is dropped.
     func receive(_ event: TransferEvent) {
-        let buffers = state.withLock { state -> [EventBuffer<TransferEvent>] in
+        let wakes = state.withLock { state -> [EventBuffer<TransferEvent>.Wake] in
             if state.end != nil { return [] }
+            let event = state.inOrder(event)
             if case .metrics = event.kind { state.metrics = event }
             if event.isLast { state.end = event }
-            return state.buffers.values.compactMap(\.buffer)
+            return state.buffers.values.flatMap { $0.buffer?.push(event, isLast: event.isLast) ?? [] }
         }
-        for buffer in buffers {
-            buffer.append(event)
-            if event.isLast { buffer.finish() }
-        }
+        for wake in wakes { wake() }
     }
 }
 
@@ -109,47 +115,79 @@ extension TransferRun {
     /// A new observer's events, from now on.
     func observe() -> EventBuffer<TransferEvent> {
         let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
-        let (witness, isNew) = state.withLock { state -> (TransferWitness, Bool) in
-            if let witness = state.witness { return (witness, false) }
+        // At once, so that each attempt gets the witness either here or from whoever starts it.
+        let (witness, isNew, current) = state.withLock { state -> (TransferWitness, Bool, EngineTransfer?) in
+            if let witness = state.witness { return (witness, false, nil) }
             let witness = TransferWitness()
             state.witness = witness
-            return (witness, true)
+            return (witness, true, state.current)
         }
-        let now = standing
-        witness.add(buffer, current: now == .idle ? nil : event(.state(Transfer<Void>.State(now))))
+        witness.add(buffer) {
+            let now = standing
+            return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
+        }
         guard isNew else { return buffer }
         if case .failure(let error) = first { witness.receive(event(.finished(error))) }
-        state.withLock { $0.current }?.watch(witness)
+        current?.watch(witness)
         if let end = state.withLock({ $0.end }) { witness.receive(event(.finished(end.error))) }
         return buffer
     }
 
-    func event(_ kind: TransferEvent.Kind, of request: Request? = nil) -> TransferEvent {
-        let request = request ?? self.request
-        return TransferEvent(
+    /// An event of the latest attempt.
+    func event(_ kind: TransferEvent.Kind) -> TransferEvent {
+        let (attempt, latest) = state.withLock { ($0.attempts, $0.latest) }
+        return event(kind, of: latest ?? request, attempt)
+    }
+
+    private func event(_ kind: TransferEvent.Kind, of request: Request, _ attempt: Int) -> TransferEvent {
+        TransferEvent(
             transfer: id, label: self.request.options.label, method: request.method, url: request.urlText,
-            attempt: attempts, elapsed: elapsed, kind: kind)
+            attempt: attempt, elapsed: elapsed, kind: kind)
     }
 
     /// Tells whoever observes the transfer or its session; without anyone the event is not even made.
-    func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request? = nil) {
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) {
+        tell { event(kind()) }
+    }
+
+    /// Tells that another attempt follows this one.
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request, attempt: Int) {
+        tell { event(kind(), of: request, attempt) }
+    }
+
+    private func tell(_ event: () -> TransferEvent) {
         let witness = state.withLock { $0.witness }
         let sink = host.sink
         guard witness != nil || sink != nil else { return }
-        let event = event(kind(), of: request)
+        let event = event()
         witness?.receive(event)
         sink?.send(event)
     }
 
-    /// Tells the end of a transfer that is more than one attempt, once.
+    /// Tells the end of a transfer that is more than one attempt, or none, once.
     func finish(_ error: NetworkError?) {
-        let isFirst = state.withLock { state in
-            guard state.end == nil else { return false }
+        let (isFirst, course) = state.withLock { state in
+            guard state.end == nil else { return (false, state.course) }
             state.end = End(error: error)
-            return true
+            return (true, state.course)
         }
+        guard isFirst else { return }
+        course?.end()
         // What is over with its first attempt is told by the engine.
-        if isFirst && !isOverDirectly { emit(.finished(error)) }
+        if !isOverDirectly { emit(.finished(error)) }
+    }
+
+    /// Tells the end of a transfer that was let go, when it has come to a redirect that nobody will follow.
+    func giveUp() {
+        let mayBeLed = state.withLock { $0.drive == nil && $0.startedAt > 0 && $0.end == nil }
+        guard mayBeLed, direct != nil, !isOverDirectly, host.followsRedirects(of: request) else { return }
+        // What is on the wire ends before that.
+        if !host.loop.call({ [self] _ in endUnfollowed() }) { endUnfollowed() }
+    }
+
+    private func endUnfollowed() {
+        guard direct?.engine.outcome != nil, !isOverDirectly, state.withLock({ $0.drive == nil }) else { return }
+        finish(.cancelled(.validating, request))
     }
 
     struct End { let error: NetworkError? }

@@ -255,10 +255,32 @@ package final class EngineTransfer: @unchecked Sendable {
         onlyIfIdle: Bool = false, witness: (any EngineWitness)?
     ) -> Bool {
         let now = Monotonic.now()
-        let told = shared.withLock { shared -> Told? in
+        let claim = shared.withLock { shared -> (own: (any EngineWitness)?, outcome: Outcome)? in
             if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
             guard shared.lifecycle.on(.finish) else { return nil }
+            return (
+                shared.witness,
+                Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
+            )
+        }
+        guard let claim else { return false }
+        // Where the loop does not know the transfer, there is none, and nothing is written.
+        if wire.watch != nil { wire.watch = nil }
+        // Before anyone can see the outcome, and tell of what follows from it.
+        claim.own?.witnessed(.ended(claim.outcome), of: self, at: now)
+        witness?.witnessed(.ended(claim.outcome), of: self, at: now)
+        let told = publish(claim.outcome, body: body, at: now)
+        closePipes()
+        // It has come in between.
+        if let late = told.witness, late !== claim.own { late.witnessed(.ended(told.outcome), of: self, at: now) }
+        told.resumeAll()
+        return true
+    }
+
+    private func publish(_ outcome: Outcome, body: CollectedBody?, at now: UInt64) -> Told {
+        shared.withLock { shared in
             var body = body
+            let failure = outcome.failure
             if failure?.isCancellation == true {
                 shared.chunks = []
                 shared.firstChunk = 0
@@ -272,20 +294,12 @@ package final class EngineTransfer: @unchecked Sendable {
             shared.counters.isFinished = true
             shared.counters.hasFailed = failure != nil
             shared.isProgressDue = true
-            let trailers = failure == nil ? shared.trailers : []
-            let outcome = Outcome(
-                head: shared.head, body: body, metrics: metrics, failure: failure, trailers: trailers)
+            var outcome = outcome
+            outcome.body = body
+            if failure != nil { outcome.trailers = [] }
             shared.outcome = outcome
             return Told(taking: &shared, outcome: outcome)
         }
-        guard let told else { return false }
-        closePipes()
-        // Where the loop does not know the transfer, there is none, and nothing is written.
-        if wire.watch != nil { wire.watch = nil }
-        told.witness?.witnessed(.ended(told.outcome), of: self, at: now)
-        witness?.witnessed(.ended(told.outcome), of: self, at: now)
-        told.resumeAll()
-        return true
     }
 
     private struct Told {

@@ -78,6 +78,8 @@ package struct TransferPlan: Sendable {
     /// Which of the runs of its transfer it is, from 1, and how many nanoseconds after the transfer's start.
     package var ordinal = 1
     package var offset: UInt64 = 0
+    /// Tells a run that is only a step whether its transfer is over.
+    package var course: TransferCourse?
 
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
