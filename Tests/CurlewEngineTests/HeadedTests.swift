@@ -10,12 +10,13 @@ import Testing
 /// Waiting for the head alone.
 @Suite("Headed", .timeLimit(.minutes(1)))
 struct HeadedTests {
-    private enum Found: Equatable { case head(Int), cancelled, failed, ended }
+    private enum Found: Equatable { case head(Int), cancelled, failed, ended, superseded }
 
     private func found(_ headed: EngineTransfer.Headed) -> Found {
         switch headed {
         case .head(let head): .head(head.status)
         case .ended(let outcome): outcome.failure.map { $0.isCancellation ? .cancelled : .failed } ?? .ended
+        case .superseded: .superseded
         }
     }
 

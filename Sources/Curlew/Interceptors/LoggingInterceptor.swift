@@ -124,55 +124,12 @@ public struct LoggingInterceptor: Interceptor {
     ) -> IncomingResponse {
         let sink = sink
         let blank = LogEntry(event: .responseBody, transfer: head.transfer, method: head.method, url: head.url)
-        return response.with(
-            chunks: WatchedBody(bytes: response.bytes, sample: sample) { sample, error in
-                var entry = with(sample, blank)
-                entry.status = head.status
-                entry.duration = ContinuousClock.now - start
-                entry.error = error
-                sink(entry)
-            })
-    }
-}
-
-/// A body that passes unchanged, and says once what has passed: at its end, when it breaks off, or when it is left.
-private struct WatchedBody: AsyncSequence, Sendable {
-    let bytes: TransferBytes
-    let sample: BodySample
-    let end: @Sendable (BodySample, NetworkError?) -> Void
-
-    func makeAsyncIterator() -> Iterator { Iterator(self) }
-
-    final class Iterator: AsyncIteratorProtocol {
-        private var bytes: TransferBytes.Iterator
-        private var sample: BodySample
-        private var end: ((BodySample, NetworkError?) -> Void)?
-
-        init(_ body: WatchedBody) {
-            bytes = body.bytes.makeAsyncIterator()
-            sample = body.sample
-            end = body.end
-        }
-
-        deinit { end?(sample, nil) }
-
-        func next() async throws(NetworkError) -> ByteChunk? {
-            do throws(NetworkError) {
-                guard let chunk = try await bytes.next() else {
-                    finish(nil)
-                    return nil
-                }
-                sample.take(chunk)
-                return chunk
-            } catch {
-                finish(error)
-                throw error
-            }
-        }
-
-        private func finish(_ error: NetworkError?) {
-            end?(sample, error)
-            end = nil
+        return response.tapped(sample, { $0.take($1) }) { sample, error in
+            var entry = with(sample, blank)
+            entry.status = head.status
+            entry.duration = ContinuousClock.now - start
+            entry.error = error
+            sink(entry)
         }
     }
 }

@@ -9,7 +9,9 @@ struct RedirectInterceptor: Interceptor {
     let policy: RedirectPolicy
 
     func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
-        let policy = request.options.redirects ?? policy
+        var policy = request.options.redirects ?? policy
+        // What the session calls sensitive is so for every request.
+        if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
         var trail = RedirectTrail(max: policy.maximum)
         var request = request
         while true {

@@ -36,7 +36,8 @@ extension RedirectPolicy {
         case .stop: return nil
         case .fail(let cause):
             throw NetworkError(
-                .redirectRefused, phase: .receiving, "The redirect policy refused a redirect: \(cause).",
+                .redirectRefused, phase: .receiving,
+                "The redirect policy refused a redirect with a \(type(of: cause)).",
                 hint: "See the error's cause, which the policy's closure gave.", cause: cause, request: request,
                 response: head)
         }

@@ -76,7 +76,7 @@ final class Drive: Sendable {
         guard case .pull = response.body.source, !run.state.withLock({ $0.claim == .stream }) else { return response }
         let limit = run.host.bodyLimit(of: run.request)
         let (data, trailers) = try await response.body.whole(upTo: limit, of: run.request)
-        let body = IncomingBody(.bytes(data, trailers: trailers))
+        let body = IncomingBody(data, trailers: trailers)
         return IncomingResponse(response.head, body, response.request, response.attempt)
     }
 

@@ -12,14 +12,32 @@ final class IncomingBody: Sendable {
         case pull(any ChunkSource)
     }
 
+    /// What is collected at most of a body that came from nowhere.
+    private static let usualLimit = ByteCount.mebibytes(64)
     /// The longest rest of a body that is read although nobody wants it, and how long it may take.
     private static let longestRest = 64 << 10
     private static let longestWait = Duration.seconds(1)
 
     let source: Source
+    /// What may bring its bytes, also when they pass through something; nil when nothing is on the wire for it.
+    let carrier: Attempt?
     private let isTaken = Lock(false)
 
-    init(_ source: Source) { self.source = source }
+    init(_ attempt: Attempt) {
+        source = .wire(attempt)
+        carrier = attempt
+    }
+
+    init(_ data: Data, trailers: HeaderFields = [:]) {
+        source = .bytes(data, trailers: trailers)
+        carrier = nil
+    }
+
+    /// - Parameter attempt: Ended with the body, since nobody reads what it has beside.
+    init(_ source: any ChunkSource, carrier: Attempt?) {
+        self.source = .pull(source)
+        self.carrier = carrier
+    }
 
     /// Gives the body to whoever asks first.
     func take(for request: Request, withProgress: Bool = false) throws(NetworkError) -> BodyReader {
@@ -46,14 +64,18 @@ final class IncomingBody: Sendable {
     }
 
     /// The whole body.
-    func collect(upTo limit: ByteCount?, of request: Request) async throws(NetworkError) -> Data {
+    ///
+    /// - Parameter attempt: What it came from.
+    func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
+    {
         if let attempt = untouched {
             try claim(for: request)
             let data = try await attempt.response(attempt.engine.ending()).value
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return data
         }
-        return try await whole(upTo: limit, of: request).0
+        let most = origin.map { ByteCount(Int64($0.engine.plan.collectLimit)) } ?? Self.usualLimit
+        return try await whole(upTo: min(limit ?? most, most), of: request).0
     }
 
     /// The whole body and its trailers, read piece by piece.
@@ -84,10 +106,15 @@ final class IncomingBody: Sendable {
     }
 
     /// Reads a short rest, so that the connection can serve another request; breaks off what is long, slow or fails.
-    func discard(expecting length: Int64?) async {
-        guard case .wire(let attempt) = source else { return }
+    ///
+    /// Nobody can read it afterwards.
+    func discard(_ attempt: Attempt, expecting length: Int64?) async {
+        let wasTaken = isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return isTaken
+        }
         let engine = attempt.engine
-        if engine.outcome == nil, length ?? 0 <= Int64(Self.longestRest), !isTaken.withLock({ $0 }) {
+        if engine.outcome == nil, length ?? 0 <= Int64(Self.longestRest), !wasTaken {
             await readRest(of: attempt)
         }
         engine.letGo()
@@ -145,7 +172,8 @@ final class BodyReader: Sendable {
     }
 
     deinit {
-        if case .wire(let attempt) = body.source, !state.withLock({ $0.isEnded }) { attempt.engine.cancel() }
+        guard let carrier = body.carrier, !state.withLock({ $0.isEnded }) else { return }
+        carrier.engine.cancel()
     }
 
     /// The next element, nil at the end; the same error again after an error.
@@ -163,15 +191,21 @@ final class BodyReader: Sendable {
         if isEnded { return nil }
         do throws(NetworkError) {
             if let element = try await element() { return element }
-            state.withLock { $0.isEnded = true }
+            end(nil)
             return nil
         } catch {
-            state.withLock { state in
-                state.isEnded = true
-                state.error = error
-            }
+            end(error)
             throw error
         }
+    }
+
+    private func end(_ error: NetworkError?) {
+        state.withLock { state in
+            state.isEnded = true
+            state.error = error
+        }
+        // What was not needed for the body is not wanted.
+        if let carrier = body.carrier { error == nil ? carrier.engine.letGo() : carrier.engine.cancel() }
     }
 
     private func element() async throws(NetworkError) -> TransferElement? {
@@ -215,84 +249,8 @@ final class BodyReader: Sendable {
             throw NetworkError.cancelled(.receiving, request)
         } catch {
             throw NetworkError(
-                .interceptorFailed, phase: .receiving, "The body an interceptor gave cannot be read: \(error).",
+                .interceptorFailed, phase: .receiving, "The body an interceptor gave threw a \(type(of: error)).",
                 cause: error, request: request)
         }
-    }
-}
-
-/// Gives a body piece by piece to one reader, which asks for the next piece when it has the one before.
-protocol ChunkSource: AnyObject, Sendable {
-    /// The next piece; nil at the end, and then always.
-    func next() async throws -> ByteChunk?
-    /// What came after the body, known at its end.
-    var trailers: HeaderFields? { get }
-}
-
-/// Pulls the elements of a sequence one by one.
-// Safe because a body has one reader, which asks for the next piece when it has the one before.
-final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
-where Chunks.Element == ByteChunk {
-    private let chunks: Chunks
-    private var iterator: Chunks.AsyncIterator?
-    private var isEnded = false
-
-    init(_ chunks: Chunks) { self.chunks = chunks }
-
-    func next() async throws -> ByteChunk? {
-        guard !isEnded else { return nil }
-        var iterator = self.iterator ?? chunks.makeAsyncIterator()
-        let chunk = try await iterator.next()
-        self.iterator = iterator
-        isEnded = chunk == nil
-        return chunk
-    }
-
-    var trailers: HeaderFields? { nil }
-}
-
-/// Pulls the pieces of a body through a closure; its trailers come through as they are.
-final class MappedSource: ChunkSource {
-    private struct State {
-        var reader: BodyReader?
-        var isEnded = false
-        var trailers: HeaderFields?
-    }
-
-    private let body: IncomingBody
-    private let request: Request
-    private let transform: @Sendable (ByteChunk?) async throws -> ByteChunk?
-    private let state = Lock(State())
-
-    init(
-        _ body: IncomingBody, _ request: Request,
-        _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
-    ) {
-        self.body = body
-        self.request = request
-        self.transform = transform
-    }
-
-    func next() async throws -> ByteChunk? {
-        if state.withLock({ $0.isEnded }) { return nil }
-        let reader = try begun()
-        while let element = try await reader.next() {
-            switch element {
-            case .bytes(let chunk): if let mapped = try await transform(chunk) { return mapped }
-            case .trailers(let fields): state.withLock { $0.trailers = fields }
-            default: break
-            }
-        }
-        state.withLock { $0.isEnded = true }
-        return try await transform(nil)
-    }
-
-    var trailers: HeaderFields? { state.withLock { $0.trailers } }
-
-    private func begun() throws(NetworkError) -> BodyReader {
-        if let reader = state.withLock({ $0.reader }) { return reader }
-        let reader = try body.take(for: request)
-        state.withLock { $0.reader = reader }
-        return reader
     }
 }

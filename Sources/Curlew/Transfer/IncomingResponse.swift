@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
 public import FoundationEssentials
 
 /// A response on its way through interceptors: its head is there, its body is not read yet.
@@ -35,7 +36,7 @@ public struct IncomingResponse: Sendable {
     ///   - body: The body, decoded; empty unless given.
     ///   - request: The request it answers.
     public init(_ head: ResponseHead, body: some Sequence<UInt8> = [], to request: Request) {
-        self.init(head, IncomingBody(.bytes(Data(body), trailers: [:])), request, nil)
+        self.init(head, IncomingBody(Data(body)), request, nil)
     }
 
     /// A response made by hand, with a body that is pulled from a sequence as it is read.
@@ -46,7 +47,7 @@ public struct IncomingResponse: Sendable {
     ///   - request: The request it answers.
     public init<Chunks: AsyncSequence & Sendable>(_ head: ResponseHead, chunks: Chunks, to request: Request)
     where Chunks.Element == ByteChunk {
-        self.init(head, IncomingBody(.pull(SequenceSource(chunks))), request, nil)
+        self.init(head, IncomingBody(SequenceSource(chunks), carrier: nil), request, nil)
     }
 
     /// The attempt whose body it has; nil when an interceptor gave it another.
@@ -63,18 +64,19 @@ public struct IncomingResponse: Sendable {
 
     /// Reads the whole body.
     ///
-    /// - Parameter limit: The most bytes to take; the request's `responseLimit`, else the session's, unless given.
+    /// - Parameter limit: The most bytes to take, where that is less than the request's `responseLimit`, else the
+    ///   session's; 64 MiB at most of a response made by hand.
     /// - Returns: The body, decoded.
     /// - Throws: `NetworkError`: `.bodyTooLarge`, `.invalidRequest` when the body was read before, or whatever ended the
     ///   transfer.
     public func collect(upTo limit: ByteCount? = nil) async throws(NetworkError) -> Data {
-        try await body.collect(upTo: limit, of: request)
+        try await body.collect(upTo: limit, of: request, from: attempt)
     }
 
     /// Lets go of the body: a short rest is read, so that the connection can be used again, a long one is broken off.
     ///
-    /// For an interceptor that sends another request in its place.
-    public func discard() async { await body.discard(expecting: head.contentLength) }
+    /// For an interceptor that sends another request in its place; the body cannot be read afterwards.
+    public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
 
     /// How the attempt went; nil while it runs, and for a response made by hand.
     public var metrics: TransferMetrics? { attempt?.metrics }
@@ -85,7 +87,9 @@ public struct IncomingResponse: Sendable {
     ///
     /// - Parameter body: The new body, decoded.
     public func with(body: some Sequence<UInt8>) -> IncomingResponse {
-        IncomingResponse(head, IncomingBody(.bytes(Data(body), trailers: [:])), request, attempt)
+        // Of the old body nothing is wanted any more.
+        attempt?.engine.letGo()
+        return IncomingResponse(head, IncomingBody(Data(body)), request, attempt)
     }
 
     /// The same response with a body that is pulled from a sequence as it is read, and without trailers.
@@ -94,7 +98,7 @@ public struct IncomingResponse: Sendable {
     ///   `.interceptorFailed`.
     public func with<Chunks: AsyncSequence & Sendable>(chunks: Chunks) -> IncomingResponse
     where Chunks.Element == ByteChunk {
-        IncomingResponse(head, IncomingBody(.pull(SequenceSource(chunks))), request, attempt)
+        IncomingResponse(head, IncomingBody(SequenceSource(chunks), carrier: attempt), request, attempt)
     }
 
     /// The same response with a body that passes through a closure, piece by piece, as it is read; its trailers stay.
@@ -107,6 +111,6 @@ public struct IncomingResponse: Sendable {
         _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
     ) -> IncomingResponse {
         IncomingResponse(
-            head, IncomingBody(.pull(MappedSource(body, request, transform))), request, attempt)
+            head, IncomingBody(MappedSource(body, request, transform), carrier: body.carrier), request, attempt)
     }
 }

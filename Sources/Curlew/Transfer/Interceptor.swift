@@ -61,6 +61,9 @@ public enum InterceptorScope: String, Sendable, Hashable, CaseIterable {
     /// A transfer as a whole: it sees one request, and the response after all redirects.
     case transfer
     /// Each request that goes out on the wire: it sees every redirect and every repetition.
+    ///
+    /// A redirect may lead to another origin, and left credentials behind for that: one that adds them here has to look
+    /// at the request's URL first.
     case attempt
 }
 

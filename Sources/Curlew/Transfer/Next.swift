@@ -39,7 +39,8 @@ public struct Next: Sendable {
             throw NetworkError(.cancelled, phase: run.phase, "The transfer was cancelled.", request: request)
         } catch {
             throw NetworkError(
-                .interceptorFailed, phase: run.phase, "\(type(of: interceptor)) threw an error of its own: \(error).",
+                .interceptorFailed, phase: run.phase,
+                "\(type(of: interceptor)) threw an error of its own, a \(type(of: error)).",
                 cause: error, request: request)
         }
     }

@@ -49,21 +49,22 @@ extension TransferRun {
     /// The innermost step: puts a request on the wire and waits for the head of its response.
     func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
         let attempt = try next(request)
-        guard state.withLock({ $0.claim == .stream }) else {
+        if state.withLock({ $0.claim != .stream }) {
             switch await attempt.engine.headed() {
             case .head(let raw):
-                return IncomingResponse(attempt.opened(raw).head, IncomingBody(.wire(attempt)), request, attempt)
+                return IncomingResponse(attempt.opened(raw).head, IncomingBody(attempt), request, attempt)
             case .ended(let outcome): throw attempt.error(outcome)
+            case .superseded: break
             }
         }
         let reader = attempt.reader
         if let head = reader.head {
-            return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+            return IncomingResponse(head, IncomingBody(attempt), request, attempt)
         }
         let (withProgress, drive) = state.withLock { ($0.wantsProgress, $0.drive) }
         while let element = try await reader.next(withProgress: withProgress) {
             if case .head(let head) = element {
-                return IncomingResponse(head, IncomingBody(.wire(attempt)), request, attempt)
+                return IncomingResponse(head, IncomingBody(attempt), request, attempt)
             }
             drive?.deposit(element)
             ring()
@@ -90,6 +91,10 @@ extension TransferRun {
         }
         let place = AttemptPlace(
             id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course)
+        // An interceptor may have made a new request that has lost it.
+        var request = request
+        let withheld = state.withLock { $0.withheld }
+        request.withheld += withheld.filter { !request.withheld.contains($0) }
         let attempt = try host.attempt(request, at: place)
         start(attempt, for: request)
         return attempt
@@ -122,7 +127,10 @@ extension TransferRun {
 
     /// Takes note that a response leads elsewhere, where the next attempt goes.
     func isLed(elsewhere request: Request, by status: Status) {
-        state.withLock { $0.isLedElsewhere = true }
+        state.withLock { state in
+            state.isLedElsewhere = true
+            state.withheld = request.withheld
+        }
         emit(.redirected(status, to: request.urlText))
     }
 

@@ -43,6 +43,8 @@ final class TransferRun: Sendable {
         var course: TransferCourse?
         /// The next attempt follows a redirect.
         var isLedElsewhere = false
+        /// What redirects to other origins have left behind.
+        var withheld: [HeaderName] = []
         /// How a transfer of several attempts ended.
         var end: End?
     }
@@ -230,6 +232,8 @@ final class TransferRun: Sendable {
         }
         guard isDirect, let attempt = direct else {
             begin()
+            // What comes before the head is for the reader.
+            state.withLock { $0.current }?.supersedeHeaded()
             return nil
         }
         _ = attempt.reader

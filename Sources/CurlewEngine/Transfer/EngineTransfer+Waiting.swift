@@ -6,6 +6,8 @@ extension EngineTransfer {
     package enum Headed: Sendable {
         case head(RawHead)
         case ended(Outcome)
+        /// Somebody reads the stream of steps instead.
+        case superseded
     }
 
     // MARK: Waiting for the head
@@ -23,6 +25,7 @@ extension EngineTransfer {
                 let answer = shared.withLock { shared -> Headed? in
                     if let outcome = shared.outcome { return outcome.headed }
                     if let head = shared.head { return .head(head) }
+                    if shared.isHeadRead { return .superseded }
                     shared.headWaiters.append(continuation)
                     return nil
                 }
@@ -32,8 +35,20 @@ extension EngineTransfer {
             cancel()
         }
         defer { meetLoop() }
-        // The head may have come while the order was on its way.
-        return Task.isCancelled ? await ended().headed : headed
+        guard Task.isCancelled else { return headed }
+        // The head came first, or the handler had gone already.
+        cancel()
+        return await ended().headed
+    }
+
+    /// Makes whoever waits for the head, now or later, read the stream of steps instead.
+    package func supersedeHeaded() {
+        let waiters = shared.withLock { shared in
+            shared.isHeadRead = true
+            defer { shared.headWaiters = [] }
+            return shared.headWaiters
+        }
+        for waiter in waiters { waiter.resume(returning: .superseded) }
     }
 
     // MARK: Waiting for the end

@@ -48,6 +48,8 @@ package final class EngineTransfer: @unchecked Sendable {
         var informational: [RawHead] = []
         var head: RawHead?
         var isHeadTaken = false
+        /// Nobody is to wait for the head alone.
+        var isHeadRead = false
         var trailers: [UInt8] = []
         var areTrailersTaken = false
         var chunks: [Chunk] = []

@@ -1,0 +1,160 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// Gives a body piece by piece to one reader, which asks for the next piece when it has the one before.
+protocol ChunkSource: AnyObject, Sendable {
+    /// The next piece; nil at the end, and then always.
+    func next() async throws -> ByteChunk?
+    /// What came after the body, known at its end.
+    var trailers: HeaderFields? { get }
+}
+
+/// Pulls the elements of a sequence one by one.
+// Safe because a body has one reader, which asks for the next piece when it has the one before.
+final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
+where Chunks.Element == ByteChunk {
+    private let chunks: Chunks
+    private var iterator: Chunks.AsyncIterator?
+    private var isEnded = false
+
+    init(_ chunks: Chunks) { self.chunks = chunks }
+
+    func next() async throws -> ByteChunk? {
+        guard !isEnded else { return nil }
+        var iterator = self.iterator ?? chunks.makeAsyncIterator()
+        let chunk = try await iterator.next()
+        self.iterator = iterator
+        isEnded = chunk == nil
+        return chunk
+    }
+
+    var trailers: HeaderFields? { nil }
+}
+
+/// Pulls the pieces of a body through a closure; its trailers come through as they are.
+final class MappedSource: ChunkSource {
+    private struct State {
+        var reader: BodyReader?
+        var isEnded = false
+        var trailers: HeaderFields?
+    }
+
+    private let body: IncomingBody
+    private let request: Request
+    private let transform: @Sendable (ByteChunk?) async throws -> ByteChunk?
+    private let state = Lock(State())
+
+    init(
+        _ body: IncomingBody, _ request: Request,
+        _ transform: @escaping @Sendable (ByteChunk?) async throws -> ByteChunk?
+    ) {
+        self.body = body
+        self.request = request
+        self.transform = transform
+    }
+
+    func next() async throws -> ByteChunk? {
+        if state.withLock({ $0.isEnded }) { return nil }
+        let reader = try begun()
+        while let element = try await reader.next() {
+            switch element {
+            case .bytes(let chunk): if let mapped = try await transform(chunk) { return mapped }
+            case .trailers(let fields): state.withLock { $0.trailers = fields }
+            default: break
+            }
+        }
+        state.withLock { $0.isEnded = true }
+        return try await transform(nil)
+    }
+
+    var trailers: HeaderFields? { state.withLock { $0.trailers } }
+
+    private func begun() throws(NetworkError) -> BodyReader {
+        if let reader = state.withLock({ $0.reader }) { return reader }
+        let reader = try body.take(for: request)
+        state.withLock { $0.reader = reader }
+        return reader
+    }
+}
+
+extension IncomingResponse {
+    /// The same response, whose body is looked at as it passes, and whose trailers stay.
+    ///
+    /// - Parameters:
+    ///   - sample: What is made of the body.
+    ///   - take: Adds a piece to it.
+    ///   - end: Gets it once: at the end, when the body breaks off, or when it is left.
+    func tapped<Sample: Sendable>(
+        _ sample: Sample, _ take: @escaping @Sendable (inout Sample, ByteChunk) -> Void,
+        end: @escaping @Sendable (Sample, NetworkError?) -> Void
+    ) -> IncomingResponse {
+        let source = TappedSource(self, sample, take, end)
+        return IncomingResponse(head, IncomingBody(source, carrier: body.carrier), request, attempt)
+    }
+}
+
+/// A body that passes unchanged, and that somebody looks at.
+private final class TappedSource<Sample: Sendable>: ChunkSource {
+    private struct State {
+        var reader: BodyReader?
+        var sample: Sample
+        var trailers: HeaderFields?
+        var isTold = false
+    }
+
+    private let response: IncomingResponse
+    private let take: @Sendable (inout Sample, ByteChunk) -> Void
+    private let end: @Sendable (Sample, NetworkError?) -> Void
+    private let state: Lock<State>
+
+    init(
+        _ response: IncomingResponse, _ sample: Sample, _ take: @escaping @Sendable (inout Sample, ByteChunk) -> Void,
+        _ end: @escaping @Sendable (Sample, NetworkError?) -> Void
+    ) {
+        self.response = response
+        self.take = take
+        self.end = end
+        state = Lock(State(sample: sample))
+    }
+
+    deinit { tell(nil) }
+
+    var trailers: HeaderFields? { state.withLock { $0.trailers } }
+
+    func next() async throws -> ByteChunk? {
+        do throws(NetworkError) {
+            let reader = try begun()
+            while let element = try await reader.next() {
+                switch element {
+                case .bytes(let chunk):
+                    state.withLock { take(&$0.sample, chunk) }
+                    return chunk
+                case .trailers(let fields): state.withLock { $0.trailers = fields }
+                default: break
+                }
+            }
+            tell(nil)
+            return nil
+        } catch {
+            tell(error)
+            throw error
+        }
+    }
+
+    private func begun() throws(NetworkError) -> BodyReader {
+        if let reader = state.withLock({ $0.reader }) { return reader }
+        let reader = try response.body.take(for: response.request)
+        state.withLock { $0.reader = reader }
+        return reader
+    }
+
+    private func tell(_ error: NetworkError?) {
+        let sample = state.withLock { state -> Sample? in
+            defer { state.isTold = true }
+            return state.isTold ? nil : state.sample
+        }
+        if let sample { end(sample, error) }
+    }
+}
