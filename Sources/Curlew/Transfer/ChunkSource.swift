@@ -11,6 +11,13 @@ protocol ChunkSource: AnyObject, Sendable {
     var trailers: HeaderFields? { get }
 }
 
+/// What is left of a body that somebody has.
+final class GoneSource: ChunkSource {
+    var trailers: HeaderFields? { nil }
+
+    func next() async throws -> ByteChunk? { nil }
+}
+
 /// Pulls the elements of a sequence one by one.
 // Safe because a body has one reader, which asks for the next piece when it has the one before.
 final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable

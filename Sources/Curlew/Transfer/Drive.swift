@@ -28,6 +28,7 @@ final class Drive: Sendable {
             try run.hold()
         } catch {
             state.withLock { $0.answer = .failure(error) }
+            run.release()
             run.ring()
             return run.finish(error)
         }
@@ -49,25 +50,42 @@ final class Drive: Sendable {
 
     private func work(_ run: TransferRun) async {
         defer { run.release() }
-        let answer: Result<IncomingResponse, NetworkError>
-        do throws(NetworkError) {
-            answer = .success(try await made(run.answer(), for: run))
-        } catch {
-            answer = .failure(error)
-        }
-        let attempt = (try? answer.get()).flatMap(\.wire)
-        if let attempt { run.state.withLock { $0.current = attempt.engine } }
-        state.withLock { $0.answer = answer }
-        guard let attempt else {
-            run.finish(answer.error)
-            return run.ring()
-        }
+        let (attempt, error) = await answer(run)
         run.ring()
         // The wire's own end: until then somebody has to hold the transfer.
-        let outcome = await attempt.engine.ended()
-        run.forgo(attempt.engine)
-        run.finish(outcome.failure.map { attempt.error($0, outcome) })
+        if let attempt {
+            let outcome = await attempt.engine.ended()
+            run.forgo(attempt.engine)
+            run.finish(outcome.failure.map { attempt.error($0, outcome) })
+        } else {
+            await run.abandon()
+            run.finish(error)
+        }
         run.ring()
+    }
+
+    /// Gets the answer; what brings it, or why there is none.
+    private func answer(_ run: TransferRun) async -> (Attempt?, NetworkError?) {
+        do throws(NetworkError) {
+            let response = try await made(run.answer(), for: run)
+            if let attempt = response.attempt { run.adopt(attempt.engine) }
+            state.withLock { $0.answer = .success(response) }
+            return (response.attempt, nil)
+        } catch {
+            state.withLock { $0.answer = .failure(error) }
+            return (nil, error)
+        }
+    }
+
+    /// Lets go of the response's body, which somebody has, or which nobody will want.
+    ///
+    /// What it passes through may hold the transfer, which holds this.
+    func forgetBody() {
+        state.withLock { state in
+            guard case .success(let response) = state.answer else { return }
+            let body = IncomingBody(GoneSource(), carrier: response.body.carrier)
+            state.answer = .success(IncomingResponse(response.head, body, response.request, response.attempt))
+        }
     }
 
     /// The response with a body that many can take, unless a stream takes it.
@@ -102,8 +120,4 @@ final class Drive: Sendable {
             return state.progress
         }
     }
-}
-
-extension Result where Failure == NetworkError {
-    fileprivate var error: NetworkError? { if case .failure(let error) = self { error } else { nil } }
 }

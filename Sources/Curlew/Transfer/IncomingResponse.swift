@@ -50,11 +50,6 @@ public struct IncomingResponse: Sendable {
         self.init(head, IncomingBody(SequenceSource(chunks), carrier: nil), request, nil)
     }
 
-    /// The attempt whose body it has; nil when an interceptor gave it another.
-    var wire: Attempt? {
-        if case .wire(let attempt) = body.source { attempt } else { nil }
-    }
-
     // MARK: Reading
 
     /// The body's bytes, decoded: one reader, back-pressure.

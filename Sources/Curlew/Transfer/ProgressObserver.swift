@@ -71,12 +71,11 @@ extension TransferRun {
         case .failure:
             return engine.map { failed($0) } ?? .refused
         case .success(let response):
-            switch response.body.source {
-            case .wire(let attempt):
-                return attempt.engine.outcome == nil ? nil : progress(attempt.engine.snapshot.counters, rate: 0)
-            case .bytes(let data, _): return answered(Int64(data.count))
-            case .pull: return answered(0)
+            if let engine = response.body.carrier?.engine {
+                return engine.outcome == nil ? nil : progress(engine.snapshot.counters, rate: 0)
             }
+            if case .bytes(let data, _) = response.body.source { return answered(Int64(data.count)) }
+            return answered(0)
         }
     }
 

@@ -99,6 +99,7 @@ final class TransferReader: ElementReader {
             if let answer {
                 let response = try answer.get()
                 let reader = try response.body.take(for: response.request, withProgress: withProgress)
+                drive.forgetBody()
                 move(to: .body(reader, head: response.head))
                 return try await body(reader, response.head)
             }

@@ -125,6 +125,22 @@ extension TransferRun {
         ring()
     }
 
+    /// Makes the run that brings the response the one that orders go to.
+    func adopt(_ engine: EngineTransfer) {
+        state.withLock { state in
+            state.current = engine
+            if state.isPaused { engine.pause() }
+            if state.isCancelled { engine.cancel() }
+        }
+    }
+
+    /// Ends what is left on the wire of a chain that gave nothing of it.
+    func abandon() async {
+        guard let current = state.withLock({ $0.current }) else { return }
+        current.letGo()
+        _ = await current.ended()
+    }
+
     /// Takes note that a response leads elsewhere, where the next attempt goes.
     func isLed(elsewhere request: Request, by status: Status) {
         state.withLock { state in

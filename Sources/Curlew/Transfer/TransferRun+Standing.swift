@@ -15,7 +15,7 @@ extension TransferRun {
         guard let drive else { return now == .finished && !hasEnded ? .running : now ?? .idle }
         switch drive.answer {
         case .failure: return .finished
-        case .success(let response): return response.wire == nil ? .finished : now ?? .finished
+        case .success(let response): return response.body.carrier == nil ? .finished : now ?? .finished
         case nil:
             if let now, now != .finished, now != .idle { return now }
             return isPaused ? .paused : hasStarted ? .running : .idle
@@ -37,7 +37,7 @@ extension TransferRun {
         let last: Attempt?
         switch state.withLock({ $0.drive })?.answer {
         case .failure(let error): return error
-        case .success(let response): last = response.wire
+        case .success(let response): last = response.body.carrier
         case nil: last = isOverDirectly ? direct : nil
         }
         return last.flatMap { attempt in attempt.engine.failure.map { attempt.error($0, nil) } }

@@ -126,6 +126,7 @@ final class TransferRun: Sendable {
         }
         drive?.cancel()
         current?.cancel()
+        giveUp()
     }
 
     // Under the lock, so that orders reach the wire in their order also while the attempt changes.

@@ -16,7 +16,7 @@ final class TransferToken: Sendable {
     deinit {
         guard !run.isDetached || run.isPaused else { return }
         run.cancel()
-        run.giveUp()
+        run.state.withLock { $0.drive }?.forgetBody()
     }
 }
 
@@ -44,10 +44,13 @@ extension TransferRun {
         }
         defer { release() }
         do throws(NetworkError) {
-            let response = try await whole(answer())
+            let response = try await answer()
+            let whole = try await whole(response)
+            if let attempt = response.attempt { _ = await attempt.engine.ended() }
             finish(nil)
-            return response
+            return whole
         } catch {
+            await abandon()
             finish(error)
             throw error
         }
@@ -95,7 +98,7 @@ extension TransferRun {
         guard let answer = drive.answer else { throw .cancelled(.waiting, request) }
         let response = try answer.get()
         switch response.body.source {
-        case .wire(let attempt) where !attempt.isStreamed:
+        case .wire(let attempt) where response.body.untouched != nil:
             guard let outcome = try await outcome(of: attempt, interest) else { throw .headless(request) }
             return try await collected(response, attempt, outcome)
         case .bytes(let body, let trailers):

@@ -187,6 +187,7 @@ extension TransferRun {
 
     private func endUnfollowed() {
         guard direct?.engine.outcome != nil, !isOverDirectly, state.withLock({ $0.drive == nil }) else { return }
+        if let attempt = direct { forgo(attempt.engine) }
         finish(.cancelled(.validating, request))
     }
 
