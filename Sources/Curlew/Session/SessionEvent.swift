@@ -17,7 +17,7 @@ public enum SessionEvent: Sendable {
     case slowTurn(Duration)
     /// So many events before this one were dropped, because the observer was too slow.
     case dropped(Int)
-    /// The session was shut down; nothing more comes.
+    /// The session was shut down or let go, and its transfers have ended; nothing more comes.
     case closed
 }
 
@@ -38,7 +38,7 @@ extension SessionEvent: CustomStringConvertible {
 /// Events of one transfer come in the order that ``TransferEvent`` draws, and between transfers in the order in which
 /// they happened. `observe` is called for one event after the other, in a task of the observer's own; while it works,
 /// up to 256 events wait for it, then the oldest are dropped and counted in `.dropped`. It holds nobody up. It is called
-/// for `.closed` last, when the session was shut down or let go.
+/// for `.closed` last, when the session was shut down or let go and every transfer it was told of has ended.
 ///
 /// ```swift
 /// struct Failures: SessionObserver {
