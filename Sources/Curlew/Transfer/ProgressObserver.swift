@@ -81,10 +81,14 @@ extension TransferRun {
 
     func progress(_ counters: Counters, rate: Double) -> TransferProgress {
         var progress = TransferProgress(counters, rate: rate)
-        let start = state.withLock { $0.startedAt }
-        // An attempt that does not run yet has no time of its own.
-        if start > 0 {
-            progress.elapsed = counters.at > start ? .nanoseconds(Int64(clamping: counters.at - start)) : elapsed
+        let now = elapsed
+        state.withLock { state in
+            guard state.startedAt > 0 else { return }
+            // An attempt that does not run yet has no time of its own; what was told once is not taken back.
+            let isRunning = counters.at > state.startedAt
+            let time = isRunning ? .nanoseconds(Int64(clamping: counters.at - state.startedAt)) : now
+            state.toldElapsed = max(state.toldElapsed, time)
+            progress.elapsed = state.toldElapsed
         }
         return progress
     }

@@ -21,6 +21,8 @@ final class TransferRun: Sendable {
         /// Whether the reader of the stream wants to hear of progress.
         var wantsProgress = false
         var startedAt: UInt64 = 0
+        /// The latest time that a progress has told.
+        var toldElapsed = Duration.zero
         var attempts = 0
         /// What is on the wire, or was there last.
         var current: EngineTransfer?
