@@ -14,7 +14,7 @@ struct RedirectBodyTests {
 
     // MARK: Bodies that are sent again
 
-    @Test(arguments: [307, 308], [0, 1, 70_000, 3 << 20])
+    @Test(arguments: [307, 308], [0, 1, 70_000, 1 << 20])
     func bodiesAreSentAgain(_ status: Int, _ length: Int) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/from", .text("elsewhere", status: status).field("Location", "/to"))
@@ -36,7 +36,7 @@ struct RedirectBodyTests {
     @Test func compressedBodiesAreSentAgain() async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/from", .redirect(to: "/to", status: 308))
-        let lines = String(repeating: "a line that compresses well\n", count: 50_000)
+        let lines = String(repeating: "a line that compresses well\n", count: 4_000)
         let session = Session { $0.http.compression = .gzip() }
         for way in Self.ways {
             let before = server.requestCount
