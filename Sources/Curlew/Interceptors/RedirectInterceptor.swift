@@ -29,7 +29,7 @@ struct RedirectInterceptor: Interceptor {
     private func following(
         _ response: IncomingResponse, _ request: Request, _ policy: RedirectPolicy
     ) async throws(NetworkError) -> Request? {
-        guard policy.followsSome, RedirectStatus.all.contains(response.head.status.rawValue) else { return nil }
+        guard policy.followsSome, RedirectRules.redirecting.contains(response.head.status) else { return nil }
         return try await policy.next(after: request, target: request.validated(), response.head)
     }
 }

@@ -51,7 +51,7 @@ enum RedirectRules {
     }
 
     /// The statuses that are followed: not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
-    private static let redirecting: Set<Status> = [
+    static let redirecting: Set<Status> = [
         .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect,
     ]
 

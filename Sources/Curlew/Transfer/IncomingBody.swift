@@ -33,7 +33,7 @@ final class IncomingBody: Sendable {
         carrier = nil
     }
 
-    /// - Parameter attempt: Ended with the body, since nobody reads what it has beside.
+    /// - Parameter carrier: Ended with the body, since nobody reads what it has beside.
     init(_ source: any ChunkSource, carrier: Attempt?) {
         self.source = .pull(source)
         self.carrier = carrier
@@ -50,11 +50,7 @@ final class IncomingBody: Sendable {
             defer { isTaken = true }
             return isTaken
         }
-        guard wasTaken else { return }
-        throw NetworkError(
-            .invalidRequest, phase: .receiving, "The body has been read already.",
-            hint: "A body is read once. An interceptor that reads it hands on a response with a new one (with(body:)).",
-            request: request)
+        if wasTaken { throw .takenBody(request) }
     }
 
     /// The attempt whose body this is, still whole and untouched.
@@ -65,7 +61,7 @@ final class IncomingBody: Sendable {
 
     /// The whole body.
     ///
-    /// - Parameter attempt: What it came from.
+    /// - Parameter origin: What it came from.
     func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
     {
         if let attempt = untouched {

@@ -55,7 +55,8 @@ public struct TransferEvent: Sendable {
         case resumed
         /// The same request is sent over another connection, since the first was stale.
         case restarted
-        /// The response led elsewhere, and a new attempt goes there.
+        /// The response led elsewhere, and a new attempt goes there; the URL may hold secrets, which `description` leaves
+        /// out.
         case redirected(Status, to: String)
         /// An interceptor has the request, or one in its place, sent again.
         case retried

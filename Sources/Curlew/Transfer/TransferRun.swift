@@ -195,7 +195,7 @@ final class TransferRun: Sendable {
     }
 
     func isProvisional(_ head: ResponseHead) -> Bool {
-        RedirectStatus.all.contains(head.status.rawValue) && head[.location] != nil
+        RedirectRules.redirecting.contains(head.status) && head[.location] != nil
             && host.followsRedirects(of: request)
     }
 
@@ -267,11 +267,6 @@ final class TransferRun: Sendable {
 extension TransferRun: CustomReflectable {
     /// The request alone: what lies below belongs to other threads.
     var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
-}
-
-/// The statuses that send a client elsewhere by themselves (RFC 9110 §15.4).
-enum RedirectStatus {
-    static let all = [301, 302, 303, 307, 308]
 }
 
 extension Request {

@@ -195,8 +195,8 @@ extension NetworkError {
 
     static func takenBody(_ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .receiving, "An interceptor has read the body.",
-            hint: "An interceptor that reads a body hands on a response with a new one (with(body:)).",
+            .invalidRequest, phase: .receiving, "The body has been read already.",
+            hint: "A body is read once. An interceptor that reads it hands on a response with a new one (with(body:)).",
             request: request)
     }
 }

@@ -95,8 +95,6 @@ extension EngineTransfer {
         return outcome ?? Outcome(metrics: RawMetrics(), failure: unreachable)
     }
 
-    package var hasEndWaiters: Bool { shared.withLock { !$0.endWaiters.isEmpty } }
-
     /// Takes the lock once after a wait.
     ///
     /// What the loop wrote before it resumed a continuation is visible to who waited. ThreadSanitizer does not see that
