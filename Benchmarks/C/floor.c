@@ -1,0 +1,181 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The floor: the least CPU a client on libcurl can use, as far as we know how. `name=value` arguments say what to do
+// (url, n, c, expect, http, ca, upload, file, pace, collect), others turn a knob back to see what it is worth.
+
+#include "floor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static job work;
+static uint64_t begun, finished, total;
+static histogram latencies;
+
+static size_t received(char *bytes, size_t size, size_t count, void *context) {
+    slot *s = context;
+    size_t length = size * count;
+    if (work.pace_ms && !pace_allows(s, length)) return CURL_WRITEFUNC_PAUSE;
+    if (work.file >= 0 && write(work.file, bytes, length) != (ssize_t)length) return 0;
+    if (work.collect) {
+        if (!s->body) {
+            curl_off_t expected = -1;
+            curl_easy_getinfo(s->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &expected);
+            if (expected != work.expect || !(s->body = malloc((size_t)expected))) return 0;
+        }
+        if (s->got + length > (size_t)work.expect) return 0;
+        memcpy(s->body + s->got, bytes, length);
+    }
+    s->got += length;
+    return length;
+}
+
+static char piece[256 << 10];
+
+static size_t sent(char *buffer, size_t size, size_t count, void *context) {
+    slot *s = context;
+    size_t room = size * count, left = (size_t)work.upload - s->sent;
+    if (room > left) room = left;
+    for (size_t at = 0; at < room;) {
+        size_t part = room - at < sizeof piece ? room - at : sizeof piece;
+        memcpy(buffer + at, piece, part);
+        at += part;
+    }
+    s->sent += room;
+    return room;
+}
+
+static void options(slot *s) {
+    CURL *easy = s->easy;
+    if (work.curlu) {
+        curl_easy_setopt(easy, CURLOPT_CURLU, work.curlu);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_URL, work.url);
+    }
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, s);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, received);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, s);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, work.buffer);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, work.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, work.pipewait);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, work.fresh);
+    if (!work.default_capath) curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    if (work.ca) curl_easy_setopt(easy, CURLOPT_CAINFO, work.ca);
+    if (work.ca && work.shared_store) share_store(easy, work.ca);
+    curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, work.resume);
+    if (work.share) curl_easy_setopt(easy, CURLOPT_SHARE, work.share);
+    sockets_install(easy);
+    if (work.upload >= 0) {
+        curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)work.upload);
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, work.upload_buffer);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, sent);
+        curl_easy_setopt(easy, CURLOPT_READDATA, s);
+    }
+}
+
+static void begin(slot *s) {
+    if (begun == work.n) return;
+    begun++;
+    s->got = 0;
+    s->sent = 0;
+    if (work.new_handles || !s->easy) {
+        if (s->easy) curl_easy_cleanup(s->easy);
+        s->easy = curl_easy_init();
+        options(s);
+    }
+    s->began = now_ns();
+    if (curl_multi_add_handle(work.multi, s->easy)) die("a handle could not be added");
+}
+
+static void ended(slot *s, CURLcode code) {
+    long status = 0;
+    curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (code) die("request %llu: %s", (unsigned long long)finished, curl_easy_strerror(code));
+    if (status != 200) die("request %llu: status %ld", (unsigned long long)finished, status);
+    if (work.expect >= 0 && s->got != (size_t)work.expect)
+        die("request %llu: %zu bytes, expected %lld", (unsigned long long)finished, s->got, work.expect);
+    if (work.upload > 0 && s->sent != (size_t)work.upload) die("the upload was not read to its end");
+    histogram_add(&latencies, now_ns() - s->began);
+    total += s->got + s->sent;
+    finished++;
+    free(s->body);
+    s->body = NULL;
+    curl_multi_remove_handle(work.multi, s->easy);
+    begin(s);
+}
+
+static void reap(void) {
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(work.multi, &left))) {
+        slot *s;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&s);
+        ended(s, message->data.result);
+    }
+}
+
+static void read_options(int argc, char **argv) {
+    work.url = text_option(argc, argv, "url", NULL);
+    if (!work.url) die("usage: floor url=URL [name=value]…");
+    work.n = (uint64_t)number_option(argc, argv, "n", 1);
+    work.c = (int)number_option(argc, argv, "c", 1);
+    work.expect = number_option(argc, argv, "expect", -1);
+    work.upload = number_option(argc, argv, "upload", -1);
+    work.http2 = number_option(argc, argv, "http", 1) == 2;
+    work.ca = text_option(argc, argv, "ca", NULL);
+    work.pace_ms = (int)number_option(argc, argv, "pace", 0);
+    work.collect = (int)number_option(argc, argv, "collect", 0);
+    int is_bulk = work.expect < 0 || work.expect > (1 << 20);
+    // Knobs. What each is worth stands in Benchmarks/README.md.
+    work.buffer = (long)number_option(argc, argv, "buffer", is_bulk ? (work.ca ? 128 << 10 : 256 << 10) : 16 << 10);
+    work.upload_buffer = (long)number_option(argc, argv, "upload-buffer", 64 << 10);
+    work.pipewait = (long)number_option(argc, argv, "pipewait", 1);
+    work.fresh = (long)number_option(argc, argv, "fresh", 0);
+    work.lazy = (int)number_option(argc, argv, "lazy", 1);
+    work.default_capath = (int)number_option(argc, argv, "capath", 0);
+    work.shared_store = (int)number_option(argc, argv, "shared-store", 0);
+    work.resume = (long)number_option(argc, argv, "resume", 1);
+    work.new_handles = (int)number_option(argc, argv, "new-handles", 0);
+    if (number_option(argc, argv, "curlu", 1)) {
+        work.curlu = curl_url();
+        if (curl_url_set(work.curlu, CURLUPART_URL, work.url, 0)) die("the URL is not valid: %s", work.url);
+    }
+    if (number_option(argc, argv, "share", 0)) {
+        work.share = curl_share_init();
+        curl_share_setopt(work.share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    }
+    const char *file = text_option(argc, argv, "file", NULL);
+    work.file = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    if (file && work.file < 0) die("%s cannot be opened", file);
+}
+
+int main(int argc, char **argv) {
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    read_options(argc, argv);
+    work.multi = curl_multi_init();
+    curl_multi_setopt(work.multi, CURLMOPT_MAXCONNECTS, (long)work.c + 16);
+    loop_open(&work);
+    slot *slots = calloc((size_t)work.c, sizeof *slots);
+    meter m;
+    meter_start(&m);
+    for (int i = 0; i < work.c; i++) begin(&slots[i]);
+    reap();
+    while (finished < work.n) {
+        loop_turn();
+        reap();
+    }
+    meter_finish(&m, &latencies, finished, total, sockets_opened());
+    return 0;
+}

@@ -1,0 +1,28 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let curlew = Target.Dependency.product(name: "Curlew", package: "curlew")
+
+let package = Package(
+    name: "benchmarks",
+    dependencies: [.package(name: "curlew", path: "..")],
+    targets: [
+        .target(name: "Measuring", swiftSettings: strict),
+        .executableTarget(
+            name: "curlew-bench", dependencies: ["Measuring", curlew], path: "Sources/CurlewBench",
+            swiftSettings: strict),
+        // Apart, so that Curlew's process does not load Foundation.
+        .executableTarget(
+            name: "urlsession-bench", dependencies: ["Measuring"], path: "Sources/URLSessionBench",
+            swiftSettings: strict),
+        .executableTarget(name: "one-get", dependencies: [curlew], path: "Sources/OneGet", swiftSettings: strict),
+    ]
+)

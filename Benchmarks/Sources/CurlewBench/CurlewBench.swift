@@ -1,0 +1,89 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The client of the benchmarks that is made with Curlew, through what it offers to everybody.
+
+import Curlew
+import Measuring
+
+@main
+struct CurlewBench {
+    static func main() {
+        raiseFileLimit()
+        let job = Job(Array(CommandLine.arguments.dropFirst()))
+        runBlocking {
+            let sessions = (0..<job.sessions).map { _ in makeSession(job) }
+            let meter = Meter()
+            let outcome = try await run(job, sessions)
+            meter.finish(outcome.latencies, requests: outcome.requests, bytes: outcome.bytes)
+        }
+    }
+
+    static func makeSession(_ job: Job) -> Session {
+        let configuration = SessionConfiguration {
+            $0.limits.connectionsPerHost = max(64, job.connections)
+            $0.limits.connections = max(512, job.connections)
+            $0.limits.transfersPerHost = max(512, job.concurrency)
+            $0.limits.responseBody = .mebibytes(256)
+            $0.http.version = job.isHTTP2 ? .automatic : .http1Only
+        }
+        guard let authority = job.authority else { return Session(configuration) }
+        return Session(configuration, trust: CustomRoots(pem: text(of: authority)))
+    }
+
+    /// Every session does the whole job at the same time.
+    static func run(_ job: Job, _ sessions: [Session]) async throws -> Outcome {
+        try await withThrowingTaskGroup(of: Outcome.self) { group in
+            for session in sessions {
+                group.addTask {
+                    guard job.prefersExecutor else { return try await work(job, session) }
+                    return try await withTaskExecutorPreference(session.executor) { try await work(job, session) }
+                }
+            }
+            return try await group.reduce(into: Outcome()) { $0.add($1) }
+        }
+    }
+
+    static func work(_ job: Job, _ session: Session) async throws -> Outcome {
+        try await withThrowingTaskGroup(of: Outcome.self) { group in
+            for worker in 0..<job.concurrency {
+                let count = job.share(of: worker)
+                group.addTask { try await repeated(count, job, session) }
+            }
+            return try await group.reduce(into: Outcome()) { $0.add($1) }
+        }
+    }
+
+    static func repeated(_ count: Int, _ job: Job, _ session: Session) async throws -> Outcome {
+        var outcome = Outcome()
+        let request = Request(job.url)
+        for _ in 0..<count {
+            let began = now()
+            let bytes = try await small(request, job, session)
+            outcome.latencies.add(now() - began)
+            outcome.requests += 1
+            outcome.bytes += bytes
+        }
+        return outcome
+    }
+
+    static func small(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
+        let (data, head) = try await session.data(for: request)
+        guard head.status == 200 else { die("status \(head.status)") }
+        if let expected = job.expected, data.count != expected { die("\(data.count) bytes, expected \(expected)") }
+        return data.count
+    }
+}
+
+/// What a worker did.
+struct Outcome: Sendable {
+    var latencies = Histogram()
+    var requests = 0
+    var bytes = 0
+
+    mutating func add(_ other: Outcome) {
+        latencies.add(other.latencies)
+        requests += other.requests
+        bytes += other.bytes
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the process is told to do by its arguments, each `name=value`.
+public struct Job: Sendable {
+    /// What is fetched, or sent to.
+    public let url: String
+    /// How many requests there are in all.
+    public let count: Int
+    /// How many of them are on their way at a time.
+    public let concurrency: Int
+    /// How many bytes each answer has; nil when that is not known.
+    public let expected: Int?
+    /// Whether HTTP/2 is spoken.
+    public let isHTTP2: Bool
+    /// The file with the certificate to trust.
+    public let authority: String?
+    /// How many bytes are sent; nil for GET.
+    public let upload: Int?
+    /// The file to write the answer to.
+    public let file: String?
+    /// How many milliseconds a slow consumer takes for 64 KiB; 0 for one that is not slow.
+    public let pace: Int
+    /// Whether the body is collected in memory rather than read in pieces.
+    public let collects: Bool
+    /// Whether the tasks prefer the client's own executor, where it has one.
+    public let prefersExecutor: Bool
+    /// How many clients share the work.
+    public let sessions: Int
+    /// How many connections there may be; the concurrency unless given.
+    public let connections: Int
+
+    /// Reads arguments; one that is missing takes its default.
+    public init(_ arguments: [String]) {
+        var values: [String: String] = [:]
+        for argument in arguments {
+            let parts = argument.split(separator: "=", maxSplits: 1)
+            if parts.count == 2 { values[String(parts[0])] = String(parts[1]) }
+        }
+        func number(_ name: String) -> Int? { values[name].flatMap { Int($0) } }
+        guard let url = values["url"] else { die("usage: url=URL [name=value]…") }
+        self.url = url
+        count = number("n") ?? 1
+        concurrency = number("c") ?? 1
+        expected = number("expect")
+        isHTTP2 = number("http") == 2
+        authority = values["ca"]
+        upload = number("upload")
+        file = values["file"]
+        pace = number("pace") ?? 0
+        collects = number("collect") == 1
+        prefersExecutor = number("executor") == 1
+        sessions = number("sessions") ?? 1
+        connections = number("connections") ?? concurrency
+    }
+
+    /// How many requests one of the concurrent workers makes.
+    public func share(of worker: Int) -> Int { count / concurrency + (worker < count % concurrency ? 1 : 0) }
+}
