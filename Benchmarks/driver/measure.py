@@ -4,43 +4,71 @@
 
 import json
 import os
+import resource
 import subprocess
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
-FOREIGN = 0.12
-
-
-def busy(core):
-    """Seconds a core has worked, for whomever."""
-    with open("/proc/stat", encoding="ascii") as file:
-        for line in file:
-            if line.startswith(f"cpu{core} "):
-                user, nice, system, _, _, irq, soft, steal = map(int, line.split()[1:9])
-                return (user + nice + system + irq + soft + steal) / TICK
-    return 0.0
+# The share of a core that others may have had; the server's core matters less.
+FOREIGN, FOREIGN_AT_SERVER = 0.12, 0.25
+LONGEST = 240
 
 
 class Failure(Exception):
     """A client that did not do what it was told."""
 
 
-def measure(command, core, environment=None, timeout=180):
-    """Runs a client on a core. Returns what it printed, with `foreign`: the share of the core that others had."""
-    began, before = time.monotonic(), busy(core)
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, env={**os.environ, **(environment or {})})
+def busy(cores):
+    """Seconds these cores have worked, for whomever, or were taken away."""
+    total = 0
+    with open("/proc/stat", encoding="ascii") as file:
+        for line in file:
+            words = line.split()
+            if words[0] in {f"cpu{core}" for core in cores}:
+                user, nice, system, _, _, irq, soft, steal = map(int, words[1:9])
+                total += user + nice + system + irq + soft + steal
+    return total / TICK
+
+
+def reaped():
+    """CPU seconds of the processes that have ended and were waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def execute(command, cores=(), environment=None):
+    """Runs a command on some cores, which it takes over from us. Returns its output and what it said beside."""
+    before = os.sched_getaffinity(0)
+    if cores:
+        os.sched_setaffinity(0, cores)
     try:
-        output, errors = process.communicate(timeout=timeout)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env={**os.environ, **(environment or {})})
+    finally:
+        os.sched_setaffinity(0, before)
+    try:
+        output, errors = process.communicate(timeout=LONGEST)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise Failure(f"{' '.join(command)}: not done after {timeout} s") from None
-    wall = time.monotonic() - began
+        raise Failure(f"{' '.join(command)}: not done after {LONGEST} s") from None
     if process.returncode != 0:
-        raise Failure(f"{' '.join(command)}: status {process.returncode}: {errors.strip()}")
-    figures = json.loads(output)
+        raise Failure(f"{' '.join(command)}: status {process.returncode}: {errors.strip() or 'no word'}")
+    return output, errors
+
+
+def measure(command, cores, servers, environment=None):
+    """Runs a client. Its figures come with `is_quiet`: whether the cores were its own and the server's."""
+    began, mine, before = time.monotonic(), reaped(), (busy(cores), busy(servers.cores), servers.cpu())
+    output, _ = execute(command, cores, environment)
+    wall, after = time.monotonic() - began, (busy(cores), busy(servers.cores), servers.cpu())
+    try:
+        figures = json.loads(output)
+    except ValueError:
+        raise Failure(f"{' '.join(command)}: printed {output!r}") from None
     figures["cpu"] = figures["user"] + figures["sys"]
-    if core is not None:
-        figures["foreign"] = max(0.0, (busy(core) - before - figures["cpu"] - 0.02) / wall)
+    # Ticks of 10 ms on both sides.
+    foreign = (after[0] - before[0] - (reaped() - mine) - 0.03) / wall
+    at_server = (after[1] - before[1] - (after[2] - before[2]) - 0.03) / wall
+    figures["is_quiet"] = not cores or foreign <= FOREIGN and at_server <= FOREIGN_AT_SERVER
     return figures

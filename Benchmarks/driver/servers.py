@@ -9,15 +9,16 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 MIB = 1 << 20
 
 NGINX = """
 daemon off;
-pid {folder}/nginx.pid;
+pid {folder}/{name}.pid;
 error_log {folder}/error.log error;
 worker_processes {workers};
-worker_cpu_affinity {affinity};
+{affinity}
 worker_rlimit_nofile 65536;
 {user}
 events {{ worker_connections 30000; }}
@@ -57,9 +58,36 @@ http {{
     }}
 }}
 """
+SCALING = """
+daemon off;
+pid {folder}/{name}.pid;
+error_log {folder}/error.log error;
+worker_processes {workers};
+{affinity}
+{user}
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    root {folder}/files;
+    sendfile on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 3600;
+    open_file_cache max=16 inactive=3600;
+    open_file_cache_valid 3600;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{ listen 127.0.0.1:{scaling} reuseport; }}
+}}
+"""
 PLACES = """
 location = /status { stub_status; }
+location = /sink { proxy_pass http://127.0.0.1:%d; }
+location /slow/ { proxy_pass http://127.0.0.1:%d; }
 """
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def free_ports(names):
@@ -73,11 +101,6 @@ def free_ports(names):
     return ports
 
 
-def pinned(command, cores):
-    """The command, held to these cores; as it is where there is no choice."""
-    return ["taskset", "-c", ",".join(map(str, cores)), *command] if cores else list(command)
-
-
 def program(name):
     found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not found:
@@ -86,21 +109,24 @@ def program(name):
 
 
 class Servers:
-    """Running servers, as a context."""
+    """Running servers, as a context; `cores` are theirs."""
 
-    def __init__(self, tools, cores, big):
-        self.tools, self.cores, self.big = tools, cores, big
+    def __init__(self, server, cores, big, medium):
+        self.server, self.cores, self.sizes = server, cores, {"big": big, "medium": medium}
         self.processes = []
 
     def __enter__(self):
-        room = "/dev/shm" if shutil.disk_usage("/dev/shm").free > self.big + 2100 * MIB else None
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="curlew-bench-", dir=room))
+        memory = pathlib.Path("/dev/shm")
+        wanted = 2 * sum(self.sizes.values())
+        has_room = memory.is_dir() and shutil.disk_usage(memory).free > wanted
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="curlew-bench-", dir=memory if has_room else None))
         try:
             self.folder.chmod(0o755)
             self.make_files()
             self.make_certificate()
-            self.ports = free_ports(["http", "https", "h2", "closing", "closing_tls", "closing_full"])
-            self.start_nginx()
+            self.ports = free_ports(["http", "https", "h2", "closing", "closing_tls", "closing_full", "sink", "scaling"])
+            self.start([str(self.server), str(self.ports["sink"])], "sink")
+            self.start_nginx("nginx", NGINX, self.cores)
         except BaseException:
             self.__exit__()
             raise
@@ -118,7 +144,7 @@ class Servers:
         files.mkdir()
         (files / "small").write_bytes(b"x" * 1024)
         block = os.urandom(MIB)
-        for name, size in (("big", self.big), ("medium", 64 * MIB)):
+        for name, size in self.sizes.items():
             with open(files / name, "wb") as file:
                 for at in range(0, size, MIB):
                     file.write(block[:size - at])
@@ -135,31 +161,67 @@ class Servers:
                 "-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1",
                 "-addext", "basicConstraints=critical,CA:FALSE")
 
-    def start_nginx(self):
-        (self.folder / "places").write_text(PLACES)
-        core = self.cores[0] if self.cores else None
-        text = NGINX.format(
-            folder=self.folder, workers=1, user="user root;" if os.geteuid() == 0 else "",
-            affinity="auto" if core is None else format(1 << core, "b"), **self.ports)
-        if core is None:
-            text = text.replace("worker_cpu_affinity auto;\n", "")
-        (self.folder / "nginx.conf").write_text(text)
-        self.start([program("nginx"), "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"),
-                    "-e", str(self.folder / "error.log")], self.ports["http"])
+    def start_nginx(self, name, template, cores):
+        (self.folder / "places").write_text(PLACES % (self.ports["sink"], self.ports["sink"]))
+        # Each worker is held to one of the cores.
+        affinity = "worker_cpu_affinity " + " ".join(format(1 << core, "b") for core in cores) + ";" if cores else ""
+        configuration = self.folder / f"{name}.conf"
+        configuration.write_text(template.format(
+            folder=self.folder, name=name, workers=max(1, len(cores)), affinity=affinity,
+            user="user root;" if os.geteuid() == 0 else "", **self.ports))
+        self.start([program("nginx"), "-p", str(self.folder), "-c", str(configuration),
+                    "-e", str(self.folder / "error.log")], "http" if name == "nginx" else name, cores)
 
-    def start(self, command, port):
-        process = subprocess.Popen(pinned(command, self.cores), stdin=subprocess.DEVNULL)
+    def start_scaling(self, cores):
+        """Another nginx, with a worker for each core. Returns its process, to be stopped by `stop`."""
+        self.start_nginx("scaling", SCALING, cores)
+        return self.processes[-1]
+
+    def stop(self, process):
+        process.terminate()
+        process.wait()
+        self.processes.remove(process)
+
+    def start(self, command, port, cores=None):
+        before = os.sched_getaffinity(0)
+        cores = self.cores if cores is None else cores
+        if cores:
+            os.sched_setaffinity(0, cores)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        os.sched_setaffinity(0, before)
         self.processes.append(process)
         for _ in range(200):
             if process.poll() is not None:
                 raise SystemExit(f"error: {command[0]} does not start")
             try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
+                socket.create_connection(("127.0.0.1", self.ports[port]), 1).close()
                 return
             except OSError:
                 time.sleep(0.05)
         raise SystemExit(f"error: {command[0]} does not answer")
 
+    def cpu(self):
+        """CPU seconds of all servers so far."""
+        mine = {process.pid for process in self.processes}
+        total = 0
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                words = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(entry.name) in mine or int(words[1]) in mine:
+                total += int(words[11]) + int(words[12])
+        return total / TICK
+
+    def accepted(self, kind):
+        """Connections that nginx has accepted; this look is one of them. None where another server answers."""
+        if kind == "sink":
+            return None
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['http']}/status", timeout=10) as answer:
+            return int(answer.read().split()[7])
+
     def url(self, kind, path):
-        scheme = "http" if kind in ("http", "closing") else "https"
+        scheme = "http" if kind in ("http", "closing", "sink", "scaling") else "https"
         return f"{scheme}://127.0.0.1:{self.ports[kind]}{path}"

@@ -59,7 +59,14 @@ struct CurlewBench {
         let request = Request(job.url)
         for _ in 0..<count {
             let began = now()
-            let bytes = try await small(request, job, session)
+            let bytes =
+                if job.upload != nil {
+                    try await upload(job, session)
+                } else if job.isStreamed {
+                    try await download(request, job, session)
+                } else {
+                    try await collect(request, job, session)
+                }
             outcome.latencies.add(now() - began)
             outcome.requests += 1
             outcome.bytes += bytes
@@ -67,10 +74,9 @@ struct CurlewBench {
         return outcome
     }
 
-    static func small(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
+    static func collect(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let (data, head) = try await session.data(for: request)
-        guard head.status == 200 else { die("status \(head.status)") }
-        if let expected = job.expected, data.count != expected { die("\(data.count) bytes, expected \(expected)") }
+        job.verify(status: head.status.code, bytes: data.count)
         return data.count
     }
 }

@@ -54,6 +54,15 @@ public struct Job: Sendable {
         connections = number("connections") ?? concurrency
     }
 
+    /// Whether the answer is large enough to be read in pieces.
+    public var isStreamed: Bool { !collects && (file != nil || pace > 0 || (expected ?? 0) > 1 << 20) }
+
+    /// Ends the process when an answer is not what it has to be.
+    public func verify(status: Int, bytes: Int) {
+        if status != 200 { die("status \(status)") }
+        if let expected, bytes != expected { die("\(bytes) bytes, expected \(expected)") }
+    }
+
     /// How many requests one of the concurrent workers makes.
     public func share(of worker: Int) -> Int { count / concurrency + (worker < count % concurrency ? 1 : 0) }
 }

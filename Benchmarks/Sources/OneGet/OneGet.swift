@@ -12,7 +12,8 @@ struct OneGet {
     static func main() {
         let url = CommandLine.arguments.last ?? ""
         let done = DispatchSemaphore(value: 0)
-        Task {
+        // Apart from the main actor, whose thread waits.
+        Task.detached {
             do {
                 let (data, head) = try await Session.shared.data(for: Request(url))
                 if head.status != 200 || data.count != 1024 { exit(1) }

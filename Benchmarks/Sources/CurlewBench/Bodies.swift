@@ -1,0 +1,64 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import Measuring
+
+extension CurlewBench {
+    /// How much a slow consumer takes before it pauses.
+    static let piece = 64 << 10
+
+    /// Reads a body in pieces: drops them, writes them to a file, or takes its time with them.
+    static func download(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
+        let file = job.file.map { OutputFile($0) }
+        var status = 0
+        var (bytes, taken) = (0, 0)
+        for try await element in session.transfer(request).stream {
+            switch element {
+            case .head(let head): status = head.status.code
+            case .bytes(let chunk):
+                bytes += chunk.count
+                if let file { write(chunk, to: file) }
+                guard job.pace > 0 else { continue }
+                taken += chunk.count
+                while taken >= piece {
+                    taken -= piece
+                    try await Task.sleep(for: .milliseconds(job.pace))
+                }
+            default: break
+            }
+        }
+        job.verify(status: status, bytes: bytes)
+        return bytes
+    }
+
+    /// Sends a body in pieces; the server answers with the number of bytes it got.
+    static func upload(_ job: Job, _ session: Session) async throws -> Int {
+        let length = job.upload ?? 0
+        let body = RequestBody.stream(Pieces(length: length), length: Int64(length))
+        let (data, head) = try await session.data(for: Request(.put, job.url, body: body))
+        job.verify(status: head.status.code, bytes: data.count)
+        guard String(decoding: data, as: UTF8.self) == "\(length)" else { die("the server did not get it all") }
+        return length
+    }
+}
+
+/// The same 64 KiB again and again.
+struct Pieces: AsyncSequence, Sendable {
+    let length: Int
+
+    struct Iterator: AsyncIteratorProtocol {
+        let piece: [UInt8]
+        var left: Int
+
+        mutating func next() async -> [UInt8]? {
+            guard left > 0 else { return nil }
+            defer { left -= piece.count }
+            return left >= piece.count ? piece : Array(piece.prefix(left))
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(piece: [UInt8](repeating: 120, count: CurlewBench.piece), left: length)
+    }
+}

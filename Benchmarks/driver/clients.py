@@ -1,0 +1,92 @@
+# Copyright the Curlew authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The clients: how they are built, and how each is called."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+TOOLS = HERE / ".build" / "tools"
+RELEASE = HERE / ".build" / "release"
+SYSTEM_ROOTS = "/etc/ssl/certs/ca-certificates.crt"
+C_PROGRAMS = {
+    "floor": (["floor.c", "floor_loop.c", "measure.c"], ["-lcurl", "-lssl", "-lcrypto"]),
+    "server": (["server.c"], []),
+    "one-get": (["one_get.c"], ["-lcurl"]),
+    "mallocs.so": (["mallocs.c"], ["-shared", "-fPIC"]),
+}
+
+
+def build():
+    """Builds what changed; whatever the compilers say goes to the terminal."""
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+    if not compiler:
+        raise SystemExit("error: there is no C compiler")
+    for name, (files, flags) in C_PROGRAMS.items():
+        paths = [str(HERE / "C" / file) for file in files]
+        subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-o",
+                        str(TOOLS / name), *paths, *flags], check=True)
+    subprocess.run(["swift", "build", "-c", "release", "--quiet", "--package-path", str(HERE)], check=True)
+
+
+class Clients:
+    """Client name → command, in the order of the tables."""
+
+    def __init__(self, wanted, binaries, floors):
+        curlew = str(RELEASE / "curlew-bench")
+        self.commands = {"floor": [str(TOOLS / "floor")], "curlew": [curlew],
+                         "curlew+executor": [curlew, "executor=1"], "urlsession": [str(RELEASE / "urlsession-bench")]}
+        if wanted:
+            unknown = set(wanted) - set(self.commands)
+            if unknown:
+                raise SystemExit(f"error: no client is called {', '.join(sorted(unknown))}")
+            self.commands = {name: command for name, command in self.commands.items() if name in {"floor", *wanted}}
+        for name, path in binaries:
+            if not os.access(path, os.X_OK):
+                raise SystemExit(f"error: {path} is no program")
+            self.commands[name] = [path]
+            if "curlew+executor" in self.commands:
+                self.commands[f"{name}+executor"] = [path, "executor=1"]
+        for name, knobs in floors:
+            self.commands[name] = [str(TOOLS / "floor"), *knobs.split(",")]
+
+    def of(self, workload):
+        return [name for name in self.commands if name not in workload.without]
+
+    def count(self, workload, client):
+        return max(workload.concurrency, workload.count // workload.less.get(client, 1))
+
+    def command(self, workload, client, servers, **changes):
+        """How the client is called; later options win over earlier ones of the same name."""
+        options = {"n": self.count(workload, client), "c": workload.concurrency, **workload.options,
+                   **workload.own.get(client, {})}
+        url = servers.url(workload.kind, workload.path)
+        if url.startswith("https:"):
+            options["ca"] = servers.authority
+        program, *given = self.commands[client]
+        options.update(option.split("=", 1) for option in given)
+        options.update(changes)
+        command = [program, f"url={url}", *(f"{key}={value}" for key, value in options.items())]
+        command = [word.format(folder=servers.folder) for word in command]
+        return with_roots(command, servers) if client == "urlsession" and "ca" in options else command
+
+
+def with_roots(command, servers):
+    """URLSession takes no roots on Linux: it gets the system's with ours among them, in a mount namespace of its own."""
+    bundle = servers.folder / "bundle.pem"
+    if not bundle.exists():
+        bundle.write_text(pathlib.Path(SYSTEM_ROOTS).read_text(encoding="utf-8")
+                          + servers.authority.read_text(encoding="utf-8"), encoding="utf-8")
+    script = f'mount --bind "$0" {SYSTEM_ROOTS} && exec "$@"'
+    return ["unshare", "-m", "sh", "-c", script, str(bundle), *command]
+
+
+def can_change_roots():
+    """Whether that is possible here."""
+    if not pathlib.Path(SYSTEM_ROOTS).exists() or not shutil.which("unshare"):
+        return False
+    trial = f"mount --bind {SYSTEM_ROOTS} {SYSTEM_ROOTS}"
+    return subprocess.run(["unshare", "-m", "sh", "-c", trial], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,85 @@
+# Copyright the Curlew authors.
+# SPDX-License-Identifier: Apache-2.0
+"""From rounds to figures: medians, ratios within a round, and lines to print."""
+
+import statistics
+
+GIB, MIB = 1 << 30, 1 << 20
+
+
+def middle(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def per_unit(workload, figures):
+    """CPU µs a request, or CPU s a GiB."""
+    if workload.unit == "byte":
+        return figures["cpu"] / (figures["bytes"] / GIB)
+    return figures["cpu"] / figures["requests"] * 1e6
+
+
+def summary(workload, client, rounds):
+    """Medians of a client over the rounds that were quiet for it and for the floor, or over all when none was."""
+    both = [(one[client], one.get("floor")) for one in rounds if one.get(client)]
+    if not both:
+        return None
+    quiet = [pair for pair in both if all(side is None or side["is_quiet"] for side in pair)]
+    used = quiet or both
+    result = {"n": len(used), "is_quiet": bool(quiet)}
+    if workload.unit not in ("request", "byte"):
+        for name in ("milliseconds", "scaling", "one", "two", "c1", "c64"):
+            result[name] = middle(own.get(name) for own, _ in used)
+            result[f"{name}-ratio"] = middle(
+                own[name] / floor[name] for own, floor in used if floor and own.get(name) and floor.get(name))
+        result["remark"] = used[0][0].get("remark")
+        return result
+    cpu = [per_unit(workload, own) for own, _ in used]
+    result |= {"cpu": middle(cpu), "least": min(cpu), "most": max(cpu)}
+    result["ratio"] = middle(per_unit(workload, own) / per_unit(workload, floor) for own, floor in used)
+    result["wall"] = middle(own["wall"] / floor["wall"] for own, floor in used)
+    result["share"] = middle(own["cpu"] / own["wall"] for own, _ in used)
+    result["seconds"] = middle(own["wall"] for own, _ in used)
+    result["rate"] = middle(
+        (own["bytes"] / MIB if workload.unit == "byte" else own["requests"]) / own["wall"] for own, _ in used)
+    result["rss"] = middle((own["rss_peak"] - own["rss_base"]) / 1024 for own, _ in used)
+    result["flight"] = middle(
+        (over_base(own) - over_base(floor)) / workload.concurrency for own, floor in used)
+    result["each"] = middle(over_base(own) / workload.concurrency for own, _ in used)
+    result["switches"] = middle((own["voluntary"] + own["involuntary"]) / own["requests"] for own, _ in used)
+    for name in ("p50", "p99", "connections"):
+        result[name] = middle(own.get(name) for own, _ in used)
+    return result
+
+
+def over_base(figures):
+    return figures["rss_peak"] - figures["rss_base"]
+
+
+def number(value, digits=0):
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def line(workload, client, s):
+    """One line for the terminal."""
+    start = f"  {client:18}"
+    mark = "" if s["is_quiet"] else "  (not quiet)"
+    if s.get("remark"):
+        return start + s["remark"]
+    if workload.unit == "cold-start":
+        return f"{start}{s['milliseconds']:8.2f} ms CPU  ×{number(s['milliseconds-ratio'], 2)}{mark}"
+    if workload.unit == "scaling":
+        return f"{start}{s['one']:9,.0f}/s one, {s['two']:9,.0f}/s two sessions  ×{s['scaling']:.2f}{mark}"
+    if workload.unit in ("instructions", "allocations"):
+        return (f"{start}{s['c1']:10,.1f} a request at c=1 (×{number(s['c1-ratio'], 2)})"
+                f"{s['c64']:10,.1f} at c=64 (×{number(s['c64-ratio'], 2)})")
+    cpu = f"{s['cpu']:8.3f} s/GiB" if workload.unit == "byte" else f"{s['cpu']:8.2f} µs/req"
+    rate = f"{s['rate']:8,.0f} MiB/s" if workload.unit == "byte" else f"{s['rate']:8,.0f} req/s"
+    text = f"{start}{cpu} ×{s['ratio']:5.2f}  {rate}  RSS +{s['rss']:.1f} MiB"
+    if workload.unit == "request":
+        text += f"  p50 {s['p50']:,.0f} p99 {s['p99']:,.0f} µs  {s['switches']:.2f} switches"
+    if workload.concurrency >= 1000:
+        text += f"  {s['each']:.1f} KiB each  wall {s['seconds']:.2f} s"
+    if s["connections"]:
+        text += f"  {s['connections']:.0f} connections"
+    return text + mark

@@ -1,0 +1,105 @@
+# Copyright the Curlew authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are not one run of one client: cold start, two sessions, callgrind, calls of the allocator."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+
+from clients import RELEASE, TOOLS
+from measure import Failure, execute, measure, reaped
+
+
+def cold_start(workload, client, clients, servers, cores):
+    """CPU of the whole process, from its start to its end."""
+    if client == "floor":
+        program = TOOLS / "one-get"
+    elif client == "curlew":
+        program = RELEASE / "one-get"
+    else:
+        # A build given by --binary may have the program beside it.
+        program = pathlib.Path(clients.commands[client][0]).parent / "one-get"
+        if client in ("curlew+executor", "urlsession") or client.endswith("+executor") or not program.exists():
+            return None
+    url = servers.url(workload.kind, workload.path)
+    before = reaped()
+    for _ in range(workload.count):
+        execute([str(program), url], cores)
+    return {"milliseconds": (reaped() - before) / workload.count * 1000, "is_quiet": True}
+
+
+def scaling(workload, client, clients, servers, cores):
+    """Requests per second of two sessions on two cores, divided by those of one session on one core."""
+    if client == "floor" or client == "urlsession" or not cores:
+        return None
+    available = sorted(os.sched_getaffinity(0))
+    places = (available[:2], available[2:4]) if len(available) >= 4 else (available[:2], available[:2])
+    rates = []
+    for sessions in (1, 2):
+        nginx = servers.start_scaling(places[0][:sessions])
+        command = clients.command(workload, client, servers, sessions=sessions)
+        try:
+            figures = json.loads(execute(command, places[1][:sessions])[0])
+        finally:
+            servers.stop(nginx)
+        rates.append(figures["requests"] / figures["wall"])
+    return {"scaling": rates[1] / rates[0], "one": rates[0], "two": rates[1], "is_quiet": True}
+
+
+def marginal(count_of, workload, clients, client, servers):
+    """What a request more costs, at 1 and at 64 at a time; counts too small to matter beside a start are left out."""
+    figures = {"is_quiet": True}
+    for concurrency in (1, 64):
+        few, more = max(workload.count // 3, concurrency), max(workload.count, concurrency * 2)
+        counts = [count_of(clients.command(workload, client, servers, n=n, c=concurrency)) for n in (few, more)]
+        figures[f"c{concurrency}"] = (counts[1] - counts[0]) / (more - few)
+    return figures
+
+
+def instructions(workload, client, clients, servers, cores):
+    if client == "urlsession":
+        return None
+    if not shutil.which("valgrind"):
+        return {"remark": "valgrind is not installed", "is_quiet": True}
+    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={servers.folder}/callgrind.out"]
+
+    def count(command):
+        found = re.search(r"Collected : (\d+)", execute([*tool, *command], cores)[1])
+        if not found:
+            raise Failure("callgrind collected nothing")
+        return int(found.group(1))
+
+    try:
+        return marginal(count, workload, clients, client, servers)
+    except Failure as failure:
+        return {"remark": "callgrind failed: " + str(failure).strip().splitlines()[-1][:80], "is_quiet": True}
+
+
+def allocations(workload, client, clients, servers, cores):
+    if client == "urlsession":
+        return None
+
+    def count(command):
+        said = execute(command, cores, {"LD_PRELOAD": str(TOOLS / "mallocs.so")})[1]
+        return int(re.search(r"allocations: (\d+)", said).group(1))
+
+    return marginal(count, workload, clients, client, servers)
+
+
+def request_or_byte(workload, client, clients, servers, cores):
+    before = servers.accepted(workload.kind)
+    figures = measure(clients.command(workload, client, servers), cores, servers)
+    if figures["requests"] != clients.count(workload, client):
+        raise Failure(f"{client} made {figures['requests']} requests of {workload.name}")
+    figures["connections"] = before and servers.accepted(workload.kind) - before - 1
+    return figures
+
+
+ONCE = {
+    "request": request_or_byte, "byte": request_or_byte, "cold-start": cold_start, "scaling": scaling,
+    "instructions": instructions, "allocations": allocations,
+}
+# What does not change from round to round.
+STEADY = ("instructions", "allocations")

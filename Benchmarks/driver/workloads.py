@@ -1,0 +1,140 @@
+# Copyright the Curlew authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, as a table, and what is wanted of it."""
+
+import dataclasses
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+# Which figure of a client a target is about, in words.
+WORDS = {
+    "ratio": "CPU, × floor",
+    "rss": "RSS over base, MiB",
+    "share": "CPU, share of the wall time",
+    "flight": "RSS above the floor's, KiB a request in flight",
+    "wall": "wall time, × floor",
+    "milliseconds": "CPU, ms",
+    "scaling": "requests/s, × one session",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    client: str
+    figure: str
+    limit: float
+
+    def is_met(self, value):
+        return value >= self.limit if self.figure == "scaling" else value <= self.limit
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """One row: `count` requests, `concurrency` at a time, to `path` of the server `kind`."""
+
+    name: str
+    title: str
+    kind: str
+    path: str
+    count: int
+    concurrency: int = 1
+    options: dict = dataclasses.field(default_factory=dict)
+    # More options for one client.
+    own: dict = dataclasses.field(default_factory=dict)
+    # By how much slow clients do less: client → divisor of `count`.
+    less: dict = dataclasses.field(default_factory=dict)
+    without: tuple = ()
+    targets: tuple = ()
+    # What the figures of the row are for: `request`, `byte`, or one that driver/special.py measures.
+    unit: str = "request"
+
+
+def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=10):
+    return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **(options or {})},
+                    less={"urlsession": less}, targets=(Target("curlew", "ratio", limit), *targets))
+
+
+def download(name, title, kind, limit, options=None):
+    targets = (Target("curlew", "ratio", limit),) if limit else ()
+    return Workload(name, title, kind, "/big", 1, 1, {"expect": 2 * GIB, **(options or {})}, targets=targets,
+                    unit="byte")
+
+
+def slow(name, title, kind, path, options):
+    targets = (Target("curlew", "rss", 8), Target("curlew", "share", 0.2))
+    return Workload(name, title, kind, path, 1, 1, options, targets=targets, unit="byte")
+
+
+def many(count):
+    return Workload(f"many-{count}", f"{count:,} in flight, answered after 1 s", "sink", "/delay/1000", count, count,
+                    {"expect": KIB}, targets=(Target("curlew", "flight", 4),))
+
+
+H2 = {"http": 2}
+PACED = {"expect": 64 * MIB, "pace": 1}
+SLOWLY = {"upload": 64 * MIB}
+UPLOAD = {"upload": GIB}
+# The knobs of the floor where one beats its default.
+FRESH = {"floor": {"fresh": 1}}
+
+WORKLOADS = [
+    small("small-c1", "GET 1 KiB, one at a time", "http", 20000, 1, 1.4,
+          targets=(Target("curlew+executor", "ratio", 1.15),)),
+    small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2),
+    small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2),
+    small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=30),
+    small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
+    small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
+    small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15),
+    small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=20),
+    download("download-http", "download 2 GiB, http", "http", 1.5),
+    download("download-https", "download 2 GiB, https", "https", 1.12),
+    download("download-h2", "download 2 GiB, HTTP/2", "h2", 1.12, H2),
+    download("download-file", "download 2 GiB to a file, http", "http", None, {"file": "{folder}/downloaded"}),
+    Workload("upload-http", "upload 1 GiB, http", "sink", "/sink", 1, 1, UPLOAD, unit="byte",
+             targets=(Target("curlew", "ratio", 1.2),)),
+    Workload("upload-https", "upload 1 GiB, https", "https", "/sink", 1, 1, UPLOAD, unit="byte",
+             targets=(Target("curlew", "ratio", 1.1),)),
+    slow("slow-consumer-http", "64 MiB, 64 KiB read per ms, http", "http", "/medium", PACED),
+    slow("slow-consumer-https", "64 MiB, 64 KiB read per ms, https", "https", "/medium", PACED),
+    slow("slow-consumer-h2", "64 MiB, 64 KiB read per ms, HTTP/2", "h2", "/medium", {**PACED, **H2}),
+    slow("slow-server-http", "64 MiB sent, server takes 64 KiB per ms, http", "sink", "/slow/1", SLOWLY),
+    slow("slow-server-https", "64 MiB sent, server takes 64 KiB per ms, https", "https", "/slow/1", SLOWLY),
+    slow("slow-server-h2", "64 MiB sent, server takes 64 KiB per ms, HTTP/2", "h2", "/slow/1", {**SLOWLY, **H2}),
+    many(1000),
+    many(2000),
+    many(10000),
+    Workload("waves-10000", "10,000 calls at once, answered after 0.1 s; the floor 512 at a time", "sink",
+             "/delay/100", 10000, 10000, {"expect": KIB, "connections": 512}, own={"floor": {"c": 512}},
+             without=("urlsession",), targets=(Target("curlew", "wall", 1.2),)),
+    Workload("collect", "64 MiB collected in memory, http", "http", "/medium", 4, 1,
+             {"expect": 64 * MIB, "collect": 1}, unit="byte"),
+    Workload("cold-start", "a program that makes one request", "http", "/small", 20, unit="cold-start",
+             targets=(Target("curlew", "milliseconds", 9),)),
+    Workload("scaling", "two sessions on two cores, one session on one", "scaling", "/small", 40000, 64,
+             {"expect": KIB}, unit="scaling", targets=(Target("curlew", "scaling", 1.8),)),
+    Workload("instructions", "instructions in user space (callgrind)", "http", "/small", 1500,
+             options={"expect": KIB}, unit="instructions"),
+    Workload("allocations", "calls of the allocator", "http", "/small", 3000, options={"expect": KIB},
+             unit="allocations"),
+]
+
+
+def scaled(workload, divisor, is_smoke):
+    """The same with less of everything; `is_smoke` leaves just enough to see that it works."""
+    options = dict(workload.options)
+    for name in ("expect", "upload"):
+        size = options.get(name, 0)
+        if size > KIB and workload.path != "/medium":
+            options[name] = max(MIB, 4 * MIB if is_smoke else size // divisor // MIB * MIB)
+    if is_smoke and workload.path == "/medium":
+        options["expect"] = 4 * MIB
+    count, concurrency = workload.count, workload.concurrency
+    own = workload.own
+    if is_smoke:
+        concurrency = min(concurrency, 16)
+        count = max(concurrency, min(count, 32))
+        own = {"floor": {"c": 8}} if "floor" in own and "c" in own["floor"] else own
+    elif concurrency < 1000 and workload.unit == "request":
+        count = max(concurrency, count // divisor)
+    return dataclasses.replace(workload, options=options, count=count, concurrency=concurrency, own=own)
