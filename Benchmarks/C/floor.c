@@ -17,11 +17,29 @@ static job work;
 static uint64_t begun, finished, total;
 static histogram latencies;
 
+static char file_bytes[1 << 20];
+static size_t filled;
+
+static int flush(void) {
+    size_t wanted = filled;
+    filled = 0;
+    return write(work.file, file_bytes, wanted) == (ssize_t)wanted;
+}
+
+// libcurl hands out 16 KiB at a time; fewer and larger writes can be cheaper.
+static int written(const char *bytes, size_t length) {
+    if (!work.file_buffer) return write(work.file, bytes, length) == (ssize_t)length;
+    if (filled + length > (size_t)work.file_buffer && !flush()) return 0;
+    memcpy(file_bytes + filled, bytes, length);
+    filled += length;
+    return 1;
+}
+
 static size_t received(char *bytes, size_t size, size_t count, void *context) {
     slot *s = context;
     size_t length = size * count;
     if (work.pace_ms && !pace_allows(s, length)) return CURL_WRITEFUNC_PAUSE;
-    if (work.file >= 0 && write(work.file, bytes, length) != (ssize_t)length) return 0;
+    if (work.file >= 0 && !written(bytes, length)) return 0;
     if (work.collect) {
         if (!s->body) {
             curl_off_t expected = -1;
@@ -47,6 +65,7 @@ static size_t sent(char *buffer, size_t size, size_t count, void *context) {
         at += part;
     }
     s->sent += room;
+    loop_progress();
     return room;
 }
 
@@ -92,7 +111,7 @@ static void begin(slot *s) {
         options(s);
     }
     s->began = now_ns();
-    if (curl_multi_add_handle(work.multi, s->easy)) die("a handle could not be added");
+    if (curl_multi_add_handle(s->multi, s->easy)) die("a handle could not be added");
 }
 
 static void ended(slot *s, CURLcode code) {
@@ -102,23 +121,27 @@ static void ended(slot *s, CURLcode code) {
     if (status != 200) die("request %llu: status %ld", (unsigned long long)finished, status);
     if (work.expect >= 0 && s->got != (size_t)work.expect)
         die("request %llu: %zu bytes, expected %lld", (unsigned long long)finished, s->got, work.expect);
+    if (filled && !flush()) die("the file could not be written");
     if (work.upload > 0 && s->sent != (size_t)work.upload) die("the upload was not read to its end");
     histogram_add(&latencies, now_ns() - s->began);
     total += s->got + s->sent;
     finished++;
     free(s->body);
     s->body = NULL;
-    curl_multi_remove_handle(work.multi, s->easy);
+    curl_multi_remove_handle(s->multi, s->easy);
     begin(s);
 }
 
 static void reap(void) {
     int left;
     CURLMsg *message;
-    while ((message = curl_multi_info_read(work.multi, &left))) {
-        slot *s;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&s);
-        ended(s, message->data.result);
+    for (int i = 0; i < work.shards; i++) {
+        CURLM *multi = loop_multi(i);
+        while ((message = curl_multi_info_read(multi, &left))) {
+            slot *s;
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&s);
+            ended(s, message->data.result);
+        }
     }
 }
 
@@ -137,6 +160,9 @@ static void read_options(int argc, char **argv) {
     // Knobs. What each is worth stands in Benchmarks/README.md.
     work.buffer = (long)number_option(argc, argv, "buffer", is_bulk ? (work.ca ? 128 << 10 : 256 << 10) : 16 << 10);
     work.upload_buffer = (long)number_option(argc, argv, "upload-buffer", 64 << 10);
+    work.file_buffer = (long)number_option(argc, argv, "file-buffer", 0);
+    work.shards = (int)number_option(argc, argv, "shards", 1);
+    if (work.file_buffer > (long)sizeof file_bytes || work.shards < 1) die("a knob is out of range");
     work.pipewait = (long)number_option(argc, argv, "pipewait", 1);
     work.fresh = (long)number_option(argc, argv, "fresh", 0);
     work.lazy = (int)number_option(argc, argv, "lazy", 1);
@@ -164,13 +190,14 @@ int main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &files);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     read_options(argc, argv);
-    work.multi = curl_multi_init();
-    curl_multi_setopt(work.multi, CURLMOPT_MAXCONNECTS, (long)work.c + 16);
     loop_open(&work);
     slot *slots = calloc((size_t)work.c, sizeof *slots);
     meter m;
     meter_start(&m);
-    for (int i = 0; i < work.c; i++) begin(&slots[i]);
+    for (int i = 0; i < work.c; i++) {
+        slots[i].multi = loop_multi(i);
+        begin(&slots[i]);
+    }
     reap();
     while (finished < work.n) {
         loop_turn();

@@ -12,24 +12,28 @@
 typedef struct {
     const char *url, *ca;
     CURLU *curlu;
-    CURLM *multi;
     CURLSH *share;
     uint64_t n;
-    int c, http2, pace_ms, collect, file, lazy, default_capath, shared_store, new_handles;
-    long buffer, upload_buffer, pipewait, fresh, resume;
+    int c, shards, http2, pace_ms, collect, file, lazy, default_capath, shared_store, new_handles;
+    long buffer, upload_buffer, file_buffer, pipewait, fresh, resume;
     long long expect, upload;
 } job;
 
 /// One of `c` handles, which is used again for every request.
 typedef struct {
     CURL *easy;
+    CURLM *multi;
     uint64_t began, resume_at;
     size_t got, sent, budget;
     char *body;
 } slot;
 
-/// One epoll descriptor, whose wake-ups and libcurl's timer drive `work->multi`.
+/// One epoll descriptor, whose wake-ups and libcurl's timers drive all multi handles.
 void loop_open(job *work);
+CURLM *loop_multi(int number);
+
+/// Takes note that a body was read to be sent.
+void loop_progress(void);
 
 /// Waits once, and tells libcurl what happened.
 void loop_turn(void);

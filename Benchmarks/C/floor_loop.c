@@ -13,16 +13,28 @@
 
 enum { DESCRIPTORS = 1 << 16, EVENTS = 256, PIECE = 64 << 10 };
 
+typedef struct {
+    CURLM *multi;
+    uint64_t deadline;
+} shard;
+
 static job *work;
 static int epoll_fd;
-static uint64_t deadline = UINT64_MAX, opened;
+static shard *shards;
+static uint64_t opened;
 static slot *waiting;
 
 // What epoll watches and what libcurl wants. libcurl asks to stop watching at the end of each request and to watch again
 // at the start of the next; a descriptor stays registered until it is closed or has an event that nobody wants.
 static struct {
     uint32_t registered, wanted;
+    int shard;
+    // How often in a row it was writable and nothing was read to be sent, and until when it is not asked again.
+    int vain;
+    uint64_t muted_until;
 } table[DESCRIPTORS];
+static int muted = -1;
+static uint64_t progress;
 
 static void update(int fd, uint32_t mask) {
     struct epoll_event event = {.events = mask, .data.fd = fd};
@@ -32,7 +44,7 @@ static void update(int fd, uint32_t mask) {
 }
 
 static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *unused) {
-    (void)easy, (void)context, (void)unused;
+    (void)easy, (void)unused;
     if (fd >= DESCRIPTORS) die("too many descriptors");
     uint32_t mask = 0;
     if (what != CURL_POLL_REMOVE) {
@@ -40,13 +52,16 @@ static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *un
         if (what & CURL_POLL_OUT) mask |= EPOLLOUT;
     }
     table[fd].wanted = mask;
+    table[fd].shard = (int)((shard *)context - shards);
+    if (table[fd].muted_until) mask &= ~(uint32_t)EPOLLOUT;
     if (mask ? mask != table[fd].registered : !work->lazy && table[fd].registered) update(fd, mask);
     return 0;
 }
 
 static int set_timer(CURLM *multi, long milliseconds, void *context) {
-    (void)multi, (void)context;
-    deadline = milliseconds < 0 ? UINT64_MAX : milliseconds == 0 ? 0 : now_ns() + (uint64_t)milliseconds * 1000000;
+    (void)multi;
+    ((shard *)context)->deadline =
+        milliseconds < 0 ? UINT64_MAX : milliseconds == 0 ? 0 : now_ns() + (uint64_t)milliseconds * 1000000;
     return 0;
 }
 
@@ -72,42 +87,82 @@ uint64_t sockets_opened(void) { return opened; }
 void loop_open(job *given) {
     work = given;
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    curl_multi_setopt(work->multi, CURLMOPT_SOCKETFUNCTION, watch);
-    curl_multi_setopt(work->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    shards = calloc((size_t)work->shards, sizeof *shards);
+    for (shard *one = shards; one < shards + work->shards; one++) {
+        one->deadline = UINT64_MAX;
+        one->multi = curl_multi_init();
+        curl_multi_setopt(one->multi, CURLMOPT_MAXCONNECTS, (long)(work->c / work->shards) + 16);
+        curl_multi_setopt(one->multi, CURLMOPT_SOCKETFUNCTION, watch);
+        curl_multi_setopt(one->multi, CURLMOPT_SOCKETDATA, one);
+        curl_multi_setopt(one->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+        curl_multi_setopt(one->multi, CURLMOPT_TIMERDATA, one);
+    }
 }
 
+CURLM *loop_multi(int number) { return shards[number % work->shards].multi; }
+
+void loop_progress(void) { progress++; }
+
 static int patience(void) {
-    uint64_t until = waiting && waiting->resume_at < deadline ? waiting->resume_at : deadline;
+    uint64_t until = waiting ? waiting->resume_at : UINT64_MAX;
+    if (muted >= 0 && table[muted].muted_until < until) until = table[muted].muted_until;
+    for (int i = 0; i < work->shards; i++)
+        if (shards[i].deadline < until) until = shards[i].deadline;
     if (until == UINT64_MAX) return 60000;
     if (until == 0) return 0;
     uint64_t now = now_ns();
     return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
+// libcurl 7.88 asks for a writable socket while an HTTP/2 window is closed. After a while in vain there is a pause, which
+// the server's next bytes end; one connection at a time is enough here.
+static void mute(int fd, int what, uint64_t before) {
+    if (progress != before || what & CURL_CSELECT_IN || !(what & CURL_CSELECT_OUT)) {
+        table[fd].vain = 0;
+        if (!table[fd].muted_until) return;
+        table[fd].muted_until = 0;
+        if (table[fd].wanted) update(fd, table[fd].wanted);
+    } else if (++table[fd].vain >= 64 && table[fd].registered & EPOLLOUT && work->upload >= 0) {
+        table[fd].muted_until = now_ns() + 20000000;
+        muted = fd;
+        update(fd, table[fd].wanted & ~(uint32_t)EPOLLOUT);
+    }
+}
+
+static void act(const struct epoll_event *event) {
+    int fd = event->data.fd, what = 0, running;
+    if (!table[fd].wanted) {
+        if (table[fd].registered) update(fd, 0);
+        return;
+    }
+    if (event->events & (EPOLLIN | EPOLLHUP)) what |= CURL_CSELECT_IN;
+    if (event->events & EPOLLOUT) what |= CURL_CSELECT_OUT;
+    if (event->events & EPOLLERR) what |= CURL_CSELECT_ERR;
+    uint64_t before = progress;
+    curl_multi_socket_action(shards[table[fd].shard].multi, fd, what, &running);
+    if (work->upload >= 0) mute(fd, what, before);
+}
+
 void loop_turn(void) {
     struct epoll_event events[EVENTS];
     int running, count = epoll_wait(epoll_fd, events, EVENTS, patience());
-    for (int i = 0; i < count; i++) {
-        int fd = events[i].data.fd;
-        if (!table[fd].wanted) {
-            if (table[fd].registered) update(fd, 0);
-            continue;
-        }
-        int what = 0;
-        if (events[i].events & (EPOLLIN | EPOLLHUP)) what |= CURL_CSELECT_IN;
-        if (events[i].events & EPOLLOUT) what |= CURL_CSELECT_OUT;
-        if (events[i].events & EPOLLERR) what |= CURL_CSELECT_ERR;
-        curl_multi_socket_action(work->multi, fd, what, &running);
+    for (int i = 0; i < count; i++) act(&events[i]);
+    if (muted >= 0 && table[muted].muted_until && table[muted].muted_until <= now_ns()) {
+        table[muted].muted_until = 0;
+        table[muted].vain = 0;
+        if (table[muted].wanted) update(muted, table[muted].wanted);
     }
+    if (muted >= 0 && !table[muted].muted_until) muted = -1;
     if (waiting && waiting->resume_at <= now_ns()) {
         slot *s = waiting;
         waiting = NULL;
         s->budget = PIECE;
         curl_easy_pause(s->easy, CURLPAUSE_CONT);
     }
-    if (deadline != UINT64_MAX && (deadline == 0 || deadline <= now_ns())) {
-        deadline = UINT64_MAX;
-        curl_multi_socket_action(work->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    for (shard *one = shards; one < shards + work->shards; one++) {
+        if (one->deadline == UINT64_MAX || (one->deadline > 0 && one->deadline > now_ns())) continue;
+        one->deadline = UINT64_MAX;
+        curl_multi_socket_action(one->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
 }
 

@@ -61,11 +61,16 @@ def marginal(count_of, workload, clients, client, servers):
 def instructions(workload, client, clients, servers, cores):
     if client == "urlsession":
         return None
-    if not shutil.which("valgrind"):
-        return {"remark": "valgrind is not installed", "is_quiet": True}
+    for program in ("valgrind", "strip"):
+        if not shutil.which(program):
+            return {"remark": f"{program} is not installed", "is_quiet": True}
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={servers.folder}/callgrind.out"]
 
     def count(command):
+        # Valgrind may not know the format of what compilers write for debuggers.
+        bare = servers.folder / "bare"
+        execute(["strip", "-g", "-o", str(bare), command[0]])
+        command = [str(bare), *command[1:]]
         found = re.search(r"Collected : (\d+)", execute([*tool, *command], cores)[1])
         if not found:
             raise Failure("callgrind collected nothing")
@@ -93,6 +98,7 @@ def request_or_byte(workload, client, clients, servers, cores):
     figures = measure(clients.command(workload, client, servers), cores, servers)
     if figures["requests"] != clients.count(workload, client):
         raise Failure(f"{client} made {figures['requests']} requests of {workload.name}")
+    (servers.folder / "downloaded").unlink(missing_ok=True)
     figures["connections"] = before and servers.accepted(workload.kind) - before - 1
     return figures
 
