@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-faults demo-observe test check sanitize sabotage fuzz format clean
+.PHONY: help run demo-faults demo-observe test check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -29,6 +29,10 @@ test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 check: ## what a reviewer would look at first: format, rooms, documentation, behaviours
 	@Scripts/check
 
+bench: ## measure Curlew beside a plain C program on libcurl and URLSession; BENCH_FLAGS are passed on
+	@Scripts/setup
+	@Benchmarks/run $(BENCH_FLAGS)
+
 sanitize: ## tests again under the thread and the address sanitizer
 	@Scripts/sanitize
 
@@ -39,7 +43,8 @@ fuzz: ## feed parsers with inputs nobody would write, a minute for each; FUZZ_FL
 	@Scripts/fuzz $(FUZZ_FLAGS)
 
 format: ## rewrite the sources in the project's format
-	@swift format --in-place --parallel --recursive Sources Tests Examples Package.swift
+	@swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks/Sources \
+		Package.swift Benchmarks/Package.swift
 
 clean: ## remove everything that was built
-	@rm -rf .build
+	@rm -rf .build Benchmarks/.build

@@ -49,9 +49,10 @@ class Workload:
     unit: str = "request"
 
 
-def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=10):
+def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=10, floor=None):
     return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **(options or {})},
-                    less={"urlsession": less}, targets=(Target("curlew", "ratio", limit), *targets))
+                    own={"floor": floor or {}}, less={"urlsession": less},
+                    targets=(Target("curlew", "ratio", limit), *targets))
 
 
 def download(name, title, kind, limit, options=None):
@@ -67,25 +68,25 @@ def slow(name, title, kind, path, options):
 
 def many(count):
     return Workload(f"many-{count}", f"{count:,} in flight, answered after 1 s", "sink", "/delay/1000", count, count,
-                    {"expect": KIB}, targets=(Target("curlew", "flight", 4),))
+                    {"expect": KIB}, own={"floor": {"shards": 16, "fresh": 1}},
+                    targets=(Target("curlew", "flight", 4),))
 
 
 H2 = {"http": 2}
 PACED = {"expect": 64 * MIB, "pace": 1}
 SLOWLY = {"upload": 64 * MIB}
 UPLOAD = {"upload": GIB}
-# The knobs of the floor where one beats its default.
-FRESH = {"floor": {"fresh": 1}}
 
 WORKLOADS = [
     small("small-c1", "GET 1 KiB, one at a time", "http", 20000, 1, 1.4,
           targets=(Target("curlew+executor", "ratio", 1.15),)),
-    small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2),
-    small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2),
+    small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2, floor={"shards": 16}),
+    small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2, floor={"shards": 16}),
     small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=30),
     small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
     small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
-    small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15),
+    small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
+          floor={"resume": 0}),
     small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=20),
     download("download-http", "download 2 GiB, http", "http", 1.5),
     download("download-https", "download 2 GiB, https", "https", 1.12),
@@ -105,7 +106,7 @@ WORKLOADS = [
     many(2000),
     many(10000),
     Workload("waves-10000", "10,000 calls at once, answered after 0.1 s; the floor 512 at a time", "sink",
-             "/delay/100", 10000, 10000, {"expect": KIB, "connections": 512}, own={"floor": {"c": 512}},
+             "/delay/100", 10000, 10000, {"expect": KIB, "connections": 512}, own={"floor": {"c": 512, "shards": 16}},
              without=("urlsession",), targets=(Target("curlew", "wall", 1.2),)),
     Workload("collect", "64 MiB collected in memory, http", "http", "/medium", 4, 1,
              {"expect": 64 * MIB, "collect": 1}, unit="byte"),
@@ -134,7 +135,7 @@ def scaled(workload, divisor, is_smoke):
     if is_smoke:
         concurrency = min(concurrency, 16)
         count = max(concurrency, min(count, 32))
-        own = {"floor": {"c": 8}} if "floor" in own and "c" in own["floor"] else own
+        own = {"floor": {"c": 8}} if "c" in own.get("floor", {}) else own
     elif concurrency < 1000 and workload.unit == "request":
         count = max(concurrency, count // divisor)
     return dataclasses.replace(workload, options=options, count=count, concurrency=concurrency, own=own)
