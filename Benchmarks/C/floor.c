@@ -159,8 +159,8 @@ static void read_options(int argc, char **argv) {
     int is_bulk = work.expect < 0 || work.expect > (1 << 20);
     // Knobs. What each is worth stands in Benchmarks/README.md.
     work.buffer = (long)number_option(argc, argv, "buffer", is_bulk ? (work.ca ? 128 << 10 : 256 << 10) : 16 << 10);
-    work.upload_buffer = (long)number_option(argc, argv, "upload-buffer", 64 << 10);
-    work.file_buffer = (long)number_option(argc, argv, "file-buffer", 0);
+    work.upload_buffer = (long)number_option(argc, argv, "upload-buffer", 256 << 10);
+    work.file_buffer = (long)number_option(argc, argv, "file-buffer", 256 << 10);
     work.shards = (int)number_option(argc, argv, "shards", 1);
     if (work.file_buffer > (long)sizeof file_bytes || work.shards < 1) die("a knob is out of range");
     work.pipewait = (long)number_option(argc, argv, "pipewait", 1);

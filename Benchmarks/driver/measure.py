@@ -11,6 +11,7 @@ import time
 TICK = os.sysconf("SC_CLK_TCK")
 # The share of a core that others may have had; the server's core matters less.
 FOREIGN, FOREIGN_AT_SERVER = 0.12, 0.25
+UNCERTAIN = 0.04
 LONGEST = 240
 
 
@@ -59,16 +60,17 @@ def execute(command, cores=(), environment=None):
 
 def measure(command, cores, servers, environment=None):
     """Runs a client. Its figures come with `is_quiet`: whether the cores were its own and the server's."""
-    began, mine, before = time.monotonic(), reaped(), (busy(cores), busy(servers.cores), servers.cpu())
+    served, mine = servers.cpu(), reaped()
+    began, before = time.monotonic(), (busy(cores), busy(servers.cores))
     output, _ = execute(command, cores, environment)
-    wall, after = time.monotonic() - began, (busy(cores), busy(servers.cores), servers.cpu())
+    wall, after = time.monotonic() - began, (busy(cores), busy(servers.cores))
     try:
         figures = json.loads(output)
     except ValueError:
         raise Failure(f"{' '.join(command)}: printed {output!r}") from None
     figures["cpu"] = figures["user"] + figures["sys"]
-    # Ticks of 10 ms on both sides.
-    foreign = (after[0] - before[0] - (reaped() - mine) - 0.03) / wall
-    at_server = (after[1] - before[1] - (after[2] - before[2]) - 0.03) / wall
+    # All of these are sampled in ticks of 10 ms, of several processes.
+    foreign = (after[0] - before[0] - (reaped() - mine) - UNCERTAIN) / wall
+    at_server = (after[1] - before[1] - (servers.cpu() - served) - UNCERTAIN) / wall
     figures["is_quiet"] = not cores or foreign <= FOREIGN and at_server <= FOREIGN_AT_SERVER
     return figures

@@ -113,7 +113,7 @@ class Servers:
 
     def __init__(self, server, cores, big, medium):
         self.server, self.cores, self.sizes = server, cores, {"big": big, "medium": medium}
-        self.processes = []
+        self.processes, self.pids = [], []
 
     def __enter__(self):
         memory = pathlib.Path("/dev/shm")
@@ -127,6 +127,7 @@ class Servers:
             self.ports = free_ports(["http", "https", "h2", "closing", "closing_tls", "closing_full", "sink", "scaling"])
             self.start([str(self.server), str(self.ports["sink"])], "sink")
             self.start_nginx("nginx", NGINX, self.cores)
+            self.find_processes()
         except BaseException:
             self.__exit__()
             raise
@@ -202,18 +203,18 @@ class Servers:
 
     def cpu(self):
         """CPU seconds of all servers so far."""
-        mine = {process.pid for process in self.processes}
         total = 0
-        for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                words = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(entry.name) in mine or int(words[1]) in mine:
-                total += int(words[11]) + int(words[12])
+        for pid in self.pids:
+            words = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            total += int(words[11]) + int(words[12])
         return total / TICK
+
+    def find_processes(self):
+        """The servers' processes and their workers."""
+        self.pids = [process.pid for process in self.processes]
+        for pid in self.pids[:]:
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+            self.pids += children.read_text(encoding="ascii").split() if children.exists() else []
 
     def accepted(self, kind):
         """Connections that nginx has accepted; this look is one of them. None where another server answers."""

@@ -51,7 +51,7 @@ def scaling(workload, client, clients, servers, cores):
 def marginal(count_of, workload, clients, client, servers):
     """What a request more costs, at 1 and at 64 at a time; counts too small to matter beside a start are left out."""
     figures = {"is_quiet": True}
-    for concurrency in (1, 64):
+    for concurrency in (1, 64) if workload.count > 100 else (1,):
         few, more = max(workload.count // 3, concurrency), max(workload.count, concurrency * 2)
         counts = [count_of(clients.command(workload, client, servers, n=n, c=concurrency)) for n in (few, more)]
         figures[f"c{concurrency}"] = (counts[1] - counts[0]) / (more - few)
