@@ -12,7 +12,7 @@ extension CurlTransport {
         transfer.wire.lastActivity = max(now, transfer.startedAt)
         transfer.wire.priority = transfer.plan.priority
         if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
-        guard let url = urls.url(for: transfer.plan) else {
+        guard let url = origins.url(for: transfer.plan.target) else {
             let text = "libcurl does not take the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
@@ -34,7 +34,7 @@ extension CurlTransport {
     /// How many transfers an origin takes at once: one for each connection, unless they can share one.
     func places(at origin: Origin) -> Int {
         let limits = loop.configuration
-        let canShare = origin.isSecure || CurlVersion.current.sharesPlainHTTP2
+        let canShare = origin.isSecure || sharesPlainHTTP2
         if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.transfersPerHost }
         return min(limits.transfersPerHost, limits.connectionsPerHost)
     }
@@ -131,7 +131,7 @@ extension CurlTransport {
             guard let transfer = origin.first()?.element, isWelcome(transfer, at: origin) else { continue }
             if hasPlace(transfer, at: origin) {
                 origin.queue.next()
-                if let url = urls.url(for: transfer.plan) {
+                if let url = origins.url(for: transfer.plan.target) {
                     // A paused one keeps its ticket, and is in line again when it is resumed.
                     if admit(transfer, url) { leaveLine(transfer, origin) } else { stepAside(transfer, origin) }
                 } else {
@@ -237,7 +237,7 @@ extension CurlTransport {
             case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
                 transfer.wire.name = names.addresses(of: host, now: now)
-                guard let url = urls.url(for: transfer.plan) else {
+                guard let url = origins.url(for: transfer.plan.target) else {
                     fail(transfer, .noResources(errno: ENOMEM), .resolving)
                     continue
                 }

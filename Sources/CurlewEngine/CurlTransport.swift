@@ -8,13 +8,16 @@ internal import CurlewShims
 internal import Glibc
 
 package final class CurlTransport {
-    unowned let loop: EventLoop
+    /// The loop keeps its transport as long as its thread runs, and the thread the loop.
+    unowned(unsafe) let loop: EventLoop
     let sockets: SocketTable
+    /// Whether transfers can share a connection of HTTP/2 without TLS, by libcurl's version.
+    let sharesPlainHTTP2 = CurlVersion.current.sharesPlainHTTP2
     let slabs: SlabPool
     /// The clock, read once a turn.
     private(set) var now = Monotonic.now()
 
-    var urls = URLCache()
+    var origins = Origins()
     var names = NameCache()
     private(set) var domains: [CurlDomain?] = []
     var inUse: [EasyHandle] = []
@@ -160,7 +163,7 @@ package final class CurlTransport {
     /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
     func widen(_ origin: Origin) {
         origin.speaksHTTP2 = true
-        guard !origin.isShared, origin.isSecure || CurlVersion.current.sharesPlainHTTP2 else { return }
+        guard !origin.isShared, origin.isSecure || sharesPlainHTTP2 else { return }
         recount(origin) { origin.isShared = true }
         widened.append(origin)
     }

@@ -29,6 +29,14 @@ struct EngineBench {
     }
 }
 
+extension TransferPlan {
+    /// Asks for another URL; what else is known of the server stays as it is, unless given.
+    mutating func lead(to url: String, host: String? = nil, port: UInt16? = nil, isSecure: Bool? = nil) {
+        target = PlannedURL(
+            url, host: host ?? self.host, port: port ?? self.port, isSecure: isSecure ?? self.isSecure)
+    }
+}
+
 @Suite("After fork()", .serialized, .timeLimit(.minutes(1)))
 struct ForkTests {
     /// What a child process does; what it returns is its exit status.

@@ -53,8 +53,8 @@ struct CurlVersionTests {
     }
 }
 
-@Suite("URLCache")
-struct URLCacheTests {
+@Suite("Origins")
+struct OriginsTests {
     private static let trust = TrustDomain(roots: { () throws(EngineFailure) in try TrustStore() }, judge: { _ in nil })
 
     private func plan(
@@ -65,18 +65,19 @@ struct URLCacheTests {
             trust: Self.trust)
     }
 
-    /// A cache that macros can call.
+    /// Origins that macros can call.
     private final class Cache {
-        private var cache = URLCache()
-        func url(for plan: TransferPlan) -> ParsedURL? { cache.url(for: plan) }
+        private var origins = Origins()
+        func url(for plan: TransferPlan) -> ParsedURL? { origins.url(for: plan.target) }
     }
 
     @Test func theSameTextIsParsedOnce() throws {
         let cache = Cache()
-        let first = try #require(cache.url(for: plan("http://a.test/1")))
-        let again = try #require(cache.url(for: plan("http://a.test/1")))
+        let plan = plan("http://a.test/1")
+        let first = try #require(cache.url(for: plan))
+        let again = try #require(cache.url(for: plan))
         #expect(first === again)
-        let other = try #require(cache.url(for: plan("http://a.test/2")))
+        let other = try #require(cache.url(for: self.plan("http://a.test/2")))
         #expect(other !== first)
         #expect(other.origin === first.origin)
     }

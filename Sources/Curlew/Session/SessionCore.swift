@@ -16,6 +16,7 @@ final class SessionCore: Sendable {
     let relay = SessionRelay()
     private let defaultTrust: TrustDomain
     private let domains = TrustDomains()
+    private let urls = Lock(PlannedURLs())
     /// What decodes responses, unless a request says that nothing is to be.
     private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: as they are, and for large bodies.
@@ -63,7 +64,8 @@ final class SessionCore: Sendable {
     /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
     func plan(for request: Request) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
-        let target = try request.validated()
+        try request.validateParts()
+        let target = try plannedURL(of: request)
         guard !request.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
@@ -78,9 +80,8 @@ final class SessionCore: Sendable {
         let timeouts = request.options.timeouts ?? configuration.timeouts
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
-            method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
-            isSecure: target.scheme == .https, lines: lines(for: request, asksFirst: asksFirst), upload: upload,
-            trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
+            method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
+            upload: upload, trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
@@ -97,6 +98,13 @@ final class SessionCore: Sendable {
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
+    }
+
+    private func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
+        if let known = urls.withLock({ $0.known(request.urlText) }) { return known }
+        let made = PlannedURL(try request.target())
+        urls.withLock { $0.keep(made, for: request.urlText) }
+        return made
     }
 
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
@@ -194,6 +202,14 @@ extension SessionCore: TransferHost {
     var sink: (any TransferEventSink)? { relay.isObserved ? relay : nil }
 
     func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
+        Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))
+    }
+
+    /// What undoes the codings of a response; nil when it is taken as it comes.
+    func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
+
+    /// The run of a request as one of its transfer's attempts.
+    func run(of request: Request, at place: AttemptPlace) throws(NetworkError) -> EngineTransfer {
         var plan = try plan(for: request)
         plan.transfer = place.id
         plan.ordinal = place.ordinal
@@ -208,9 +224,7 @@ extension SessionCore: TransferHost {
             }
             plan.totalTimeout = total - place.offset
         }
-        return Attempt(
-            request, EngineTransfer(plan, on: share.loop), offset: place.offset,
-            policy: decodes(request) ? decodingPolicy : nil)
+        return EngineTransfer(plan, on: share.loop)
     }
 }
 

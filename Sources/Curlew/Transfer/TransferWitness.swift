@@ -83,8 +83,8 @@ extension TransferEvent {
         case .secured(let version, let cipher, let isResumed):
             [.secured(version: version, cipher: cipher, isResumed: isResumed)]
         case .sent(let count): [.sent(count)]
-        case .informational(let raw): head(raw, plan).map { [.informational($0)] } ?? []
-        case .head(let raw): head(raw, plan).map { [.head($0)] } ?? []
+        case .informational(let raw): [.informational(ResponseHead(raw, url: plan.url))]
+        case .head(let raw): [.head(ResponseHead(raw, url: plan.url))]
         case .received(let count): [.received(count)]
         case .paused: [.paused]
         case .resumed: [.resumed]
@@ -93,20 +93,16 @@ extension TransferEvent {
         }
     }
 
-    private static func head(_ raw: RawHead, _ plan: TransferPlan) -> ResponseHead? {
-        ResponseHead(rawBlock: raw.bytes, url: plan.url)
-    }
-
     /// The metrics, and the end when the attempt is all there is to its transfer.
     private static func ending(_ outcome: EngineTransfer.Outcome, of plan: TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if plan.continues { return [metrics] }
-        let isRedirect = outcome.head.map { RawHead.isRedirect($0.status, $0.bytes) } ?? false
+        let isRedirect = outcome.head?.isRedirect ?? false
         if plan.holdsRedirects, isRedirect, outcome.failure?.isOrdered != true { return [metrics] }
         guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
-        let response = outcome.head.flatMap { head($0, plan) }
+        let response = outcome.head.map { ResponseHead($0, url: plan.url) }
         return [metrics, .finished(NetworkError(failure, request: request, response: response))]
     }
 }

@@ -9,7 +9,8 @@ final class CurlDomain {
     let sessions: TLSSessions
     /// Names this domain in epoll tokens.
     let number: UInt32
-    unowned let transport: CurlTransport
+    /// The transport keeps its domains.
+    unowned(unsafe) let transport: CurlTransport
     let trust: TrustDomain
     /// When libcurl wants to be called without an event, on the monotonic clock.
     var deadline = Monotonic.never

@@ -16,7 +16,8 @@ final class EasyHandle {
     static let smallBody = 64 << 10
 
     let curl: UnsafeMutableRawPointer
-    unowned let domain: CurlDomain
+    /// A domain outlives its handles: it keeps those that rest, and ends those in use before it goes.
+    unowned(unsafe) let domain: CurlDomain
     /// Kept until this handle is freed, which may be after its domain.
     private let sessions: TLSSessions
     var transfer: EngineTransfer?
@@ -146,7 +147,7 @@ final class EasyHandle {
         let version = domain.transport.loop.configuration.version
         // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
         // hold everybody back until the first response of a host has ended, which may be never.
-        let sharesPlain = version == .http2PriorKnowledge && CurlVersion.current.sharesPlainHTTP2
+        let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
         let alone = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
         let waits = (plan.isSecure || sharesPlain) && !alone
         if waitsForShare != waits {

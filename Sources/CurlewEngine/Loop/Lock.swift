@@ -1,17 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewShims
-internal import Glibc
+public import Glibc
 
 /// A value that only one thread at a time can touch: a pthread mutex and the value in one allocation.
 ///
 /// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races, and a
-/// report must always mean something here. Never call out or resume a continuation inside `withLock`.
+/// report must always mean something here. It is inlined into its users, in other modules too, since a generic call would
+/// cost more than what it guards. Never call out or resume a continuation inside `withLock`.
 package struct Lock<Value>: @unchecked Sendable {
     // Safe because the value is reached through `withLock` alone, which holds the mutex.
-    private let storage: LockStorage<Value>
+    @usableFromInline let storage: LockStorage<Value>
 
+    @inlinable
     package init(_ value: Value) {
         let buffer = LockStorage<Value>.create(minimumCapacity: 1) { buffer in
             buffer.withUnsafeMutablePointerToElements { mutex in
@@ -23,6 +24,7 @@ package struct Lock<Value>: @unchecked Sendable {
         storage = unsafeDowncast(buffer, to: LockStorage<Value>.self)
     }
 
+    @inlinable
     @inline(__always)
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -33,7 +35,9 @@ package struct Lock<Value>: @unchecked Sendable {
     }
 }
 
-private final class LockStorage<Value>: ManagedBuffer<Value, pthread_mutex_t> {
+@usableFromInline
+final class LockStorage<Value>: ManagedBuffer<Value, pthread_mutex_t> {
+    @inlinable
     deinit {
         withUnsafeMutablePointerToElements { mutex in
             pthread_mutex_destroy(mutex)

@@ -58,8 +58,9 @@ extension EngineTransfer {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)
         }
-        let head = RawHead(bytes: wire.head, status: status)
-        wire.leadsElsewhere = plan.holdsRedirects && RawHead.isRedirect(status, head.bytes)
+        let head = RawHead(
+            bytes: wire.head, status: status, isEncoded: wire.check.isEncoded, hasLocation: wire.check.hasLocation)
+        wire.leadsElsewhere = plan.holdsRedirects && head.isRedirect
         shared.withLock { shared in
             shared.head = head
             shared.leadsElsewhere = wire.leadsElsewhere

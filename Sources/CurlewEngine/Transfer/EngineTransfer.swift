@@ -91,7 +91,15 @@ package final class EngineTransfer: @unchecked Sendable {
     package let plan: TransferPlan
     package let loop: EventLoop
     let shared: Lock<Shared>
-    var wire = Wire()
+    private let wireMemory: UnsafeMutablePointer<Wire>
+
+    /// What the loop alone touches.
+    ///
+    /// Through a pointer: in a class, each access of it would be checked at run time for others at the same time.
+    var wire: Wire {
+        @inline(__always) _read { yield wireMemory.pointee }
+        @inline(__always) _modify { yield &wireMemory.pointee }
+    }
 
     package init(_ plan: TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
@@ -100,6 +108,8 @@ package final class EngineTransfer: @unchecked Sendable {
         var state = Shared(priority: plan.priority)
         state.counters.expectedToSend = plan.upload.length
         shared = Lock(state)
+        wireMemory = .allocate(capacity: 1)
+        wireMemory.initialize(to: Wire())
         if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
     }
 
@@ -109,6 +119,8 @@ package final class EngineTransfer: @unchecked Sendable {
     deinit {
         closePipes()
         if plan.holdsRedirects && takeHold() { loop.release() }
+        wireMemory.deinitialize(count: 1)
+        wireMemory.deallocate()
     }
 
     /// Tells the producers of the body that nobody reads any more.

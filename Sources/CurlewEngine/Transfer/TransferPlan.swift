@@ -38,11 +38,7 @@ package struct TransferPlan: Sendable {
     }
 
     package var method: String
-    /// ASCII, absolute, http or https.
-    package var url: String
-    package var host: String
-    package var port: UInt16
-    package var isSecure: Bool
+    package var target: PlannedURL
     package var lines: HeaderLines
     package var upload: Upload
     /// The body as it is and the lines for it, when `upload` is compressed and its source can be read again.
@@ -81,6 +77,11 @@ package struct TransferPlan: Sendable {
     /// Tells a run that is only a step whether its transfer is over.
     package var course: TransferCourse?
 
+    package var url: String { target.text }
+    package var host: String { target.host }
+    package var port: UInt16 { target.port }
+    package var isSecure: Bool { target.isSecure }
+
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
         switch method {
@@ -90,15 +91,11 @@ package struct TransferPlan: Sendable {
     }
 
     package init(
-        method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
-        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
         priority: Int = 0, label: String? = nil
     ) {
         self.method = method
-        self.url = url
-        self.host = host
-        self.port = port
-        self.isSecure = isSecure
+        self.target = target
         self.lines = lines
         self.upload = upload
         self.trust = trust
@@ -106,5 +103,19 @@ package struct TransferPlan: Sendable {
         self.headLimit = headLimit
         self.priority = priority
         self.label = label
+    }
+}
+
+extension TransferPlan {
+    /// A plan for a URL that is not used again.
+    package init(
+        method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
+        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        priority: Int = 0, label: String? = nil
+    ) {
+        self.init(
+            method: method, target: PlannedURL(url, host: host, port: port, isSecure: isSecure), lines: lines,
+            upload: upload, trust: trust, collectLimit: collectLimit, headLimit: headLimit, priority: priority,
+            label: label)
     }
 }

@@ -111,7 +111,7 @@ extension EngineBench {
         _ change: (inout TransferPlan) -> Void
     ) -> EngineTransfer {
         var plan = transfer(path, method: method, upload: upload).plan
-        if server.origin.hasPrefix("https") { (plan.host, plan.isSecure) = ("localhost", true) }
+        if server.origin.hasPrefix("https") { plan.lead(to: plan.url, host: "localhost", isSecure: true) }
         change(&plan)
         return EngineTransfer(plan, on: share.loop)
     }
