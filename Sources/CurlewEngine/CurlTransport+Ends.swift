@@ -12,7 +12,8 @@ extension CurlTransport {
         guard let transfer = handle.transfer else { return }
         let failure = transfer.isLetGo ? nil : failure
         let domain = handle.domain
-        let metrics = transfer.metrics(by: handle)
+        let isMeasured = transfer.plan.isMeasured || failure != nil || transfer.wire.watch != nil
+        let metrics = isMeasured ? transfer.metrics(by: handle) : nil
         if transfer.wire.isReceivingPaused {
             // libcurl 7.88 forgets what it holds for a paused stream, up to 32 MiB, when others use its connection. Going
             // on with nobody to take it makes libcurl free it.
@@ -215,7 +216,7 @@ extension CurlTransport {
         case CURLE_RECV_ERROR where text.hasPrefix("Too large response headers"):
             return .headTooLarge(limit: 300 << 10)
         // libcurl's own index of fields takes no blank before the first one, and says so oddly.
-        case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !transfer.wire.head.isEmpty:
+        case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !handle.head.isEmpty:
             return .invalidHead("one of its field lines is none (RFC 9112 §5)")
         // CURLE_TOO_LARGE since 8.6: what is too large is a line, unless memory is gone altogether.
         case CURLE_OUT_OF_MEMORY, CURLcode(rawValue: 100):
@@ -236,7 +237,7 @@ extension CurlTransport {
 
     /// How far a transfer has come, from what libcurl has measured.
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
-        if transfer.wire.isHeadComplete || !transfer.wire.head.isEmpty { return .receiving }
+        if transfer.wire.isHeadComplete || !handle.head.isEmpty { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.

@@ -36,7 +36,7 @@ struct EngineTransferTests {
 
     @Test func aURLThatLibcurlRefusesIsAFailureBeforeTheWire() async throws {
         let bench = try EngineBench()
-        var plan = bench.transfer("/").plan
+        var plan = bench.plan("/")
         plan.lead(to: "http://a b/")
         let transfer = EngineTransfer(plan, on: bench.share.loop)
         transfer.start()

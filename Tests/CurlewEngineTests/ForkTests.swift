@@ -21,11 +21,14 @@ struct EngineBench {
         _ = CurlVersion.current
     }
 
-    func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
-        let plan = TransferPlan(
+    func plan(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> TransferPlan {
+        TransferPlan(
             method: method, url: server.url(path), host: "127.0.0.1", port: server.port, isSecure: false,
             lines: HeaderLines([]), upload: upload, trust: trust)
-        return EngineTransfer(plan, on: share.loop)
+    }
+
+    func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
+        EngineTransfer(plan(path, method: method, upload: upload), on: share.loop)
     }
 }
 

@@ -30,7 +30,7 @@ extension SessionCore {
             var request = request
             request.body = try request.keptBody()
             let place = AttemptPlace(id: EngineTransfer.nextID(), ordinal: 1, offset: 0, continues: false)
-            return (request, try run(of: request, at: place))
+            return (request, try run(of: request, at: place, isMeasured: false))
         } catch {
             return nil
         }

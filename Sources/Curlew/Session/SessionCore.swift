@@ -19,8 +19,8 @@ final class SessionCore: Sendable {
     private let urls = Lock(PlannedURLs())
     /// What decodes responses, unless a request says that nothing is to be.
     private let decodingPolicy: DecodingPolicy
-    /// The session's own fields, for requests without any: as they are, and for large bodies.
-    private let defaultLines: (plain: HeaderLines, large: HeaderLines)
+    /// The session's own fields, for requests without any: without a body, with one, and with a large one.
+    private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
     private let refusal: NetworkError?
 
     init(
@@ -40,8 +40,9 @@ final class SessionCore: Sendable {
         decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
         let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
-            SessionCore.lines(configuration.fields, accepting: accepting, expects: false),
-            SessionCore.lines(configuration.fields, accepting: accepting, expects: true)
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: false, expects: false),
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
         relay.attach(share.loop)
         do throws(NetworkError) {
@@ -109,17 +110,19 @@ final class SessionCore: Sendable {
 
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
+        // libcurl takes these methods for such that send something, be it nothing.
+        let sends = !request.body.isNone || [.post, .put, .patch].contains(request.method)
         if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
             decodes == (configuration.http.decompression == .automatic)
         {
-            return asksFirst ? defaultLines.large : defaultLines.plain
+            return asksFirst ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
         }
         var fields = configuration.fields
         for name in request.withheld { fields.remove(name) }
         fields.merge(request.fields)
         if let contentEncoding { fields[.contentEncoding] = contentEncoding }
         return SessionCore.lines(
-            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, expects: asksFirst)
+            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, sends: sends, expects: asksFirst)
     }
 
     private func expectation(of request: Request) -> ExpectContinue {
@@ -132,9 +135,13 @@ final class SessionCore: Sendable {
     }
 
     /// - Parameter codings: What to offer in `Accept-Encoding` to a server, unless the fields say something themselves.
-    private static func lines(_ fields: HeaderFields, accepting codings: String?, expects: Bool) -> HeaderLines {
+    private static func lines(
+        _ fields: HeaderFields, accepting codings: String?, sends: Bool, expects: Bool
+    ) -> HeaderLines {
         // libcurl adds these to some requests by itself; what the user did not say is not sent.
-        let additions: [HeaderName] = expects ? [.contentType, .accept] : [.contentType, .accept, .expect]
+        var additions: [HeaderName] = [.accept]
+        if sends { additions.append(.contentType) }
+        if sends && !expects { additions.append(.expect) }
         var lines = fields.map { ($0.name.rawValue, $0.value) }
         if let codings, !fields.contains(.acceptEncoding) {
             // A range counts the bytes of the representation, which a content coding would be part of (RFC 9110 §14.2).
@@ -209,8 +216,11 @@ extension SessionCore: TransferHost {
     func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
 
     /// The run of a request as one of its transfer's attempts.
-    func run(of request: Request, at place: AttemptPlace) throws(NetworkError) -> EngineTransfer {
+    func run(
+        of request: Request, at place: AttemptPlace, isMeasured: Bool = true
+    ) throws(NetworkError) -> EngineTransfer {
         var plan = try plan(for: request)
+        plan.isMeasured = isMeasured
         plan.transfer = place.id
         plan.ordinal = place.ordinal
         plan.offset = place.offset

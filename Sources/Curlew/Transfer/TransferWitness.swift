@@ -65,17 +65,16 @@ final class TransferWitness: EngineWitness {
 extension TransferEvent {
     /// An event of the engine's in public words: none, one, or at the end of an attempt up to two.
     static func events(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) -> [TransferEvent] {
-        let plan = transfer.plan
         let start = transfer.standing.startedAt
         let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
-        return kinds(event, of: plan).map { kind in
+        return kinds(event, of: transfer.plan).map { kind in
             TransferEvent(
-                transfer: plan.transfer, label: plan.label, method: Method(plan.method), url: plan.url,
-                attempt: plan.ordinal, elapsed: .nanoseconds(Int64(clamping: plan.offset + elapsed)), kind: kind)
+                transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method), url: transfer.plan.url,
+                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)), kind: kind)
         }
     }
 
-    private static func kinds(_ event: EngineEvent, of plan: TransferPlan) -> [Kind] {
+    private static func kinds(_ event: EngineEvent, of plan: borrowing TransferPlan) -> [Kind] {
         switch event {
         case .queued: [.queued]
         case .resolved: [.resolved]
@@ -94,7 +93,7 @@ extension TransferEvent {
     }
 
     /// The metrics, and the end when the attempt is all there is to its transfer.
-    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: TransferPlan) -> [Kind] {
+    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if plan.continues { return [metrics] }
         let isRedirect = outcome.head?.isRedirect ?? false

@@ -64,6 +64,7 @@ final class CurlDomain {
     func giveBack(_ handle: EasyHandle) {
         handle.transfer = nil
         handle.gate = nil
+        handle.head.clear()
         handle.forgetAddresses()
         // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
         if handle.hasRetried { return }

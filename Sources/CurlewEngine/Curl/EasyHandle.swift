@@ -26,6 +26,8 @@ final class EasyHandle {
     var gate: TrustGate?
     /// Sockets that were opened for the transfer since it last began to send.
     var opened: [SocketTable.Connection] = []
+    /// The head that is being received.
+    let head = HeadBuffer()
     /// Whether libcurl sent a request again because the connection it was sent on had died.
     var hasRetried = false
 
@@ -58,6 +60,7 @@ final class EasyHandle {
         curl_easy_cleanup(curl)
         curl_slist_free_all(addresses)
         detail.deallocate()
+        head.free()
     }
 
     private func setConstants() {
@@ -91,7 +94,6 @@ final class EasyHandle {
     ///
     /// False when libcurl is out of memory.
     func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
-        let plan = transfer.plan
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
         if self.url !== url {
@@ -101,14 +103,17 @@ final class EasyHandle {
         let lines = transfer.lines
         if self.lines !== lines {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
+            if !lines.hasAgent(of: self.lines) {
+                set(curlew_set_pointer(curl, CURLOPT_USERAGENT, UnsafeRawPointer(lines.userAgent)))
+            }
             self.lines = lines
         }
-        set(applyConnection(plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
+        set(applyConnection(transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used some of it.
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
-        let left = plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
+        let left = transfer.plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(clamping: $0 / 1_000_000) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
@@ -118,7 +123,7 @@ final class EasyHandle {
             keepsSending = false
             set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
-        let patience = Int(clamping: max(1, plan.continueTimeout / 1_000_000))
+        let patience = Int(clamping: max(1, transfer.plan.continueTimeout / 1_000_000))
         if continueTimeout != patience {
             set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
             continueTimeout = patience
@@ -128,7 +133,7 @@ final class EasyHandle {
             set(take(shape, transfer.upload))
             self.shape = shape
         }
-        let method = plan.method == implied ? nil : plan.method
+        let method = transfer.plan.method == implied ? nil : transfer.plan.method
         if self.method != method {
             set(curlew_set_string(curl, CURLOPT_CUSTOMREQUEST, method))
             self.method = method
@@ -138,7 +143,7 @@ final class EasyHandle {
     }
 
     /// Which connections may serve the transfer.
-    private func applyConnection(_ plan: TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
+    private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)

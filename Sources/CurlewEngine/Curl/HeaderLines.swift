@@ -11,12 +11,24 @@ internal import Glibc
 package final class HeaderLines: @unchecked Sendable {
     // Safe because the list never changes after init and libcurl only reads it.
     let list: UnsafeMutablePointer<curl_slist>?
+    /// The value of `User-Agent`, which libcurl writes by itself, as it does `Accept: */*`.
+    ///
+    /// It compares the name of each line with each of a dozen that it may add, so lines cost it more.
+    let userAgent: UnsafeMutablePointer<CChar>?
 
     /// - Parameter fields: Names and values, already checked for CR, LF and NUL.
     package init(_ fields: [(name: String, value: String)], suppressing names: [String] = []) {
+        let fields = fields.map { (name: $0.name, value: HeaderLines.trimmed($0.value)) }
+        let agents = fields.filter { HeaderLines.spells($0.name, "user-agent") }
+        let writesAgent = agents.count == 1 && agents[0].value.isEmpty == false
+        let accepts = fields.filter { HeaderLines.spells($0.name, "accept") }
+        let writesAccept = accepts.count == 1 && accepts[0].value == "*/*"
+        userAgent = writesAgent ? strdup(agents[0].value) : nil
         var list: UnsafeMutablePointer<curl_slist>?
         // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
-        for (name, value) in fields.map({ ($0.name, HeaderLines.trimmed($0.value)) }) {
+        for (name, value) in fields {
+            if writesAgent && HeaderLines.spells(name, "user-agent") { continue }
+            if writesAccept && HeaderLines.spells(name, "accept") { continue }
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
         for name in names { list = curl_slist_append(list, "\(name):") ?? list }
@@ -26,6 +38,7 @@ package final class HeaderLines: @unchecked Sendable {
     /// The same lines but for those of one field, which libcurl is kept from adding.
     init(_ lines: HeaderLines, without name: String) {
         var list: UnsafeMutablePointer<curl_slist>?
+        userAgent = lines.userAgent.flatMap { strdup($0) }
         var next = lines.list
         while let line = next {
             next = line.pointee.next
@@ -47,5 +60,21 @@ package final class HeaderLines: @unchecked Sendable {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    deinit { curl_slist_free_all(list) }
+    private static func spells(_ name: String, _ lowercased: String) -> Bool {
+        strcasecmp(name, lowercased) == 0
+    }
+
+    /// Whether both have the same `User-Agent`.
+    func hasAgent(of other: HeaderLines?) -> Bool {
+        switch (userAgent, other?.userAgent) {
+        case (nil, nil): true
+        case (let one?, let other?): strcmp(one, other) == 0
+        default: false
+        }
+    }
+
+    deinit {
+        curl_slist_free_all(list)
+        free(userAgent)
+    }
 }

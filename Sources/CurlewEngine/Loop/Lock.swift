@@ -13,13 +13,13 @@ package struct Lock<Value>: @unchecked Sendable {
     @usableFromInline let storage: LockStorage<Value>
 
     @inlinable
-    package init(_ value: Value) {
+    package init(_ value: @autoclosure () -> Value) {
         let buffer = LockStorage<Value>.create(minimumCapacity: 1) { buffer in
             buffer.withUnsafeMutablePointerToElements { mutex in
                 mutex.initialize(to: pthread_mutex_t())
                 pthread_mutex_init(mutex, nil)
             }
-            return value
+            return value()
         }
         storage = unsafeDowncast(buffer, to: LockStorage<Value>.self)
     }

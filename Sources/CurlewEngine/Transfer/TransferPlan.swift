@@ -5,7 +5,9 @@
 // lock for whoever waits, half of it touched by the loop alone; Slab, CollectedBody and UploadPipe carry the bytes.
 
 /// Everything the engine must know to run one request, in plain values made by the caller's thread.
-package struct TransferPlan: Sendable {
+///
+/// It is never copied, since it has many parts and goes through many hands.
+package struct TransferPlan: ~Copyable, Sendable {
     /// What is sent after the head.
     package enum Upload: Sendable {
         case none
@@ -71,6 +73,8 @@ package struct TransferPlan: Sendable {
     package var label: String?
     /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
     package var transfer: UInt64 = 0
+    /// Whether somebody may want to know what was measured; of a failure it is known in any case.
+    package var isMeasured = true
     /// Which of the runs of its transfer it is, from 1, and how many nanoseconds after the transfer's start.
     package var ordinal = 1
     package var offset: UInt64 = 0
