@@ -21,6 +21,8 @@ final class SessionCore: Sendable {
     private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
+    private let defaultTimes: EngineTimes
+    private let continueTime: UInt64
     private let refusal: NetworkError?
 
     init(
@@ -44,6 +46,8 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
+        defaultTimes = EngineTimes(configuration.timeouts)
+        continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
@@ -78,7 +82,6 @@ final class SessionCore: Sendable {
         } catch {
             throw .unusableBody(error, request)
         }
-        let timeouts = request.options.timeouts ?? configuration.timeouts
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
             method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
@@ -87,15 +90,10 @@ final class SessionCore: Sendable {
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
-        plan.connectTimeout = timeouts.connect.engineTime
-        plan.headTimeout = timeouts.responseHead?.engineTime
-        plan.idleTimeout = timeouts.idle?.engineTime
-        plan.slowest = timeouts.slowest.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
-        plan.queueTimeout = timeouts.queue?.engineTime
-        plan.continueTimeout = configuration.http.expectContinueTimeout.engineTime
+        plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes)
+        plan.continueTimeout = continueTime
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
-        plan.totalTimeout = timeouts.total?.engineTime
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
@@ -253,15 +251,6 @@ extension TransferPlan.Upload {
         case nil: return false
         case let threshold?: return length > 0 && length >= threshold.bytes
         }
-    }
-}
-
-extension Duration {
-    /// Nanoseconds for the engine; what is longer than centuries never comes.
-    var engineTime: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0, seconds < 1 << 33 else { return seconds < 0 ? 0 : UInt64(1) << 62 }
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }
 

@@ -35,9 +35,11 @@ private func bodyArrived(
 private func headLineArrived(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let bytes, let transfer = handle(context)?.transfer else { return 0 }
+    guard let bytes, let context else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size &* count)
-    return transfer.receiveHeadLine(line) ? size &* count : 0
+    return Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
+        handle.transfer?.receiveHeadLine(line, by: handle) == true ? size &* count : 0
+    }
 }
 
 private func bodyWanted(

@@ -103,9 +103,6 @@ final class EasyHandle {
         let lines = transfer.lines
         if self.lines !== lines {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
-            if !lines.hasAgent(of: self.lines) {
-                set(curlew_set_pointer(curl, CURLOPT_USERAGENT, UnsafeRawPointer(lines.userAgent)))
-            }
             self.lines = lines
         }
         set(applyConnection(transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))

@@ -11,24 +11,16 @@ internal import Glibc
 package final class HeaderLines: @unchecked Sendable {
     // Safe because the list never changes after init and libcurl only reads it.
     let list: UnsafeMutablePointer<curl_slist>?
-    /// The value of `User-Agent`, which libcurl writes by itself, as it does `Accept: */*`.
-    ///
-    /// It compares the name of each line with each of a dozen that it may add, so lines cost it more.
-    let userAgent: UnsafeMutablePointer<CChar>?
-
     /// - Parameter fields: Names and values, already checked for CR, LF and NUL.
     package init(_ fields: [(name: String, value: String)], suppressing names: [String] = []) {
         let fields = fields.map { (name: $0.name, value: HeaderLines.trimmed($0.value)) }
-        let agents = fields.filter { HeaderLines.spells($0.name, "user-agent") }
-        let writesAgent = agents.count == 1 && agents[0].value.isEmpty == false
-        let accepts = fields.filter { HeaderLines.spells($0.name, "accept") }
+        let accepts = fields.filter { strcasecmp($0.name, "accept") == 0 }
         let writesAccept = accepts.count == 1 && accepts[0].value == "*/*"
-        userAgent = writesAgent ? strdup(agents[0].value) : nil
+        // libcurl writes that one by itself, and compares the name of each line with each of a dozen that it may add.
         var list: UnsafeMutablePointer<curl_slist>?
         // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
         for (name, value) in fields {
-            if writesAgent && HeaderLines.spells(name, "user-agent") { continue }
-            if writesAccept && HeaderLines.spells(name, "accept") { continue }
+            if writesAccept && strcasecmp(name, "accept") == 0 { continue }
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
         for name in names { list = curl_slist_append(list, "\(name):") ?? list }
@@ -38,7 +30,6 @@ package final class HeaderLines: @unchecked Sendable {
     /// The same lines but for those of one field, which libcurl is kept from adding.
     init(_ lines: HeaderLines, without name: String) {
         var list: UnsafeMutablePointer<curl_slist>?
-        userAgent = lines.userAgent.flatMap { strdup($0) }
         var next = lines.list
         while let line = next {
             next = line.pointee.next
@@ -60,21 +51,5 @@ package final class HeaderLines: @unchecked Sendable {
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    private static func spells(_ name: String, _ lowercased: String) -> Bool {
-        strcasecmp(name, lowercased) == 0
-    }
-
-    /// Whether both have the same `User-Agent`.
-    func hasAgent(of other: HeaderLines?) -> Bool {
-        switch (userAgent, other?.userAgent) {
-        case (nil, nil): true
-        case (let one?, let other?): strcmp(one, other) == 0
-        default: false
-        }
-    }
-
-    deinit {
-        curl_slist_free_all(list)
-        free(userAgent)
-    }
+    deinit { curl_slist_free_all(list) }
 }

@@ -29,9 +29,12 @@ package struct Lock<Value>: @unchecked Sendable {
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        storage.withUnsafeMutablePointerToElements { _ = pthread_mutex_lock($0) }
-        defer { storage.withUnsafeMutablePointerToElements { _ = pthread_mutex_unlock($0) } }
-        return try body(&storage.header)
+        // Through pointers: what the mutex guards needs no check at run time.
+        try storage.withUnsafeMutablePointers { value, mutex throws(Failure) -> Result in
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return try body(&value.pointee)
+        }
     }
 }
 

@@ -7,8 +7,7 @@ internal import Glibc
 extension EngineTransfer {
     // MARK: Receiving heads and trailers (called by libcurl)
 
-    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard let handle = wire.handle else { return false }
+    func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
         let transport = handle.domain.transport
         wire.lastActivity = transport.now
         wire.headBytes += line.count
