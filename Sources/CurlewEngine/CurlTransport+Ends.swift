@@ -12,7 +12,8 @@ extension CurlTransport {
         guard let transfer = handle.transfer else { return }
         let failure = transfer.isLetGo ? nil : failure
         let domain = handle.domain
-        let isMeasured = transfer.plan.isMeasured || failure != nil || transfer.wire.watch != nil
+        let isMeasured =
+            transfer.plan.isMeasured || failure != nil || transfer.wire.leadsElsewhere || transfer.wire.watch != nil
         let metrics = isMeasured ? transfer.metrics(by: handle) : nil
         if transfer.wire.isReceivingPaused {
             // libcurl 7.88 forgets what it holds for a paused stream, up to 32 MiB, when others use its connection. Going

@@ -34,7 +34,9 @@ extension CurlTransport {
         if let total = transfer.plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.wire.handle else {
             if transfer.wire.hasPlace {
-                if let connect = transfer.plan.connectTimeout { consider(transfer.wire.admittedAt &+ connect, .connect) }
+                if let connect = transfer.plan.connectTimeout {
+                    consider(transfer.wire.admittedAt &+ connect, .connect)
+                }
             } else if let queue = transfer.plan.queueTimeout, transfer.wire.isInLine {
                 look(at: max(transfer.startedAt, transfer.wire.inLineSince) &+ queue, .queue)
             }

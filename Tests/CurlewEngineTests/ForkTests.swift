@@ -140,7 +140,7 @@ struct ForkTests {
         closed.loop.call { _ in }
         closed.loop.post(.stop)
         await closed.loop.waitUntilExited()
-        let known = EngineTransfer(bench.transfer("/").plan, on: closed.loop)
+        let known = EngineTransfer(bench.plan("/"), on: closed.loop)
         known.start()
         #expect(known.outcome?.failure != nil)
         let isOver = Lock(false)

@@ -208,7 +208,8 @@ extension TransferEvent {
 
     fileprivate init(_ snapshot: EngineTransfer.Snapshot) {
         self.init(
-            transfer: snapshot.id, label: snapshot.label, method: Method(snapshot.run.plan.method), url: snapshot.run.plan.url,
+            transfer: snapshot.id, label: snapshot.label, method: Method(snapshot.run.plan.method),
+            url: snapshot.run.plan.url,
             attempt: snapshot.run.plan.ordinal,
             elapsed: .nanoseconds(Int64(clamping: snapshot.run.plan.offset)) + snapshot.counters.duration,
             kind: .state(Transfer<Void>.State(snapshot.state)))

@@ -69,8 +69,10 @@ extension TransferEvent {
         let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
         return kinds(event, of: transfer.plan).map { kind in
             TransferEvent(
-                transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method), url: transfer.plan.url,
-                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)), kind: kind)
+                transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method),
+                url: transfer.plan.url,
+                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)),
+                kind: kind)
         }
     }
 

@@ -105,7 +105,9 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(applyConnection(transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
+        set(
+            applyConnection(
+                transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used some of it.
         let since = transfer.wire.connectingSince

@@ -318,7 +318,9 @@ package final class EngineTransfer: @unchecked Sendable {
         let told = shared.withLock { $0.publish(claim.end, body: body, at: now) }
         closePipes()
         // It has come in between.
-        if let late = told.others?.witness, late !== claim.own { late.witnessed(.ended(told.outcome), of: self, at: now) }
+        if let late = told.others?.witness, late !== claim.own {
+            late.witnessed(.ended(told.outcome), of: self, at: now)
+        }
         told.resumeAll()
         return true
     }

@@ -95,7 +95,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     }
 
     package init(
-        method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
+        collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
         priority: Int = 0, label: String? = nil
     ) {
         self.method = method
