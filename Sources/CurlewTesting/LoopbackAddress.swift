@@ -5,6 +5,26 @@
 public enum LoopbackAddress: Sendable, Hashable {
     /// 127.0.0.1
     case v4
+    /// 127.0.0.n, one of the many addresses under which Linux reaches itself: a name can have several of them.
+    case v4Host(UInt8)
     /// ::1
     case v6
+
+    /// As a host in a URL.
+    var host: String {
+        switch self {
+        case .v4: "127.0.0.1"
+        case .v4Host(let number): "127.0.0.\(number)"
+        case .v6: "[::1]"
+        }
+    }
+
+    /// The last number of an address of IPv4; nil for IPv6.
+    var v4Number: UInt8? {
+        switch self {
+        case .v4: 1
+        case .v4Host(let number): number
+        case .v6: nil
+        }
+    }
 }

@@ -73,8 +73,7 @@ public final class MockServer: Sendable {
         let fallback = Route(method: nil, path: "*", reading: options.reading, respond: respond)
         core = try ServerCore(options, tls: context, address: address, fallback: fallback)
         port = core.port
-        let host = address == .v4 ? "127.0.0.1" : "[::1]"
-        origin = tls == nil ? "http://\(host):\(port)" : "https://localhost:\(port)"
+        origin = tls == nil ? "http://\(address.host):\(port)" : "https://localhost:\(port)"
         try core.start()
     }
 

@@ -9,7 +9,7 @@ import Glibc
 /// All descriptors are close-on-exec and do not block.
 enum Socket {
     static func listen(on address: LoopbackAddress, port: UInt16, bufferSize: Int?) throws -> CInt {
-        let family = address == .v4 ? AF_INET : AF_INET6
+        let family = address.v4Number == nil ? AF_INET6 : AF_INET
         let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(family, kind, 0)
         guard descriptor >= 0 else { throw TestingError.system("socket", errno) }
@@ -78,20 +78,18 @@ enum Socket {
     }
 
     private static func bind(_ descriptor: CInt, to address: LoopbackAddress, port: UInt16) -> CInt {
-        switch address {
-        case .v4:
-            var storage = sockaddr_in()
-            storage.sin_family = sa_family_t(AF_INET)
-            storage.sin_port = port.bigEndian
-            storage.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            return bind(descriptor, &storage)
-        case .v6:
+        guard let number = address.v4Number else {
             var storage = sockaddr_in6()
             storage.sin6_family = sa_family_t(AF_INET6)
             storage.sin6_port = port.bigEndian
             storage.sin6_addr = in6addr_loopback
             return bind(descriptor, &storage)
         }
+        var storage = sockaddr_in()
+        storage.sin_family = sa_family_t(AF_INET)
+        storage.sin_port = port.bigEndian
+        storage.sin_addr.s_addr = (0x7F00_0000 + UInt32(number)).bigEndian
+        return bind(descriptor, &storage)
     }
 
     private static func bind<Storage>(_ descriptor: CInt, _ storage: inout Storage) -> CInt {

@@ -76,8 +76,7 @@ public final class HTTP2Server: Sendable {
         let context = try tls.map { try TLSContext($0, options.tls, applicationProtocol: "h2") }
         core = try ServerCore(MockServer.Options(options), tls: context, address: address, fallback: .stopped)
         port = core.port
-        let host = address == .v4 ? "127.0.0.1" : "[::1]"
-        origin = tls == nil ? "http://\(host):\(port)" : "https://localhost:\(port)"
+        origin = tls == nil ? "http://\(address.host):\(port)" : "https://localhost:\(port)"
         try core.start { core, number, socket in
             HTTP2Connection.serve(core, number: number, socket: socket, options: options, respond: respond)
         }

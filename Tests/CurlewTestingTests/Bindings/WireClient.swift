@@ -104,7 +104,7 @@ final class WireClient {
         let socket = Glibc.socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         var code: CInt
         switch address {
-        case .v4:
+        case .v4, .v4Host:
             var storage = sockaddr_in()
             storage.sin_family = sa_family_t(AF_INET)
             storage.sin_port = port.bigEndian
