@@ -25,8 +25,7 @@ struct ByteSet: Sendable {
 
     /// Whether `text` has only members; true for the empty text.
     func containsAll(of text: String) -> Bool {
-        for byte in text.utf8 where !contains(byte) { return false }
-        return true
+        text.utf8.allSatisfy(contains)
     }
 
     private mutating func insert(_ byte: UInt8) {

@@ -107,7 +107,8 @@ public actor Session {
     ///   `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`, `.invalidResponse`,
     ///   `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`, each with the phase it happened in.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
-        try await core.collect(request)
+        let response = try await TransferRun(request, on: core).collect()
+        return (response.value, response.head)
     }
 
     /// Makes a cold transfer, which starts when it is first awaited, iterated or `start()`ed.

@@ -24,7 +24,6 @@ final class Attempt: Sendable {
     private let policy: DecodingPolicy?
     private let state = Lock(State())
 
-    /// - Parameter policy: What decodes the response; nil when it is taken as it comes.
     init(_ request: Request, _ engine: EngineTransfer, offset: UInt64 = 0, policy: DecodingPolicy?) {
         self.request = request
         self.engine = engine
@@ -124,7 +123,7 @@ final class Attempt: Sendable {
     }
 
     func head(_ raw: RawHead?) -> ResponseHead {
-        raw.map { ResponseHead($0, url: request.urlText) }
+        raw.flatMap { ResponseHead(rawBlock: $0.bytes, url: request.urlText) }
             ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
     }
 
@@ -157,11 +156,5 @@ extension EngineTransfer {
             }
         }
         start()
-    }
-}
-
-extension ResponseHead {
-    init(_ raw: RawHead, url: String) {
-        self.init(status: Status(raw.status), judgedBlock: raw.bytes, url: url)
     }
 }

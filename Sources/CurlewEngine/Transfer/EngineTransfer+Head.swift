@@ -7,14 +7,15 @@ internal import Glibc
 extension EngineTransfer {
     // MARK: Receiving heads and trailers (called by libcurl)
 
-    func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
+    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let handle = wire.handle else { return false }
         let transport = handle.domain.transport
         wire.lastActivity = transport.now
         wire.headBytes += line.count
         guard wire.headBytes <= plan.headLimit else { return refuse(.headTooLarge(limit: plan.headLimit)) }
         if wire.isHeadComplete { return receiveTrailerLine(line) }
         if wire.check.isAtStart { beginHead(handle) }
-        guard handle.head.append(line) else { return refuse(.noResources(errno: ENOMEM)) }
+        wire.head.append(contentsOf: line)
         switch wire.check.take(line) {
         case .more: return true
         case .end: return headEnded(handle, transport)
@@ -40,7 +41,7 @@ extension EngineTransfer {
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
         let status = wire.check.status
         if status < 200 {
-            informed(status, handle, transport)
+            informed(status, transport)
             return true
         }
         if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
@@ -57,10 +58,8 @@ extension EngineTransfer {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)
         }
-        let head = RawHead(
-            bytes: handle.head.bytes, status: status, isEncoded: wire.check.isEncoded,
-            hasLocation: wire.check.hasLocation)
-        wire.leadsElsewhere = plan.holdsRedirects && head.isRedirect
+        let head = RawHead(bytes: wire.head, status: status)
+        wire.leadsElsewhere = plan.holdsRedirects && RawHead.isRedirect(status, head.bytes)
         shared.withLock { shared in
             shared.head = head
             shared.leadsElsewhere = wire.leadsElsewhere
@@ -84,9 +83,9 @@ extension EngineTransfer {
     }
 
     /// Keeps an informational head for the reader; 100 answers what libcurl asked (RFC 9110 §15.2.1).
-    private func informed(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
+    private func informed(_ status: Int, _ transport: CurlTransport) {
         if status != 100 {
-            let head = RawHead(bytes: handle.head.bytes, status: status)
+            let head = RawHead(bytes: wire.head, status: status)
             shared.withLock { shared in
                 if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
             }
@@ -94,7 +93,7 @@ extension EngineTransfer {
             tell(.informational(head))
             transport.markDirty(self)
         }
-        handle.head.clear()
+        wire.head.removeAll(keepingCapacity: true)
         wire.check.restart()
     }
 

@@ -8,6 +8,7 @@ internal import Glibc
 struct Wire {
     var handle: EasyHandle?
     var origin: Origin?
+    var head: [UInt8] = []
     var check = HeadCheck()
     /// Bytes of all heads and of the trailers.
     var headBytes = 0
@@ -71,6 +72,8 @@ struct Wire {
     var failureOverHTTP2: EngineFailure?
     /// The request is sent again because of its connection.
     var needsFreshConnection = false
+    /// It opens one more connection, since those that there are have no room for all.
+    var opensConnection = false
     /// Over which the request was last sent.
     var connection: SocketTable.Connection?
     /// Whether that one was known to speak HTTP/2.
@@ -94,12 +97,14 @@ struct Wire {
     var watch: Watch?
     var socketErrno: CInt = 0
 
+    var isFresh: Bool { needsFreshConnection || opensConnection }
+
     /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
 
     /// Forgets the part of a head that came before the connection broke.
     mutating func forgetHead() {
-        handle?.head.clear()
+        head.removeAll(keepingCapacity: true)
         check = HeadCheck()
         headBytes = 0
         tls = nil
@@ -158,9 +163,12 @@ extension EngineTransfer {
         return true
     }
 
-    /// False when the body is announced to be longer than will be collected.
+    /// libcurl knows the length only now, after the head.
+    ///
+    /// False when it is more than will be collected.
     private func bodyBegan() -> Bool {
-        let length = wire.check.length ?? -1
+        guard let handle = wire.handle else { return false }
+        let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         wire.counters.expectedToReceive = length
         guard length > 0, let collected = wire.collected else { return true }
         guard length <= Int64(plan.collectLimit) else {

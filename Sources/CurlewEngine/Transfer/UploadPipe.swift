@@ -249,8 +249,7 @@ package final class UploadPipe: Sendable {
         if let use, !use.begin() { return end(SourceUse.isOver, run: run) }
         let stop: (@Sendable () -> Void)?
         do {
-            let transform = try makeTransform?()
-            stop = open(Feed(pipe: self, run: run, transform: transform.map { Lock($0) }))
+            stop = open(Feed(pipe: self, run: run, transform: try makeTransform.map { Lock(try $0()) }))
         } catch {
             return end(error, run: run)
         }

@@ -84,7 +84,8 @@ struct WatchingTests {
         bench.server.on("GET", "/", .text("hello"))
         let diary = Diary()
         let transfer = bench.transfer("/") { plan in
-            plan.lead(to: "http://somewhere.test:\(bench.server.port)/", host: "somewhere.test")
+            plan.url = "http://somewhere.test:\(bench.server.port)/"
+            plan.host = "somewhere.test"
         }
         transfer.watch(diary)
         transfer.start()
