@@ -49,7 +49,7 @@ class Workload:
     unit: str = "request"
 
 
-def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=10, floor=None):
+def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=20, floor=None):
     return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **(options or {})},
                     own={"floor": floor or {}}, less={"urlsession": less},
                     targets=(Target("curlew", "ratio", limit), *targets))
@@ -82,12 +82,13 @@ WORKLOADS = [
           targets=(Target("curlew+executor", "ratio", 1.15),)),
     small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2, floor={"shards": 16}),
     small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2, floor={"shards": 16}),
-    small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=30),
+    small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=100),
     small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
     small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
     small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
+          less=20,
           floor={"resume": 0}),
-    small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=20),
+    small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=30),
     download("download-http", "download 2 GiB, http", "http", 1.5),
     download("download-https", "download 2 GiB, https", "https", 1.12),
     download("download-h2", "download 2 GiB, HTTP/2", "h2", 1.12, H2),

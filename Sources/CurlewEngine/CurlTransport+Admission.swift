@@ -12,7 +12,7 @@ extension CurlTransport {
         transfer.wire.lastActivity = max(now, transfer.startedAt)
         transfer.wire.priority = transfer.plan.priority
         if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
-        guard let url = urls.url(for: transfer.plan) else {
+        guard let url = origins.url(for: transfer.plan.target) else {
             let text = "libcurl does not take the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
@@ -34,15 +34,9 @@ extension CurlTransport {
     /// How many transfers an origin takes at once: one for each connection, unless they can share one.
     func places(at origin: Origin) -> Int {
         let limits = loop.configuration
-        let canShare = origin.isSecure || CurlVersion.current.sharesPlainHTTP2
-        if origin.isShared || limits.version == .http2PriorKnowledge && canShare {
-            let (all, isMore) = limits.connectionsPerHost.multipliedReportingOverflow(by: limits.streamsPerConnection)
-            return isMore ? limits.transfersPerHost : min(limits.transfersPerHost, all)
-        }
-        // Those that libcurl puts on the first connection of HTTP/2 are put there before it can count them.
-        let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
-        return min(
-            limits.transfersPerHost, limits.connectionsPerHost, mayShare ? limits.streamsPerConnection : .max)
+        let canShare = origin.isSecure || sharesPlainHTTP2
+        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.transfersPerHost }
+        return min(limits.transfersPerHost, limits.connectionsPerHost)
     }
 
     private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
@@ -54,32 +48,20 @@ extension CurlTransport {
     /// Whether the limits of the origin itself allow one more.
     private func isWelcome(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
         guard origin.active < places(at: origin) else { return false }
-        guard origin.isShared && !transfer.isAlone else {
-            // Nobody is there whose connection it could share.
-            let mustConnect = transfer.isAlone || origin.active == origin.alone
-            return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
-        }
-        switch origin.room {
-        case .joins: return true
-        case .opens: return origin.connections < loop.configuration.connectionsPerHost
-        case .waits: return false
-        }
+        // Nobody is there whose connection it could share.
+        let mustConnect = transfer.isAlone || origin.active == origin.alone
+        return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
     }
 
     /// Changes how an origin's transfers count.
     func recount(_ origin: Origin, _ change: () -> Void) {
+        demand -= origin.connections
         change()
-        demand -= origin.counted
-        origin.counted = origin.connections
-        demand += origin.counted
+        demand += origin.connections
     }
 
     private func takePlace(_ transfer: EngineTransfer, at origin: Origin) {
         recount(origin) {
-            if origin.isShared, !transfer.isAlone, origin.room == .opens {
-                transfer.wire.opensConnection = true
-                origin.opening += 1
-            }
             origin.active += 1
             if transfer.isAlone { origin.alone += 1 }
         }
@@ -92,7 +74,6 @@ extension CurlTransport {
         guard transfer.wire.hasPlace, let origin = transfer.wire.origin else { return }
         transfer.wire.hasPlace = false
         recount(origin) {
-            origin.forgetOpening(transfer)
             origin.active -= 1
             if transfer.isAlone { origin.alone -= 1 }
         }
@@ -150,7 +131,7 @@ extension CurlTransport {
             guard let transfer = origin.first()?.element, isWelcome(transfer, at: origin) else { continue }
             if hasPlace(transfer, at: origin) {
                 origin.queue.next()
-                if let url = urls.url(for: transfer.plan) {
+                if let url = origins.url(for: transfer.plan.target) {
                     // A paused one keeps its ticket, and is in line again when it is resumed.
                     if admit(transfer, url) { leaveLine(transfer, origin) } else { stepAside(transfer, origin) }
                 } else {
@@ -222,8 +203,7 @@ extension CurlTransport {
         let failure = names.failure(of: host, now: now)
         // An open connection needs no address. Should it prove dead, libcurl must have one all the same, or it would
         // look for one with a thread of its own for each transfer.
-        let isNew = transfer.isAlone || transfer.wire.isFresh
-        let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
+        let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active) && !transfer.isAlone
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
             transfer.wire.name = last
             if failure == nil { beginSearch(host) }
@@ -257,7 +237,7 @@ extension CurlTransport {
             case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
                 transfer.wire.name = names.addresses(of: host, now: now)
-                guard let url = urls.url(for: transfer.plan) else {
+                guard let url = origins.url(for: transfer.plan.target) else {
                     fail(transfer, .noResources(errno: ENOMEM), .resolving)
                     continue
                 }

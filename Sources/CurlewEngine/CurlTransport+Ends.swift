@@ -12,7 +12,9 @@ extension CurlTransport {
         guard let transfer = handle.transfer else { return }
         let failure = transfer.isLetGo ? nil : failure
         let domain = handle.domain
-        let metrics = metrics(of: handle, transfer)
+        let isMeasured =
+            transfer.plan.isMeasured || failure != nil || transfer.wire.leadsElsewhere || transfer.wire.watch != nil
+        let metrics = isMeasured ? transfer.metrics(by: handle) : nil
         if transfer.wire.isReceivingPaused {
             // libcurl 7.88 forgets what it holds for a paused stream, up to 32 MiB, when others use its connection. Going
             // on with nobody to take it makes libcurl free it.
@@ -63,14 +65,14 @@ extension CurlTransport {
         guard sockets.isUsed(connection) else { return sockets.buryIfIdle(connection) }
         // A pause that is none sends what is kept back.
         for neighbour in inUse {
-            guard let wire = neighbour.transfer?.wire, wire.connection == connection, !wire.isReceivingPaused else {
-                continue
-            }
+            guard let other = neighbour.transfer, other.wire.connection == connection, !other.wire.isReceivingPaused
+            else { continue }
+            let isSendingPaused = other.wire.isSendingPaused
             wantsTurn = true
-            let other = wire.isSendingPaused ? CURLPAUSE_CONT : CURLPAUSE_SEND
+            let toggled = isSendingPaused ? CURLPAUSE_CONT : CURLPAUSE_SEND
             // One that is over, and that we have not heard of, refuses.
-            guard curl_easy_pause(neighbour.curl, other) == CURLE_OK else { continue }
-            curl_easy_pause(neighbour.curl, wire.isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+            guard curl_easy_pause(neighbour.curl, toggled) == CURLE_OK else { continue }
+            curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
             return
         }
         nudge(connection, domain)
@@ -215,7 +217,7 @@ extension CurlTransport {
         case CURLE_RECV_ERROR where text.hasPrefix("Too large response headers"):
             return .headTooLarge(limit: 300 << 10)
         // libcurl's own index of fields takes no blank before the first one, and says so oddly.
-        case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !transfer.wire.head.isEmpty:
+        case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !handle.head.isEmpty:
             return .invalidHead("one of its field lines is none (RFC 9112 §5)")
         // CURLE_TOO_LARGE since 8.6: what is too large is a line, unless memory is gone altogether.
         case CURLE_OUT_OF_MEMORY, CURLcode(rawValue: 100):
@@ -236,7 +238,7 @@ extension CurlTransport {
 
     /// How far a transfer has come, from what libcurl has measured.
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
-        if transfer.wire.isHeadComplete || !transfer.wire.head.isEmpty { return .receiving }
+        if transfer.wire.isHeadComplete || !handle.head.isEmpty { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
             // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.
@@ -246,47 +248,5 @@ extension CurlTransport {
         }
         guard transfer.wire.bodySentAt == 0 else { return .waiting }
         return transfer.isBodyPulled ? .sending : .waiting
-    }
-
-    func metrics(of handle: EasyHandle, _ transfer: EngineTransfer) -> RawMetrics {
-        let curl = handle.curl
-        let wire = transfer.wire
-        var metrics = RawMetrics()
-        metrics.queued = wire.admittedAt &- min(transfer.startedAt, wire.admittedAt)
-        // libcurl's times begin when it does: after the look-up, and after attempts that were of no use.
-        let before = Int64((wire.launchedAt &- min(wire.admittedAt, wire.launchedAt)) / 1000)
-        func time(_ info: CURLINFO) -> Int64 {
-            let time = curlew_get_offset(curl, info)
-            return time > 0 ? before + time : 0
-        }
-        metrics.resolved = max(before, time(CURLINFO_NAMELOOKUP_TIME_T))
-        metrics.connected = time(CURLINFO_CONNECT_TIME_T)
-        metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
-        metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
-        metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
-        if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
-        metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
-        metrics.requestBodyBytes = wire.counters.sent
-        if case .bytes(let bytes) = transfer.upload, !transfer.isBodyPulled {
-            // libcurl counts a body that left with the head as part of it.
-            metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
-        }
-        metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
-        metrics.responseBodyBytes = wire.counters.received
-        metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
-        metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
-        if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
-            metrics.remoteAddress = String(cString: address)
-        }
-        if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
-        metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
-        metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
-        if let tls = wire.tls {
-            metrics.tlsVersion = tls.version.map { String(cString: $0) }
-            metrics.tlsCipher = tls.cipher.map { String(cString: $0) }
-            metrics.isResumed = tls.resumed
-        }
-        return metrics
     }
 }

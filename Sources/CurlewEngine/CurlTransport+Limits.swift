@@ -28,15 +28,16 @@ extension CurlTransport {
     ///
     /// What cannot be known yet is looked at again a limit later.
     private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
-        let plan = transfer.plan
         var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
         func consider(_ at: UInt64, _ limit: EngineFailure.Limit?) { look(at: at, limit.map(Due.limit)) }
-        if let total = plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
+        if let total = transfer.plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.wire.handle else {
             if transfer.wire.hasPlace {
-                if let connect = plan.connectTimeout { consider(transfer.wire.admittedAt &+ connect, .connect) }
-            } else if let queue = plan.queueTimeout, transfer.wire.isInLine {
+                if let connect = transfer.plan.connectTimeout {
+                    consider(transfer.wire.admittedAt &+ connect, .connect)
+                }
+            } else if let queue = transfer.plan.queueTimeout, transfer.wire.isInLine {
                 look(at: max(transfer.startedAt, transfer.wire.inLineSince) &+ queue, .queue)
             }
             return first
@@ -44,15 +45,15 @@ extension CurlTransport {
         if let time = nudgeAt(transfer) { look(at: time, .silent) }
         if let answered = transfer.wire.answeredAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
-        if !isConnected, let connect = plan.connectTimeout {
+        if !isConnected, let connect = transfer.plan.connectTimeout {
             // libcurl minds those that connect, a little earlier, and nobody minds those that it lets wait for them.
             consider(transfer.wire.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
-        if let idle = plan.idleTimeout, !transfer.isHeldBack {
+        if let idle = transfer.plan.idleTimeout, !transfer.isHeldBack {
             // Not connected yet: that is the connect timeout's business.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
-        if let slowest = plan.slowest, !transfer.isHeldBack {
+        if let slowest = transfer.plan.slowest, !transfer.isHeldBack {
             // While it is paused or connecting nothing is measured.
             if isConnected && transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
                 transfer.wire.measuredAt = now
@@ -60,7 +61,7 @@ extension CurlTransport {
             }
             consider((isConnected ? transfer.wire.measuredAt : now) &+ slowest.within, .slow)
         }
-        if let head = plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
+        if let head = transfer.plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
         }

@@ -36,8 +36,8 @@ struct EngineTransferTests {
 
     @Test func aURLThatLibcurlRefusesIsAFailureBeforeTheWire() async throws {
         let bench = try EngineBench()
-        var plan = bench.transfer("/").plan
-        plan.url = "http://a b/"
+        var plan = bench.plan("/")
+        plan.lead(to: "http://a b/")
         let transfer = EngineTransfer(plan, on: bench.share.loop)
         transfer.start()
         let failure = await transfer.ended().failure

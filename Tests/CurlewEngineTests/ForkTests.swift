@@ -21,11 +21,22 @@ struct EngineBench {
         _ = CurlVersion.current
     }
 
-    func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
-        let plan = TransferPlan(
+    func plan(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> TransferPlan {
+        TransferPlan(
             method: method, url: server.url(path), host: "127.0.0.1", port: server.port, isSecure: false,
             lines: HeaderLines([]), upload: upload, trust: trust)
-        return EngineTransfer(plan, on: share.loop)
+    }
+
+    func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
+        EngineTransfer(plan(path, method: method, upload: upload), on: share.loop)
+    }
+}
+
+extension TransferPlan {
+    /// Asks for another URL; what else is known of the server stays as it is, unless given.
+    mutating func lead(to url: String, host: String? = nil, port: UInt16? = nil, isSecure: Bool? = nil) {
+        target = PlannedURL(
+            url, host: host ?? self.host, port: port ?? self.port, isSecure: isSecure ?? self.isSecure)
     }
 }
 
@@ -129,7 +140,7 @@ struct ForkTests {
         closed.loop.call { _ in }
         closed.loop.post(.stop)
         await closed.loop.waitUntilExited()
-        let known = EngineTransfer(bench.transfer("/").plan, on: closed.loop)
+        let known = EngineTransfer(bench.plan("/"), on: closed.loop)
         known.start()
         #expect(known.outcome?.failure != nil)
         let isOver = Lock(false)

@@ -37,6 +37,25 @@ struct HeadCheckTests {
         if case .refused(let why) = verdict { why } else { nil }
     }
 
+    // MARK: What the head tells others
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", true, false),
+        ("HTTP/1.1 200 OK\nA: b\nCONTENT-ENCODING: br\nlocation: /\n\n", true, true),
+        ("HTTP/1.1 302 Found\nLOCATION:/\n\n", false, true),
+        ("HTTP/1.1 200 OK\r\nContent-Encodin: b\r\nLocations: /\r\n\r\n", false, false),
+        ("HTTP/1.1 200 content-encoding\r\nX-Content-Encoding: br\r\nContent-Location: /\r\n\r\n", false, false),
+    ])
+    func fieldsThatMatterLaterAreNoted(block: String, isEncoded: Bool, hasLocation: Bool) {
+        var check = HeadCheck()
+        #expect(verdict(block, &check) == .end)
+        #expect(check.isEncoded == isEncoded)
+        #expect(check.hasLocation == hasLocation)
+        check.restart()
+        #expect(!check.isEncoded)
+        #expect(!check.hasLocation)
+    }
+
     // MARK: Status lines
 
     @Test(arguments: [

@@ -82,8 +82,7 @@ struct HeadedTests {
         let bench = try EngineBench()
         let port = try EngineBench.deadPort()
         let dead = bench.transfer("/") { plan in
-            plan.url = "http://127.0.0.1:\(port)/"
-            plan.port = port
+            plan.lead(to: "http://127.0.0.1:\(port)/", port: port)
         }
         async let early = dead.headed()
         dead.start()

@@ -53,69 +53,66 @@ struct CurlVersionTests {
     }
 }
 
-@Suite("URLCache")
-struct URLCacheTests {
-    private static let trust = TrustDomain(roots: { () throws(EngineFailure) in try TrustStore() }, judge: { _ in nil })
-
-    private func plan(
+@Suite("Origins")
+struct OriginsTests {
+    private func target(
         _ url: String, host: String = "a.test", port: UInt16 = 80, isSecure: Bool = false
-    ) -> TransferPlan {
-        TransferPlan(
-            method: "GET", url: url, host: host, port: port, isSecure: isSecure, lines: HeaderLines([]), upload: .none,
-            trust: Self.trust)
+    ) -> PlannedURL {
+        PlannedURL(url, host: host, port: port, isSecure: isSecure)
     }
 
-    /// A cache that macros can call.
+    /// Origins that macros can call.
     private final class Cache {
-        private var cache = URLCache()
-        func url(for plan: TransferPlan) -> ParsedURL? { cache.url(for: plan) }
+        private var origins = Origins()
+        func url(for target: PlannedURL) -> ParsedURL? { origins.url(for: target) }
     }
 
     @Test func theSameTextIsParsedOnce() throws {
         let cache = Cache()
-        let first = try #require(cache.url(for: plan("http://a.test/1")))
-        let again = try #require(cache.url(for: plan("http://a.test/1")))
+        let known = target("http://a.test/1")
+        let first = try #require(cache.url(for: known))
+        let again = try #require(cache.url(for: known))
         #expect(first === again)
-        let other = try #require(cache.url(for: plan("http://a.test/2")))
+        let other = try #require(cache.url(for: target("http://a.test/2")))
         #expect(other !== first)
         #expect(other.origin === first.origin)
     }
 
     @Test func anOriginIsSchemeHostAndPort() throws {
         let cache = Cache()
-        let plain = try #require(cache.url(for: plan("http://a.test/")))
-        let port = try #require(cache.url(for: plan("http://a.test:81/", port: 81)))
-        let host = try #require(cache.url(for: plan("http://b.test/", host: "b.test")))
-        let secure = try #require(cache.url(for: plan("https://a.test:80/", isSecure: true)))
+        let plain = try #require(cache.url(for: target("http://a.test/")))
+        let port = try #require(cache.url(for: target("http://a.test:81/", port: 81)))
+        let host = try #require(cache.url(for: target("http://b.test/", host: "b.test")))
+        let secure = try #require(cache.url(for: target("https://a.test:80/", isSecure: true)))
         let origins = [plain, port, host, secure].map { ObjectIdentifier($0.origin) }
         #expect(Set(origins).count == 4)
     }
 
     @Test func whatLibcurlRefusesIsNil() {
         let cache = Cache()
-        #expect(cache.url(for: plan("http://a b/")) == nil)
-        #expect(cache.url(for: plan("")) == nil)
+        #expect(cache.url(for: target("http://a b/")) == nil)
+        #expect(cache.url(for: target("")) == nil)
     }
 
     @Test func anOriginSurvivesWhatPushesItsURLOut() throws {
         let cache = Cache()
-        let origin = try #require(cache.url(for: plan("http://a.test/"))).origin
-        for number in 0..<2000 { _ = cache.url(for: plan("http://a.test/\(number)")) }
-        #expect(try #require(cache.url(for: plan("http://a.test/"))).origin === origin)
+        let origin = try #require(cache.url(for: target("http://a.test/"))).origin
+        for number in 0..<2000 { _ = cache.url(for: target("http://a.test/\(number)")) }
+        #expect(try #require(cache.url(for: target("http://a.test/"))).origin === origin)
     }
 
     @Test func forgottenOriginsAreSweptOut() throws {
         let cache = Cache()
-        weak var first = cache.url(for: plan("http://h0.test/", host: "h0.test"))?.origin
-        for number in 1..<5000 { _ = cache.url(for: plan("http://h\(number).test/", host: "h\(number).test")) }
+        weak var first = cache.url(for: target("http://h0.test/", host: "h0.test"))?.origin
+        for number in 1..<5000 { _ = cache.url(for: target("http://h\(number).test/", host: "h\(number).test")) }
         #expect(first == nil, "nothing uses it, and other URLs took its place")
-        first = cache.url(for: plan("http://h0.test/", host: "h0.test"))?.origin
+        first = cache.url(for: target("http://h0.test/", host: "h0.test"))?.origin
         #expect(first != nil)
     }
 
     @Test func libcurlKeepsWhatTheTextSays() throws {
         let cache = Cache()
-        let url = try #require(cache.url(for: plan("http://a.test:8080/p?q#f", port: 8080)))
+        let url = try #require(cache.url(for: target("http://a.test:8080/p?q#f", port: 8080)))
         var port: UnsafeMutablePointer<CChar>?
         #expect(curl_url_get(url.handle, CURLUPART_PORT, &port, 0) == CURLUE_OK)
         #expect(port.map { String(cString: $0) } == "8080")

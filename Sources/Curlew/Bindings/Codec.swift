@@ -84,29 +84,3 @@ struct LibrarySymbols {
         dlsym(handle, name).map { unsafeBitCast($0, to: type) }
     }
 }
-
-/// Whether one of the lines of a head begins with `name`, whatever its case: a first look that makes no string.
-///
-/// - Parameters:
-///   - name: In lower case, ASCII.
-///   - block: Lines that end in LF.
-func hasLine(beginningWith name: StaticString, in block: [UInt8]) -> Bool {
-    let first = name.utf8Start.pointee
-    let length = name.utf8CodeUnitCount
-    return block.withUnsafeBytes { bytes in
-        guard var line = bytes.baseAddress else { return false }
-        let end = line + bytes.count
-        while end - line >= length {
-            if line.load(as: UInt8.self) | 0x20 == first,
-                strncasecmp(
-                    line.assumingMemoryBound(to: CChar.self),
-                    UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self), length) == 0
-            {
-                return true
-            }
-            guard let feed = memchr(line, 0x0A, end - line) else { return false }
-            line = UnsafeRawPointer(feed) + 1
-        }
-        return false
-    }
-}

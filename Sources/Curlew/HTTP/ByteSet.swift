@@ -25,7 +25,8 @@ struct ByteSet: Sendable {
 
     /// Whether `text` has only members; true for the empty text.
     func containsAll(of text: String) -> Bool {
-        text.utf8.allSatisfy(contains)
+        for byte in text.utf8 where !contains(byte) { return false }
+        return true
     }
 
     private mutating func insert(_ byte: UInt8) {

@@ -5,6 +5,13 @@ extension Request {
     /// Checks all that can be checked without running the request, and gives its normalised target.
     /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the part that is wrong.
     func validated() throws(NetworkError) -> RequestTarget {
+        try validateParts()
+        return try target()
+    }
+
+    /// Checks everything but the URL.
+    /// - Throws: As ``validated()`` does.
+    func validateParts() throws(NetworkError) {
         guard method.isValid else {
             throw refused(
                 "The method “\(method.rawValue.escapingControls)” is not a token.",
@@ -24,6 +31,11 @@ extension Request {
         if let policy = options.redirects, policy.maximum < 0 {
             throw refused("The maximum of redirects is negative.", hint: "Use RedirectPolicy.none to follow none.")
         }
+    }
+
+    /// Checks and normalises the URL.
+    /// - Throws: As ``validated()`` does.
+    func target() throws(NetworkError) -> RequestTarget {
         do throws(InvalidURL) {
             return try RequestTarget(urlText)
         } catch {

@@ -41,7 +41,15 @@ public struct ResponseHead: Sendable {
         status = line.status
         version = line.version
         self.url = url
-        source = Source(rawBlock, line)
+        source = Source(rawBlock)
+    }
+
+    /// A head that was judged already, of which nothing but the version is read before it is asked for.
+    init(status: Status, judgedBlock: [UInt8], url: String) {
+        self.status = status
+        version = StatusLine.version(of: judgedBlock)
+        self.url = url
+        source = Source(judgedBlock)
     }
 
     /// All fields in the order received.
@@ -104,31 +112,29 @@ extension ResponseHead: Hashable, CustomStringConvertible {
 /// The fields of a head: received bytes until somebody wants all of them, values after that.
 private final class Source: Sendable {
     private let block: [UInt8]
-    private let reasonRange: Range<Int>
-    private let fieldsStart: Int
-    private let parsed = OnceBox<HeaderFields>()
+    private let parsed = Once<HeaderFields>()
 
     init(_ fields: HeaderFields) {
         block = []
-        (reasonRange, fieldsStart) = (0..<0, 0)
         _ = parsed.value { fields }
     }
 
-    init(_ block: [UInt8], _ line: StatusLine) {
-        self.block = block
-        (reasonRange, fieldsStart) = (line.reason, line.end)
-    }
+    init(_ block: [UInt8]) { self.block = block }
 
     var fields: HeaderFields {
         parsed.value { HeaderFields(parsing: block, from: fieldsStart) }
     }
 
     var reason: String? {
-        reasonRange.isEmpty ? nil : String(decoding: block[reasonRange], as: UTF8.self)
+        guard let range = StatusLine(block)?.reason, !range.isEmpty else { return nil }
+        return String(decoding: block[range], as: UTF8.self)
     }
 
     func value(of name: HeaderName) -> String? {
         if let known = parsed.current { return known[name] }
         return HeaderFields.value(of: name, in: block, from: fieldsStart)
     }
+
+    /// After the status line.
+    private var fieldsStart: Int { StatusLine(block)?.end ?? 0 }
 }

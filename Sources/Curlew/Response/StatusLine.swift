@@ -40,4 +40,11 @@ struct StatusLine: Sendable {
         while start < limit, block[start].isLinearSpace { start += 1 }
         reason = start..<limit
     }
+
+    /// The version of a head whose first line is known to be a status line.
+    static func version(of block: [UInt8]) -> HTTPVersion {
+        guard block.count > 7 else { return .http1_1 }
+        if block[5] == UInt8(ascii: "2") { return .http2 }
+        return block[7] == UInt8(ascii: "0") ? .http1_0 : .http1_1
+    }
 }

@@ -107,8 +107,7 @@ public actor Session {
     ///   `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`, `.invalidResponse`,
     ///   `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`, each with the phase it happened in.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
-        let response = try await TransferRun(request, on: core).collect()
-        return (response.value, response.head)
+        try await core.collect(request)
     }
 
     /// Makes a cold transfer, which starts when it is first awaited, iterated or `start()`ed.

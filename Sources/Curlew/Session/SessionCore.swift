@@ -16,10 +16,13 @@ final class SessionCore: Sendable {
     let relay = SessionRelay()
     private let defaultTrust: TrustDomain
     private let domains = TrustDomains()
+    private let urls = Lock(PlannedURLs())
     /// What decodes responses, unless a request says that nothing is to be.
     private let decodingPolicy: DecodingPolicy
-    /// The session's own fields, for requests without any: as they are, and for large bodies.
-    private let defaultLines: (plain: HeaderLines, large: HeaderLines)
+    /// The session's own fields, for requests without any: without a body, with one, and with a large one.
+    private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
+    private let defaultTimes: EngineTimes
+    private let continueTime: UInt64
     private let refusal: NetworkError?
 
     init(
@@ -39,9 +42,12 @@ final class SessionCore: Sendable {
         decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
         let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
-            SessionCore.lines(configuration.fields, accepting: accepting, expects: false),
-            SessionCore.lines(configuration.fields, accepting: accepting, expects: true)
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: false, expects: false),
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
+            SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
+        defaultTimes = EngineTimes(configuration.timeouts)
+        continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
@@ -63,7 +69,8 @@ final class SessionCore: Sendable {
     /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
     func plan(for request: Request) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
-        let target = try request.validated()
+        try request.validateParts()
+        let target = try plannedURL(of: request)
         guard !request.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
@@ -75,43 +82,45 @@ final class SessionCore: Sendable {
         } catch {
             throw .unusableBody(error, request)
         }
-        let timeouts = request.options.timeouts ?? configuration.timeouts
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
-            method: request.method.rawValue, url: target.text, host: target.host, port: target.port,
-            isSecure: target.scheme == .https, lines: lines(for: request, asksFirst: asksFirst), upload: upload,
-            trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
+            method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
+            upload: upload, trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
-        plan.connectTimeout = timeouts.connect.engineTime
-        plan.headTimeout = timeouts.responseHead?.engineTime
-        plan.idleTimeout = timeouts.idle?.engineTime
-        plan.slowest = timeouts.slowest.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
-        plan.queueTimeout = timeouts.queue?.engineTime
-        plan.continueTimeout = configuration.http.expectContinueTimeout.engineTime
+        plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes)
+        plan.continueTimeout = continueTime
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
-        plan.totalTimeout = timeouts.total?.engineTime
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
     }
 
+    private func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
+        if let known = urls.withLock({ $0.known(request.urlText) }) { return known }
+        let made = PlannedURL(try request.target())
+        urls.withLock { $0.keep(made, for: request.urlText) }
+        return made
+    }
+
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
+        // libcurl takes these methods for such that send something, be it nothing.
+        let sends = !request.body.isNone || [.post, .put, .patch].contains(request.method)
         if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
             decodes == (configuration.http.decompression == .automatic)
         {
-            return asksFirst ? defaultLines.large : defaultLines.plain
+            return asksFirst ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
         }
         var fields = configuration.fields
         for name in request.withheld { fields.remove(name) }
         fields.merge(request.fields)
         if let contentEncoding { fields[.contentEncoding] = contentEncoding }
         return SessionCore.lines(
-            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, expects: asksFirst)
+            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, sends: sends, expects: asksFirst)
     }
 
     private func expectation(of request: Request) -> ExpectContinue {
@@ -124,9 +133,13 @@ final class SessionCore: Sendable {
     }
 
     /// - Parameter codings: What to offer in `Accept-Encoding` to a server, unless the fields say something themselves.
-    private static func lines(_ fields: HeaderFields, accepting codings: String?, expects: Bool) -> HeaderLines {
+    private static func lines(
+        _ fields: HeaderFields, accepting codings: String?, sends: Bool, expects: Bool
+    ) -> HeaderLines {
         // libcurl adds these to some requests by itself; what the user did not say is not sent.
-        let additions: [HeaderName] = expects ? [.contentType, .accept] : [.contentType, .accept, .expect]
+        var additions: [HeaderName] = [.accept]
+        if sends { additions.append(.contentType) }
+        if sends && !expects { additions.append(.expect) }
         var lines = fields.map { ($0.name.rawValue, $0.value) }
         if let codings, !fields.contains(.acceptEncoding) {
             // A range counts the bytes of the representation, which a content coding would be part of (RFC 9110 §14.2).
@@ -194,7 +207,18 @@ extension SessionCore: TransferHost {
     var sink: (any TransferEventSink)? { relay.isObserved ? relay : nil }
 
     func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
+        Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))
+    }
+
+    /// What undoes the codings of a response; nil when it is taken as it comes.
+    func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
+
+    /// The run of a request as one of its transfer's attempts.
+    func run(
+        of request: Request, at place: AttemptPlace, isMeasured: Bool = true
+    ) throws(NetworkError) -> EngineTransfer {
         var plan = try plan(for: request)
+        plan.isMeasured = isMeasured
         plan.transfer = place.id
         plan.ordinal = place.ordinal
         plan.offset = place.offset
@@ -208,9 +232,7 @@ extension SessionCore: TransferHost {
             }
             plan.totalTimeout = total - place.offset
         }
-        return Attempt(
-            request, EngineTransfer(plan, on: share.loop), offset: place.offset,
-            policy: decodes(request) ? decodingPolicy : nil)
+        return EngineTransfer(plan, on: share.loop)
     }
 }
 
@@ -232,15 +254,6 @@ extension TransferPlan.Upload {
     }
 }
 
-extension Duration {
-    /// Nanoseconds for the engine; what is longer than centuries never comes.
-    var engineTime: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0, seconds < 1 << 33 else { return seconds < 0 ? 0 : UInt64(1) << 62 }
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
-    }
-}
-
 extension EngineConfiguration {
     init(_ configuration: SessionConfiguration, _ resolver: Resolver) {
         self.init()
@@ -255,31 +268,9 @@ extension EngineConfiguration {
         connectionsPerHost = configuration.limits.connectionsPerHost
         connections = configuration.limits.connections
         transfersPerHost = configuration.limits.transfersPerHost
-        streamsPerConnection = configuration.limits.streamsPerConnection
-        idleLifetime = configuration.limits.idleConnectionLifetime.engineTime
-        if let lifetime = configuration.limits.connectionLifetime { connectionLifetime = lifetime.engineTime }
-        tcp = TCP(configuration.tcp)
-        switch configuration.tcp.addressOrder {
-        case .asResolved: addressOrder = .asResolved
-        case .shuffled: addressOrder = .shuffled
-        case .roundRobin: addressOrder = .roundRobin
-        }
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
-    }
-}
-
-extension EngineConfiguration.TCP {
-    fileprivate init(_ tcp: SessionConfiguration.TCP) {
-        self.init()
-        if let keepAlive = tcp.keepAlive {
-            keepAliveIdle = Int32(clamping: keepAlive.idle.components.seconds)
-            keepAliveInterval = Int32(clamping: keepAlive.interval.components.seconds)
-            keepAliveCount = Int32(clamping: keepAlive.count)
-        }
-        if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }
-        fastOpen = tcp.fastOpen
     }
 }
 

@@ -207,11 +207,11 @@ extension TransferEvent {
     }
 
     fileprivate init(_ snapshot: EngineTransfer.Snapshot) {
-        let plan = snapshot.run.plan
         self.init(
-            transfer: snapshot.id, label: snapshot.label, method: Method(plan.method), url: plan.url,
-            attempt: plan.ordinal,
-            elapsed: .nanoseconds(Int64(clamping: plan.offset)) + snapshot.counters.duration,
+            transfer: snapshot.id, label: snapshot.label, method: Method(snapshot.run.plan.method),
+            url: snapshot.run.plan.url,
+            attempt: snapshot.run.plan.ordinal,
+            elapsed: .nanoseconds(Int64(clamping: snapshot.run.plan.offset)) + snapshot.counters.duration,
             kind: .state(Transfer<Void>.State(snapshot.state)))
     }
 }

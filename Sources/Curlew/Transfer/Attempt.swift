@@ -24,6 +24,7 @@ final class Attempt: Sendable {
     private let policy: DecodingPolicy?
     private let state = Lock(State())
 
+    /// - Parameter policy: What decodes the response; nil when it is taken as it comes.
     init(_ request: Request, _ engine: EngineTransfer, offset: UInt64 = 0, policy: DecodingPolicy?) {
         self.request = request
         self.engine = engine
@@ -123,7 +124,7 @@ final class Attempt: Sendable {
     }
 
     func head(_ raw: RawHead?) -> ResponseHead {
-        raw.flatMap { ResponseHead(rawBlock: $0.bytes, url: request.urlText) }
+        raw.map { ResponseHead($0, url: request.urlText) }
             ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
     }
 
@@ -156,5 +157,11 @@ extension EngineTransfer {
             }
         }
         start()
+    }
+}
+
+extension ResponseHead {
+    init(_ raw: RawHead, url: String) {
+        self.init(status: Status(raw.status), judgedBlock: raw.bytes, url: url)
     }
 }

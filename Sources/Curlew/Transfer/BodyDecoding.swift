@@ -37,13 +37,13 @@ final class BodyDecoding: @unchecked Sendable {
     private var limit: Int?
     private var prefix: [UInt8] = []
 
-    /// Nil when the body is to be taken as it came, which one cheap look finds out for most responses.
+    /// Nil when the body is to be taken as it came.
     init?(_ raw: RawHead, _ request: Request, _ engine: EngineTransfer, _ policy: DecodingPolicy?) {
-        guard let policy, hasLine(beginningWith: "content-encoding", in: raw.bytes),
-            engine.plan.method != "HEAD", ![204, 206, 304].contains(raw.status),
-            let received = ResponseHead(rawBlock: raw.bytes, url: request.urlText),
-            let value = received[.contentEncoding]
+        guard let policy, raw.isEncoded, engine.plan.method != "HEAD",
+            ![204, 206, 304].contains(raw.status)
         else { return nil }
+        let received = ResponseHead(raw, url: request.urlText)
+        guard let value = received[.contentEncoding] else { return nil }
         let names = ContentCodings.names(in: value)
         if names.isEmpty { return nil }
         do throws(NetworkError) {

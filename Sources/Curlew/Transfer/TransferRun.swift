@@ -51,7 +51,7 @@ final class TransferRun: Sendable {
         var end: End?
     }
 
-    let id = EngineTransfer.nextID()
+    let id: UInt64
     let request: Request
     let host: any TransferHost
     /// The attempt of a direct transfer, or why there can be none; nil when the chain makes the attempts.
@@ -59,11 +59,11 @@ final class TransferRun: Sendable {
     let state: Lock<State>
 
     init(_ request: Request, on host: any TransferHost) {
+        id = EngineTransfer.nextID()
         self.host = host
         var state = State(priority: request.options.priority.rawValue)
         var request = request
         do throws(NetworkError) {
-            // It may be sent again, when the number given for it belongs to another file.
             request.body = try request.keptBody()
             if host.isIntercepted(request) {
                 first = nil
@@ -77,6 +77,20 @@ final class TransferRun: Sendable {
             first = .failure(error)
         }
         self.request = request
+        self.state = Lock(state)
+    }
+
+    /// Takes over a request that is on the wire already, or was there.
+    init(continuing attempt: Attempt, on host: any TransferHost) {
+        id = attempt.engine.plan.transfer
+        self.host = host
+        request = attempt.request
+        first = .success(attempt)
+        var state = State(priority: request.options.priority.rawValue)
+        state.current = attempt.engine
+        let startedAt = attempt.engine.snapshot.counters.startedAt
+        state.startedAt = startedAt == 0 ? Monotonic.now() : startedAt
+        state.attempts = 1
         self.state = Lock(state)
     }
 
@@ -185,7 +199,7 @@ final class TransferRun: Sendable {
     /// What becomes of its body does not matter, unless somebody wanted the end.
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
         guard let head = outcome.head, outcome.failure?.isOrdered != true else { return false }
-        return RawHead.isRedirect(head.status, head.bytes) && host.followsRedirects(of: request)
+        return head.isRedirect && host.followsRedirects(of: request)
     }
 
     /// Whether the direct attempt was all there is to the transfer.
@@ -270,8 +284,8 @@ extension TransferRun: CustomReflectable {
 }
 
 extension Request {
-    /// The body with a descriptor of its own.
-    fileprivate func keptBody() throws(NetworkError) -> RequestBody {
+    /// The body with a descriptor of its own: it may be sent again, when the number given for it belongs to another file.
+    func keptBody() throws(NetworkError) -> RequestBody {
         do throws(SourceFailure) { return try body.kept() } catch { throw .unusableBody(error, self) }
     }
 }

@@ -65,17 +65,18 @@ final class TransferWitness: EngineWitness {
 extension TransferEvent {
     /// An event of the engine's in public words: none, one, or at the end of an attempt up to two.
     static func events(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) -> [TransferEvent] {
-        let plan = transfer.plan
         let start = transfer.standing.startedAt
         let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
-        return kinds(event, of: plan).map { kind in
+        return kinds(event, of: transfer.plan).map { kind in
             TransferEvent(
-                transfer: plan.transfer, label: plan.label, method: Method(plan.method), url: plan.url,
-                attempt: plan.ordinal, elapsed: .nanoseconds(Int64(clamping: plan.offset + elapsed)), kind: kind)
+                transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method),
+                url: transfer.plan.url,
+                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)),
+                kind: kind)
         }
     }
 
-    private static func kinds(_ event: EngineEvent, of plan: TransferPlan) -> [Kind] {
+    private static func kinds(_ event: EngineEvent, of plan: borrowing TransferPlan) -> [Kind] {
         switch event {
         case .queued: [.queued]
         case .resolved: [.resolved]
@@ -83,8 +84,8 @@ extension TransferEvent {
         case .secured(let version, let cipher, let isResumed):
             [.secured(version: version, cipher: cipher, isResumed: isResumed)]
         case .sent(let count): [.sent(count)]
-        case .informational(let raw): head(raw, plan).map { [.informational($0)] } ?? []
-        case .head(let raw): head(raw, plan).map { [.head($0)] } ?? []
+        case .informational(let raw): [.informational(ResponseHead(raw, url: plan.url))]
+        case .head(let raw): [.head(ResponseHead(raw, url: plan.url))]
         case .received(let count): [.received(count)]
         case .paused: [.paused]
         case .resumed: [.resumed]
@@ -93,20 +94,16 @@ extension TransferEvent {
         }
     }
 
-    private static func head(_ raw: RawHead, _ plan: TransferPlan) -> ResponseHead? {
-        ResponseHead(rawBlock: raw.bytes, url: plan.url)
-    }
-
     /// The metrics, and the end when the attempt is all there is to its transfer.
-    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: TransferPlan) -> [Kind] {
+    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
         let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
         if plan.continues { return [metrics] }
-        let isRedirect = outcome.head.map { RawHead.isRedirect($0.status, $0.bytes) } ?? false
+        let isRedirect = outcome.head?.isRedirect ?? false
         if plan.holdsRedirects, isRedirect, outcome.failure?.isOrdered != true { return [metrics] }
         guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
         var request = Request(Method(plan.method), plan.url)
         request.options.label = plan.label
-        let response = outcome.head.flatMap { head($0, plan) }
+        let response = outcome.head.map { ResponseHead($0, url: plan.url) }
         return [metrics, .finished(NetworkError(failure, request: request, response: response))]
     }
 }

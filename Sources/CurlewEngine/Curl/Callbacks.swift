@@ -35,9 +35,11 @@ private func bodyArrived(
 private func headLineArrived(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let bytes, let transfer = handle(context)?.transfer else { return 0 }
+    guard let bytes, let context else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size &* count)
-    return transfer.receiveHeadLine(line) ? size &* count : 0
+    return Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
+        handle.transfer?.receiveHeadLine(line, by: handle) == true ? size &* count : 0
+    }
 }
 
 private func bodyWanted(
@@ -63,10 +65,6 @@ private func socketOpened(
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
-        handle.prepare(descriptor, for: address, to: origin)
-        if handle.opened.isEmpty, let name = handle.transfer?.wire.name, name.addresses.count > 1 {
-            handle.domain.transport.connecting.append(handle)
-        }
         handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin))
     } else {
         handle.transfer?.noteSocketFailure(errno)
@@ -96,7 +94,6 @@ private func requestIsNext(
         handle.opened = []
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
-        if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }
     }
     if transfer.wire.sends > 1 {
         guard mayRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }

@@ -6,10 +6,11 @@ internal import CurlewShims
 /// The libcurl side of a trust domain: its connections, its TLS sessions and its pool of handles.
 final class CurlDomain {
     let multi: UnsafeMutableRawPointer
-    var sessions: TLSShares
+    let sessions: TLSSessions
     /// Names this domain in epoll tokens.
     let number: UInt32
-    unowned let transport: CurlTransport
+    /// The transport keeps its domains.
+    unowned(unsafe) let transport: CurlTransport
     let trust: TrustDomain
     /// When libcurl wants to be called without an event, on the monotonic clock.
     var deadline = Monotonic.never
@@ -23,7 +24,7 @@ final class CurlDomain {
     private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
-        guard let sessions = TLSShares(), let multi = curl_multi_init() else { return nil }
+        guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
         self.multi = multi
         self.sessions = sessions
         self.number = number
@@ -34,8 +35,8 @@ final class CurlDomain {
         setEngineCallbacks(on: self)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
-        let streams = min(configuration.streamsPerConnection, 1 << 20)
-        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, streams)
+        // Otherwise each transfer above 100 would open a connection of its own, whatever the server allows.
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, max(100, configuration.transfersPerHost))
         // A cache smaller than the number of connections in use closes them after every request.
         _ = curlew_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
     }
@@ -63,6 +64,7 @@ final class CurlDomain {
     func giveBack(_ handle: EasyHandle) {
         handle.transfer = nil
         handle.gate = nil
+        handle.head.clear()
         handle.forgetAddresses()
         // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
         if handle.hasRetried { return }

@@ -18,7 +18,7 @@ package struct CurlVersion: Sendable {
 
     /// Whether a plain HTTP/2 connection can serve a second transfer: before 8.0.0 libcurl begins the protocol on it
     /// again, and both transfers fail.
-    package var sharesPlainHTTP2: Bool { number >= 0x080000 }
+    package let sharesPlainHTTP2: Bool
 
     private init() {
         // At exit OpenSSL would free what a loop thread may still be using.
@@ -26,6 +26,7 @@ package struct CurlVersion: Sendable {
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         let facts = curlew_version()?.pointee
         number = facts?.version_num ?? 0
+        sharesPlainHTTP2 = number >= 0x080000
         text = facts?.version.map { String(cString: $0) } ?? "unknown"
         tls = facts?.ssl_version.map { String(cString: $0) } ?? "none"
         hasHTTP2 = (facts?.features ?? 0) & CURL_VERSION_HTTP2 != 0

@@ -16,19 +16,18 @@ final class EasyHandle {
     static let smallBody = 64 << 10
 
     let curl: UnsafeMutableRawPointer
-    unowned let domain: CurlDomain
-    /// Those that the handle uses now, kept until it is freed, which may be after its domain.
-    private var sessions: TLSSessions
+    /// A domain outlives its handles: it keeps those that rest, and ends those in use before it goes.
+    unowned(unsafe) let domain: CurlDomain
+    /// Kept until this handle is freed, which may be after its domain.
+    private let sessions: TLSSessions
     var transfer: EngineTransfer?
     /// Where the handle stands among those in use.
     var place = -1
     var gate: TrustGate?
     /// Sockets that were opened for the transfer since it last began to send.
     var opened: [SocketTable.Connection] = []
-    /// How many they were when libcurl was last made to look at them.
-    private var looked = 0
-    /// In which order the transfer tries addresses, when not as they were found.
-    private var order: AddressOrder?
+    /// The head that is being received.
+    let head = HeadBuffer()
     /// Whether libcurl sent a request again because the connection it was sent on had died.
     var hasRetried = false
 
@@ -51,7 +50,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
-        sessions = domain.sessions.first
+        sessions = domain.sessions
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         setConstants()
@@ -61,6 +60,7 @@ final class EasyHandle {
         curl_easy_cleanup(curl)
         curl_slist_free_all(addresses)
         detail.deallocate()
+        head.free()
     }
 
     private func setConstants() {
@@ -86,9 +86,6 @@ final class EasyHandle {
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
-        // Ours comes first: this one only looks when a connection is wanted, and counts in whole seconds.
-        let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
-        _ = curlew_set_long(curl, CURLOPT_MAXAGE_CONN, Int(idle))
         // Addresses come from the session, which forgets them before libcurl does.
         _ = curlew_set_long(curl, CURLOPT_DNS_CACHE_TIMEOUT, Int(2 * NameCache.lifetime / 1_000_000_000))
     }
@@ -97,11 +94,9 @@ final class EasyHandle {
     ///
     /// False when libcurl is out of memory.
     func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
-        let plan = transfer.plan
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
         if self.url !== url {
-            if url.origin.isSecure, self.url?.origin !== url.origin { set(useSessions(of: url.origin)) }
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
         }
@@ -110,12 +105,14 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(applyConnection(plan, isFresh: transfer.wire.isFresh, isByHTTP1: transfer.wire.isByHTTP1))
+        set(
+            applyConnection(
+                transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used some of it.
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
-        let left = plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
+        let left = transfer.plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
         let timeout = left.map { Int(clamping: $0 / 1_000_000) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
@@ -125,7 +122,7 @@ final class EasyHandle {
             keepsSending = false
             set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
-        let patience = Int(clamping: max(1, plan.continueTimeout / 1_000_000))
+        let patience = Int(clamping: max(1, transfer.plan.continueTimeout / 1_000_000))
         if continueTimeout != patience {
             set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
             continueTimeout = patience
@@ -135,7 +132,7 @@ final class EasyHandle {
             set(take(shape, transfer.upload))
             self.shape = shape
         }
-        let method = plan.method == implied ? nil : plan.method
+        let method = transfer.plan.method == implied ? nil : transfer.plan.method
         if self.method != method {
             set(curlew_set_string(curl, CURLOPT_CUSTOMREQUEST, method))
             self.method = method
@@ -144,18 +141,8 @@ final class EasyHandle {
         return isFine
     }
 
-    /// TLS sessions of an origin are where all handles of the domain look for them.
-    private func useSessions(of origin: Origin) -> CURLcode {
-        let sessions = domain.sessions.sessions(of: origin)
-        if sessions === self.sessions { return CURLE_OK }
-        let code = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
-        // The share of before is let go only now that libcurl has done so.
-        self.sessions = sessions
-        return code
-    }
-
     /// Which connections may serve the transfer.
-    private func applyConnection(_ plan: TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
+    private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)
@@ -164,7 +151,7 @@ final class EasyHandle {
         let version = domain.transport.loop.configuration.version
         // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
         // hold everybody back until the first response of a host has ended, which may be never.
-        let sharesPlain = version == .http2PriorKnowledge && CurlVersion.current.sharesPlainHTTP2
+        let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
         let alone = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
         let waits = (plan.isSecure || sharesPlain) && !alone
         if waitsForShare != waits {
@@ -197,43 +184,6 @@ final class EasyHandle {
         curl_slist_free_all(addresses)
         addresses = list
         return list == nil ? CURLE_OUT_OF_MEMORY : code
-    }
-
-    /// Tells a new socket what it must know before it connects, and where to.
-    func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
-        let configuration = domain.transport.loop.configuration
-        if configuration.tcp != EngineConfiguration.TCP() {
-            var options = configuration.tcp.options
-            curlew_tcp_set(descriptor, &options)
-        }
-        guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.wire.name else { return }
-        if opened.isEmpty {
-            order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
-            origin.turn += 1
-        }
-        order?.apply(to: address)
-    }
-
-    /// Makes libcurl go on when one address did not answer: 7.88 turns to the next of the same family without connecting
-    /// to it, and nothing would call it for seconds.
-    ///
-    /// False once nothing is left to be looked at.
-    func keepConnecting() -> Bool {
-        guard let transfer, !opened.isEmpty else {
-            looked = 0
-            return false
-        }
-        guard looked != opened.count, !opened.contains(where: { domain.transport.sockets.wants($0.descriptor) }) else {
-            return true
-        }
-        looked = opened.count
-        // A pause that is none makes libcurl look at the handle.
-        let pauses =
-            (transfer.wire.isReceivingPaused ? CURLPAUSE_RECV : 0)
-            | (transfer.wire.isSendingPaused ? CURLPAUSE_SEND : 0)
-        curl_easy_pause(curl, pauses ^ CURLPAUSE_SEND)
-        curl_easy_pause(curl, pauses)
-        return true
     }
 
     /// Makes libcurl go on with the body after an answer that is an error, inside the callback that hands it over.
@@ -307,14 +257,6 @@ extension EngineConfiguration.Version {
         case .http1Only: Int(CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         }
-    }
-}
-
-extension EngineConfiguration.TCP {
-    fileprivate var options: curlew_tcp_options {
-        curlew_tcp_options(
-            keep_idle: keepAliveIdle, keep_interval: keepAliveInterval, keep_count: keepAliveCount,
-            user_timeout: userTimeout, fast_open: fastOpen)
     }
 }
 

@@ -11,12 +11,16 @@ internal import Glibc
 package final class HeaderLines: @unchecked Sendable {
     // Safe because the list never changes after init and libcurl only reads it.
     let list: UnsafeMutablePointer<curl_slist>?
-
     /// - Parameter fields: Names and values, already checked for CR, LF and NUL.
     package init(_ fields: [(name: String, value: String)], suppressing names: [String] = []) {
+        let fields = fields.map { (name: $0.name, value: HeaderLines.trimmed($0.value)) }
+        let accepts = fields.filter { strcasecmp($0.name, "accept") == 0 }
+        let writesAccept = accepts.count == 1 && accepts[0].value == "*/*"
+        // libcurl writes that one by itself, and compares the name of each line with each of a dozen that it may add.
         var list: UnsafeMutablePointer<curl_slist>?
         // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
-        for (name, value) in fields.map({ ($0.name, HeaderLines.trimmed($0.value)) }) {
+        for (name, value) in fields {
+            if writesAccept && strcasecmp(name, "accept") == 0 { continue }
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
         for name in names { list = curl_slist_append(list, "\(name):") ?? list }

@@ -117,20 +117,3 @@ extension EngineTransfer {
         shared.withLock { $0.hasHold = true }
     }
 }
-
-extension RawHead {
-    /// Whether a head names another place to ask (RFC 9110 §15.4): a status that asks for it, and a Location line.
-    package static func isRedirect(_ status: Int, _ bytes: [UInt8]) -> Bool {
-        switch status {
-        case 301, 302, 303, 307, 308: break
-        default: return false
-        }
-        let name = "location:".utf8
-        return bytes.split(separator: 0x0A).contains { line in
-            line.count >= name.count
-                && zip(line, name).allSatisfy { byte, letter in
-                    byte == letter || byte | 0x20 == letter && byte >= 0x41
-                }
-        }
-    }
-}

@@ -198,7 +198,6 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             takeInbox(into: &batch, sleepingAllowed: false)
             for record in batch { if carryOut(record, transport) { isStopping = true } }
             // At once: a record keeps its transfer alive, and the thread may sleep for long.
-            let wasBusy = !batch.isEmpty
             batch.removeAll(keepingCapacity: true)
             transport.advance(now: turnStart)
             transport.tellIfIdle()
@@ -206,7 +205,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
             let now = Monotonic.now()
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
-            let timeout = wasBusy ? 0 : transport.timeout(now: now)
+            let timeout = transport.timeout(now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
             if sleeps { inbox.withLock { $0.isAsleep = false } }

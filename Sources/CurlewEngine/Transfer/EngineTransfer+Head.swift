@@ -7,15 +7,14 @@ internal import Glibc
 extension EngineTransfer {
     // MARK: Receiving heads and trailers (called by libcurl)
 
-    func receiveHeadLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard let handle = wire.handle else { return false }
+    func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
         let transport = handle.domain.transport
         wire.lastActivity = transport.now
         wire.headBytes += line.count
         guard wire.headBytes <= plan.headLimit else { return refuse(.headTooLarge(limit: plan.headLimit)) }
         if wire.isHeadComplete { return receiveTrailerLine(line) }
         if wire.check.isAtStart { beginHead(handle) }
-        wire.head.append(contentsOf: line)
+        guard handle.head.append(line) else { return refuse(.noResources(errno: ENOMEM)) }
         switch wire.check.take(line) {
         case .more: return true
         case .end: return headEnded(handle, transport)
@@ -41,7 +40,7 @@ extension EngineTransfer {
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
         let status = wire.check.status
         if status < 200 {
-            informed(status, transport)
+            informed(status, handle, transport)
             return true
         }
         if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
@@ -58,8 +57,10 @@ extension EngineTransfer {
             // A small body left with the head, without our being asked for it.
             wire.counters.sent = Int64(bytes.count)
         }
-        let head = RawHead(bytes: wire.head, status: status)
-        wire.leadsElsewhere = plan.holdsRedirects && RawHead.isRedirect(status, head.bytes)
+        let head = RawHead(
+            bytes: handle.head.bytes, status: status, isEncoded: wire.check.isEncoded,
+            hasLocation: wire.check.hasLocation)
+        wire.leadsElsewhere = plan.holdsRedirects && head.isRedirect
         shared.withLock { shared in
             shared.head = head
             shared.leadsElsewhere = wire.leadsElsewhere
@@ -83,9 +84,9 @@ extension EngineTransfer {
     }
 
     /// Keeps an informational head for the reader; 100 answers what libcurl asked (RFC 9110 §15.2.1).
-    private func informed(_ status: Int, _ transport: CurlTransport) {
+    private func informed(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
         if status != 100 {
-            let head = RawHead(bytes: wire.head, status: status)
+            let head = RawHead(bytes: handle.head.bytes, status: status)
             shared.withLock { shared in
                 if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
             }
@@ -93,7 +94,7 @@ extension EngineTransfer {
             tell(.informational(head))
             transport.markDirty(self)
         }
-        wire.head.removeAll(keepingCapacity: true)
+        handle.head.clear()
         wire.check.restart()
     }
 

@@ -57,7 +57,7 @@ extension EngineTransfer {
     ///
     /// - Parameter orLed: Whether a head that leads elsewhere is enough, for which nil is given, too.
     package func finished(orLed leaves: Bool = false) async -> Outcome? {
-        let ticket = nextTicket()
+        let ticket = EngineTransfer.nextID()
         defer { meetLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -81,7 +81,7 @@ extension EngineTransfer {
 
     /// Waits for the end, whatever happens to the waiting task.
     package func ended() async -> Outcome {
-        let ticket = nextTicket()
+        let ticket = EngineTransfer.nextID()
         defer { meetLoop() }
         let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
             let outcome = shared.withLock { shared -> Outcome? in
@@ -101,16 +101,9 @@ extension EngineTransfer {
     /// where the resumption overtook the suspension, since Swift's runtime is not instrumented; it sees the lock.
     func meetLoop() { shared.withLock { _ in } }
 
-    private func nextTicket() -> UInt64 {
-        shared.withLock { shared in
-            shared.lastTicket += 1
-            return shared.lastTicket
-        }
-    }
-
     /// Waits for counters other than the last ones seen; nil after the final ones, or when the task was cancelled.
     package func progress(after last: Counters?) async -> Counters? {
-        let ticket = nextTicket()
+        let ticket = EngineTransfer.nextID()
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 var isBehind = false

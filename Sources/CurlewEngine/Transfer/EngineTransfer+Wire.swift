@@ -8,7 +8,6 @@ internal import Glibc
 struct Wire {
     var handle: EasyHandle?
     var origin: Origin?
-    var head: [UInt8] = []
     var check = HeadCheck()
     /// Bytes of all heads and of the trailers.
     var headBytes = 0
@@ -72,8 +71,6 @@ struct Wire {
     var failureOverHTTP2: EngineFailure?
     /// The request is sent again because of its connection.
     var needsFreshConnection = false
-    /// It opens one more connection, since those that there are have no room for all.
-    var opensConnection = false
     /// Over which the request was last sent.
     var connection: SocketTable.Connection?
     /// Whether that one was known to speak HTTP/2.
@@ -97,14 +94,12 @@ struct Wire {
     var watch: Watch?
     var socketErrno: CInt = 0
 
-    var isFresh: Bool { needsFreshConnection || opensConnection }
-
     /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
 
     /// Forgets the part of a head that came before the connection broke.
     mutating func forgetHead() {
-        head.removeAll(keepingCapacity: true)
+        handle?.head.clear()
         check = HeadCheck()
         headBytes = 0
         tls = nil
@@ -163,12 +158,9 @@ extension EngineTransfer {
         return true
     }
 
-    /// libcurl knows the length only now, after the head.
-    ///
-    /// False when it is more than will be collected.
+    /// False when the body is announced to be longer than will be collected.
     private func bodyBegan() -> Bool {
-        guard let handle = wire.handle else { return false }
-        let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        let length = wire.check.length ?? -1
         wire.counters.expectedToReceive = length
         guard length > 0, let collected = wire.collected else { return true }
         guard length <= Int64(plan.collectLimit) else {

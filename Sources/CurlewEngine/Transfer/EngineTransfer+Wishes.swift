@@ -27,7 +27,7 @@ extension EngineTransfer {
         // libcurl does not ask for the bytes of an empty body.
         if upload.length == 0 { return false }
         if wire.expectsBody {
-            let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            let length = wire.check.length ?? -1
             guard length >= 0 ? wire.counters.received >= length : wire.hasAnswerEnded else { return false }
         }
         if isBodyPulled && wire.bodySentAt == 0 { return true }
@@ -78,7 +78,7 @@ extension EngineTransfer {
     func isAnsweredWhole(by handle: EasyHandle) -> Bool {
         guard wire.isHeadComplete, isBodyPulled else { return false }
         if !wire.expectsBody { return true }
-        let length = curlew_get_offset(handle.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        let length = wire.check.length ?? -1
         if length >= 0 { return wire.counters.received >= length }
         // The first attempt after the hold fails; a later one may have dropped bytes.
         return wire.bodySentAt == 0 && wire.pulls <= 1

@@ -13,13 +13,38 @@ package final class EngineTransfer: @unchecked Sendable {
     // Safe because the constants never change, `shared` is behind its lock, and `wire` is touched by the loop alone.
 
     package struct Outcome: Sendable {
-        package var head: RawHead?
+        private final class Facts: Sendable {
+            let metrics: RawMetrics
+            let failure: EngineFailure?
+            let trailers: [UInt8]
+
+            init(_ metrics: RawMetrics, _ failure: EngineFailure?, _ trailers: [UInt8]) {
+                self.metrics = metrics
+                self.failure = failure
+                self.trailers = trailers
+            }
+        }
+
+        package let head: RawHead?
+        /// Apart and together, since outcomes are copied often; nil when there is nothing to tell.
+        private let facts: Facts?
         /// Present when the body was collected; what had come, when the transfer failed.
-        package var body: CollectedBody?
-        package var metrics: RawMetrics
-        package var failure: EngineFailure?
-        /// Lines after the body (RFC 9110 §6.5), empty as a rule.
-        package var trailers: [UInt8] = []
+        package fileprivate(set) var body: CollectedBody?
+
+        /// Empty when nobody wanted them.
+        package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
+        package var failure: EngineFailure? { facts?.failure }
+        /// Lines after the body (RFC 9110 §6.5), empty as a rule and after a failure.
+        package var trailers: [UInt8] { facts?.trailers ?? [] }
+
+        init(head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = []) {
+            self.head = head
+            if metrics == nil && failure == nil && trailers.isEmpty {
+                facts = nil
+            } else {
+                facts = Facts(metrics ?? RawMetrics(), failure, failure == nil ? trailers : [])
+            }
+        }
     }
 
     /// What a reader of the stream gets next.
@@ -65,7 +90,6 @@ package final class EngineTransfer: @unchecked Sendable {
         var readerWantsProgress = false
         var endWaiters: [EndWaiter] = []
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
-        var lastTicket: UInt64 = 0
         var headWaiters: [UnsafeContinuation<Headed, Never>] = []
         var witness: (any EngineWitness)?
         /// The loop is held in its name.
@@ -74,6 +98,11 @@ package final class EngineTransfer: @unchecked Sendable {
         var leadsElsewhere = false
         /// Nobody minds how it ends from now on.
         var isLetGo = false
+
+        init(_ plan: borrowing TransferPlan) {
+            priority = plan.priority
+            counters.expectedToSend = plan.upload.length
+        }
     }
 
     struct EndWaiter {
@@ -91,16 +120,24 @@ package final class EngineTransfer: @unchecked Sendable {
     package let plan: TransferPlan
     package let loop: EventLoop
     let shared: Lock<Shared>
-    var wire = Wire()
+    private let wireMemory: UnsafeMutablePointer<Wire>
 
-    package init(_ plan: TransferPlan, on loop: EventLoop) {
+    /// What the loop alone touches.
+    ///
+    /// Through a pointer: in a class, each access of it would be checked at run time for others at the same time.
+    var wire: Wire {
+        @inline(__always) unsafeAddress { UnsafePointer(wireMemory) }
+        @inline(__always) unsafeMutableAddress { wireMemory }
+    }
+
+    package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
-        self.plan = plan
         self.loop = loop
-        var state = Shared(priority: plan.priority)
-        state.counters.expectedToSend = plan.upload.length
-        shared = Lock(state)
-        if case .pipe(let pipe) = plan.upload { pipe.attach(to: self) }
+        shared = Lock(Shared(plan))
+        self.plan = plan
+        wireMemory = .allocate(capacity: 1)
+        wireMemory.initialize(to: Wire())
+        if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
     }
 
     /// A number that was never given before in this process.
@@ -109,6 +146,8 @@ package final class EngineTransfer: @unchecked Sendable {
     deinit {
         closePipes()
         if plan.holdsRedirects && takeHold() { loop.release() }
+        wireMemory.deinitialize(count: 1)
+        wireMemory.deallocate()
     }
 
     /// Tells the producers of the body that nobody reads any more.
@@ -253,88 +292,111 @@ package final class EngineTransfer: @unchecked Sendable {
     /// - Parameter witness: Who watches all transfers.
     @discardableResult
     func complete(
-        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics = RawMetrics(),
+        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
         onlyIfIdle: Bool = false, witness: (any EngineWitness)?
     ) -> Bool {
         let now = Monotonic.now()
-        let claim = shared.withLock { shared -> (own: (any EngineWitness)?, outcome: Outcome)? in
+        // Where nobody watches, which is mostly, the end is told and published in one go.
+        let claim = shared.withLock { shared -> (end: Outcome, told: Told?, own: (any EngineWitness)?)? in
             if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
             guard shared.lifecycle.on(.finish) else { return nil }
-            return (
-                shared.witness,
-                Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
-            )
+            let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
+            let isWatched = witness != nil || shared.witness != nil
+            return (end, isWatched ? nil : shared.publish(end, body: body, at: now), shared.witness)
         }
         guard let claim else { return false }
         // Where the loop does not know the transfer, there is none, and nothing is written.
         if wire.watch != nil { wire.watch = nil }
+        if let told = claim.told {
+            closePipes()
+            told.resumeAll()
+            return true
+        }
         // Before anyone can see the outcome, and tell of what follows from it.
-        claim.own?.witnessed(.ended(claim.outcome), of: self, at: now)
-        witness?.witnessed(.ended(claim.outcome), of: self, at: now)
-        let told = publish(claim.outcome, body: body, at: now)
+        claim.own?.witnessed(.ended(claim.end), of: self, at: now)
+        witness?.witnessed(.ended(claim.end), of: self, at: now)
+        let told = shared.withLock { $0.publish(claim.end, body: body, at: now) }
         closePipes()
         // It has come in between.
-        if let late = told.witness, late !== claim.own { late.witnessed(.ended(told.outcome), of: self, at: now) }
+        if let late = told.others?.witness, late !== claim.own {
+            late.witnessed(.ended(told.outcome), of: self, at: now)
+        }
         told.resumeAll()
         return true
     }
 
-    private func publish(_ outcome: Outcome, body: CollectedBody?, at now: UInt64) -> Told {
-        shared.withLock { shared in
-            var body = body
-            let failure = outcome.failure
-            if failure?.isCancellation == true {
-                shared.chunks = []
-                shared.firstChunk = 0
-                shared.buffered = 0
-            } else if !shared.collects, let chunk = body?.takeChunk() {
-                shared.chunks.append(chunk)
-                shared.buffered += chunk.count
-                body = nil
-            }
-            shared.counters.at = now
-            shared.counters.isFinished = true
-            shared.counters.hasFailed = failure != nil
-            shared.isProgressDue = true
-            var outcome = outcome
-            outcome.body = body
-            if failure != nil { outcome.trailers = [] }
-            shared.outcome = outcome
-            return Told(taking: &shared, outcome: outcome)
-        }
-    }
+    /// Those who are told of the end.
+    fileprivate struct Told {
+        /// Those who are there seldom.
+        final class Others {
+            let counters: Counters
+            let reader: UnsafeContinuation<Step, Never>?
+            let step: Step?
+            let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
+            let heads: [UnsafeContinuation<Headed, Never>]
+            let witness: (any EngineWitness)?
 
-    private struct Told {
+            init(taking shared: inout Shared) {
+                counters = shared.counters
+                reader = shared.reader
+                step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
+                watchers = shared.progressWaiters
+                heads = shared.headWaiters
+                witness = shared.witness
+                shared.reader = nil
+                shared.progressWaiters = []
+                shared.headWaiters = []
+                shared.witness = nil
+            }
+        }
+
         let outcome: Outcome
-        let counters: Counters
-        let reader: UnsafeContinuation<Step, Never>?
-        let step: Step?
         let ends: [EndWaiter]
-        let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
-        let heads: [UnsafeContinuation<Headed, Never>]
-        let witness: (any EngineWitness)?
+        let others: Others?
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome
-            counters = shared.counters
-            reader = shared.reader
-            step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
             ends = shared.endWaiters
-            watchers = shared.progressWaiters
-            heads = shared.headWaiters
-            witness = shared.witness
-            shared.reader = nil
             shared.endWaiters = []
-            shared.progressWaiters = []
-            shared.headWaiters = []
-            shared.witness = nil
+            let isAlone =
+                shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
+                && shared.witness == nil
+            others = isAlone ? nil : Others(taking: &shared)
         }
 
         func resumeAll() {
-            reader?.resume(returning: step ?? .end(outcome))
+            if let others { others.reader?.resume(returning: others.step ?? .end(outcome)) }
             for waiter in ends { waiter.continuation.resume(returning: outcome) }
-            for waiter in watchers { waiter.continuation.resume(returning: counters) }
-            for waiter in heads { waiter.resume(returning: outcome.headed) }
+            guard let others else { return }
+            for waiter in others.watchers { waiter.continuation.resume(returning: others.counters) }
+            for waiter in others.heads { waiter.resume(returning: outcome.headed) }
         }
+    }
+}
+
+extension EngineTransfer.Shared {
+    /// Makes the end visible and takes out everybody who waits for it.
+    fileprivate mutating func publish(
+        _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64
+    ) -> EngineTransfer.Told {
+        var body = collected
+        let failure = end.failure
+        if failure?.isCancellation == true {
+            chunks = []
+            firstChunk = 0
+            buffered = 0
+        } else if !collects, let chunk = body?.takeChunk() {
+            chunks.append(chunk)
+            buffered += chunk.count
+            body = nil
+        }
+        counters.at = now
+        counters.isFinished = true
+        counters.hasFailed = failure != nil
+        isProgressDue = true
+        var end = end
+        end.body = body
+        outcome = end
+        return EngineTransfer.Told(taking: &self, outcome: end)
     }
 }

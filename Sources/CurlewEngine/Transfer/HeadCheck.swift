@@ -26,6 +26,9 @@ struct HeadCheck {
     /// What `Content-Length` says.
     private(set) var length: Int64?
     private(set) var isChunked = false
+    /// Whether there is a `Content-Encoding`, and whether there is a `Location`.
+    private(set) var isEncoded = false
+    private(set) var hasLocation = false
     private var isHTTP10 = false
     private var fields = 0
     private var informational = 0
@@ -43,6 +46,8 @@ struct HeadCheck {
         status = 0
         length = nil
         isChunked = false
+        isEncoded = false
+        hasLocation = false
         hasField = false
         lastWasFraming = false
     }
@@ -130,13 +135,16 @@ struct HeadCheck {
         }
         lastWasFraming = false
         guard frames else { return .more }
-        if colon == 14 && HeadCheck.spells(line, "content-length") {
+        switch colon {
+        case 8: if HeadCheck.spells(line, "location") { hasLocation = true }
+        case 14 where HeadCheck.spells(line, "content-length"):
             lastWasFraming = true
             return takeLength(line, from: colon + 1, to: end)
-        }
-        if colon == 17 && HeadCheck.spells(line, "transfer-encoding") {
+        case 16: if HeadCheck.spells(line, "content-encoding") { isEncoded = true }
+        case 17 where HeadCheck.spells(line, "transfer-encoding"):
             lastWasFraming = true
             return takeCoding(line, from: colon + 1, to: end)
+        default: break
         }
         return .more
     }

@@ -5,10 +5,23 @@
 package struct RawHead: Sendable {
     package var bytes: [UInt8]
     package var status: Int
+    /// Whether one of its fields is `Content-Encoding`.
+    package var isEncoded: Bool
+    /// Whether it names another place to ask (RFC 9110 §15.4): a status that asks for it, and a `Location` field.
+    package var isRedirect: Bool
 
-    package init(bytes: [UInt8], status: Int) {
+    package init(bytes: [UInt8], status: Int, isEncoded: Bool = false, hasLocation: Bool = false) {
         self.bytes = bytes
         self.status = status
+        self.isEncoded = isEncoded
+        isRedirect = hasLocation && RawHead.redirecting(status)
+    }
+
+    private static func redirecting(_ status: Int) -> Bool {
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
     }
 }
 

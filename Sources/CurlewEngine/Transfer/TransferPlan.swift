@@ -5,7 +5,9 @@
 // lock for whoever waits, half of it touched by the loop alone; Slab, CollectedBody and UploadPipe carry the bytes.
 
 /// Everything the engine must know to run one request, in plain values made by the caller's thread.
-package struct TransferPlan: Sendable {
+///
+/// It is never copied, since it has many parts and goes through many hands.
+package struct TransferPlan: ~Copyable, Sendable {
     /// What is sent after the head.
     package enum Upload: Sendable {
         case none
@@ -38,11 +40,7 @@ package struct TransferPlan: Sendable {
     }
 
     package var method: String
-    /// ASCII, absolute, http or https.
-    package var url: String
-    package var host: String
-    package var port: UInt16
-    package var isSecure: Bool
+    package var target: PlannedURL
     package var lines: HeaderLines
     package var upload: Upload
     /// The body as it is and the lines for it, when `upload` is compressed and its source can be read again.
@@ -75,11 +73,18 @@ package struct TransferPlan: Sendable {
     package var label: String?
     /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
     package var transfer: UInt64 = 0
+    /// Whether somebody may want to know what was measured; of a failure it is known in any case.
+    package var isMeasured = true
     /// Which of the runs of its transfer it is, from 1, and how many nanoseconds after the transfer's start.
     package var ordinal = 1
     package var offset: UInt64 = 0
     /// Tells a run that is only a step whether its transfer is over.
     package var course: TransferCourse?
+
+    package var url: String { target.text }
+    package var host: String { target.host }
+    package var port: UInt16 { target.port }
+    package var isSecure: Bool { target.isSecure }
 
     /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
@@ -90,15 +95,12 @@ package struct TransferPlan: Sendable {
     }
 
     package init(
-        method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
-        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
+        collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
         priority: Int = 0, label: String? = nil
     ) {
         self.method = method
-        self.url = url
-        self.host = host
-        self.port = port
-        self.isSecure = isSecure
+        self.target = target
         self.lines = lines
         self.upload = upload
         self.trust = trust
@@ -106,5 +108,19 @@ package struct TransferPlan: Sendable {
         self.headLimit = headLimit
         self.priority = priority
         self.label = label
+    }
+}
+
+extension TransferPlan {
+    /// A plan for a URL that is not used again.
+    package init(
+        method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
+        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        priority: Int = 0, label: String? = nil
+    ) {
+        self.init(
+            method: method, target: PlannedURL(url, host: host, port: port, isSecure: isSecure), lines: lines,
+            upload: upload, trust: trust, collectLimit: collectLimit, headLimit: headLimit, priority: priority,
+            label: label)
     }
 }

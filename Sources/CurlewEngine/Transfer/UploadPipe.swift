@@ -249,7 +249,8 @@ package final class UploadPipe: Sendable {
         if let use, !use.begin() { return end(SourceUse.isOver, run: run) }
         let stop: (@Sendable () -> Void)?
         do {
-            stop = open(Feed(pipe: self, run: run, transform: try makeTransform.map { Lock(try $0()) }))
+            let transform = try makeTransform?()
+            stop = open(Feed(pipe: self, run: run, transform: transform.map { Lock($0) }))
         } catch {
             return end(error, run: run)
         }

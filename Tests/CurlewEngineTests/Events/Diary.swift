@@ -110,8 +110,8 @@ extension EngineBench {
         _ path: String, method: String = "GET", upload: TransferPlan.Upload = .none,
         _ change: (inout TransferPlan) -> Void
     ) -> EngineTransfer {
-        var plan = transfer(path, method: method, upload: upload).plan
-        if server.origin.hasPrefix("https") { (plan.host, plan.isSecure) = ("localhost", true) }
+        var plan = plan(path, method: method, upload: upload)
+        if server.origin.hasPrefix("https") { plan.lead(to: plan.url, host: "localhost", isSecure: true) }
         change(&plan)
         return EngineTransfer(plan, on: share.loop)
     }

@@ -94,7 +94,9 @@ struct EventTests {
             let witness = Listener { event in
                 if case .connected(let address, _) = event { remote.set(address) }
             }
-            let transfer = bench.transfer("/") { $0.host = address == .v4 ? "127.0.0.1" : "::1" }
+            let transfer = bench.transfer("/") { plan in
+                plan.lead(to: plan.url, host: address == .v4 ? "127.0.0.1" : "::1")
+            }
             transfer.watch(witness)
             transfer.start()
             _ = await transfer.ended()
@@ -120,8 +122,7 @@ struct EventTests {
         let bench = try EngineBench()
         let port = try EngineBench.deadPort()
         let transfer = bench.transfer("/") { plan in
-            plan.url = "http://127.0.0.1:\(port)/"
-            plan.port = port
+            plan.lead(to: "http://127.0.0.1:\(port)/", port: port)
         }
         #expect(await run(transfer) == ["queued", "resolved", "ended curl 7"])
     }
@@ -131,8 +132,7 @@ struct EventTests {
         configuration.resolver = Resolver { _ in .failure(.unknown("nobody knows it")) }
         let bench = try EngineBench(configuration)
         let transfer = bench.transfer("/") { plan in
-            plan.url = "http://nowhere.test/"
-            (plan.host, plan.port) = ("nowhere.test", 80)
+            plan.lead(to: "http://nowhere.test/", host: "nowhere.test", port: 80)
         }
         #expect(await run(transfer) == ["queued", "ended unresolved"])
     }

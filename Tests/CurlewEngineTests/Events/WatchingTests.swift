@@ -84,8 +84,7 @@ struct WatchingTests {
         bench.server.on("GET", "/", .text("hello"))
         let diary = Diary()
         let transfer = bench.transfer("/") { plan in
-            plan.url = "http://somewhere.test:\(bench.server.port)/"
-            plan.host = "somewhere.test"
+            plan.lead(to: "http://somewhere.test:\(bench.server.port)/", host: "somewhere.test")
         }
         transfer.watch(diary)
         transfer.start()

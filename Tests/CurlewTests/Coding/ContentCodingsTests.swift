@@ -52,18 +52,6 @@ struct ContentCodingsTests {
         #expect(ContentCodings.names(in: value) == names)
     }
 
-    @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", true),
-        ("HTTP/2 200 \r\ncontent-encoding:br\r\n\r\n", true),
-        ("HTTP/1.1 200 OK\nA: b\nCONTENT-ENCODING: br\n\n", true),
-        ("HTTP/1.1 200 OK\r\nContent-Encodin: b\r\n\r\n", false),
-        ("HTTP/1.1 200 content-encoding\r\nX-Content-Encoding: br\r\n\r\n", false), ("", false), ("content", false),
-        ("content-encoding", true),
-    ])
-    func aFirstLookAtAHead(block: String, isThere: Bool) {
-        #expect(hasLine(beginningWith: "content-encoding", in: Array(block.utf8)) == isThere)
-    }
-
     @Test func linesAreTakenOutOfAHead() {
         let block = Array(
             ("HTTP/1.1 200 Fine\r\nContent-Length: 7\r\nA: 1\r\ncontent-encoding: gzip,\r\n br\r\nB: 2\r\n"

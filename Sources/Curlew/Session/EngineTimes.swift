@@ -1,0 +1,43 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// Timeouts in the engine's nanoseconds, so that those of the session are converted once.
+struct EngineTimes: Sendable {
+    let connect: UInt64
+    let head: UInt64?
+    let idle: UInt64?
+    let slowest: (bytes: Int64, within: UInt64)?
+    let queue: UInt64?
+    let total: UInt64?
+
+    init(_ timeouts: Timeouts) {
+        connect = timeouts.connect.engineTime
+        head = timeouts.responseHead?.engineTime
+        idle = timeouts.idle?.engineTime
+        slowest = timeouts.slowest.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
+        queue = timeouts.queue?.engineTime
+        total = timeouts.total?.engineTime
+    }
+}
+
+extension TransferPlan {
+    mutating func take(_ times: EngineTimes) {
+        connectTimeout = times.connect
+        headTimeout = times.head
+        idleTimeout = times.idle
+        slowest = times.slowest
+        queueTimeout = times.queue
+        totalTimeout = times.total
+    }
+}
+
+extension Duration {
+    /// Nanoseconds for the engine; what is longer than centuries never comes.
+    var engineTime: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, seconds < 1 << 33 else { return seconds < 0 ? 0 : UInt64(1) << 62 }
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,29 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// The URLs that a session used last, checked, normalised and made ready for its loop: found by one hash and one
+/// comparison.
+struct PlannedURLs {
+    private static let size = 256
+    private var entries = [(text: String, url: PlannedURL)?](repeating: nil, count: size)
+
+    private static func slot(of text: String) -> Int {
+        Int(truncatingIfNeeded: UInt(bitPattern: text.hashValue) % UInt(size))
+    }
+
+    /// What was kept for a URL as it was given.
+    func known(_ text: String) -> PlannedURL? {
+        guard let entry = entries[PlannedURLs.slot(of: text)], entry.text == text else { return nil }
+        return entry.url
+    }
+
+    mutating func keep(_ url: PlannedURL, for text: String) { entries[PlannedURLs.slot(of: text)] = (text, url) }
+}
+
+extension PlannedURL {
+    convenience init(_ target: RequestTarget) {
+        self.init(target.text, host: target.host, port: target.port, isSecure: target.scheme == .https)
+    }
+}

@@ -1,0 +1,57 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Where the lines of a head are gathered, in memory that its owner keeps for the next one, and frees.
+///
+/// A pointer, so that no access of it is checked at run time for others at the same time.
+struct HeadBuffer {
+    private struct State {
+        var memory: UnsafeMutableRawPointer?
+        var capacity = 0
+        var count = 0
+    }
+
+    private let state: UnsafeMutablePointer<State>
+
+    init() {
+        state = .allocate(capacity: 1)
+        state.initialize(to: State())
+    }
+
+    var isEmpty: Bool { state.pointee.count == 0 }
+
+    /// False when there is no memory left.
+    func append(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let bytes = line.baseAddress else { return true }
+        let count = state.pointee.count + line.count
+        if count > state.pointee.capacity {
+            let wanted = max(2048, count, 2 * state.pointee.capacity)
+            guard let grown = realloc(state.pointee.memory, wanted) else { return false }
+            state.pointee.memory = grown
+            state.pointee.capacity = wanted
+        }
+        if let memory = state.pointee.memory { memcpy(memory + state.pointee.count, bytes, line.count) }
+        state.pointee.count = count
+        return true
+    }
+
+    var bytes: [UInt8] {
+        [UInt8](UnsafeRawBufferPointer(start: state.pointee.memory, count: state.pointee.count))
+    }
+
+    /// Forgets the lines; what a large head took is given back.
+    func clear() {
+        state.pointee.count = 0
+        guard state.pointee.capacity > 16 << 10 else { return }
+        Glibc.free(state.pointee.memory)
+        state.pointee.memory = nil
+        state.pointee.capacity = 0
+    }
+
+    func free() {
+        Glibc.free(state.pointee.memory)
+        state.deallocate()
+    }
+}

@@ -1,0 +1,58 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// A URL parsed by libcurl, kept for requests that come again.
+final class ParsedURL {
+    let handle: OpaquePointer
+    let origin: Origin
+
+    init?(_ text: String, origin: Origin) {
+        guard let handle = curl_url() else { return nil }
+        self.handle = handle
+        self.origin = origin
+        guard curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_PATH_AS_IS)) == CURLUE_OK else { return nil }
+    }
+
+    deinit { curl_url_cleanup(handle) }
+}
+
+/// The origins that there are, each at least as long as a parsed URL or a socket names it.
+struct Origins {
+    private struct Key: Hashable {
+        var host: String
+        var port: UInt16
+        var isSecure: Bool
+    }
+
+    /// Not held weakly, since that would make every use of them slower.
+    private var known: [Key: Origin] = [:]
+    /// How many there may be before those that nobody names any more are dropped.
+    private var most = 1024
+
+    /// The parsed form of a URL, which keeps it from now on; nil when libcurl does not take it.
+    mutating func url(for target: PlannedURL) -> ParsedURL? {
+        if let parsed = target.parsed { return parsed }
+        target.parsed = ParsedURL(target.text, origin: origin(of: target))
+        return target.parsed
+    }
+
+    private mutating func origin(of target: PlannedURL) -> Origin {
+        let key = Key(host: target.host, port: target.port, isSecure: target.isSecure)
+        if let origin = known[key] { return origin }
+        if known.count >= most { tidy() }
+        let made = Origin(host: target.host, port: target.port, isSecure: target.isSecure)
+        known[key] = made
+        return made
+    }
+
+    private mutating func tidy() {
+        var kept: [Key: Origin] = [:]
+        while var entry = known.popFirst() {
+            if !isKnownUniquelyReferenced(&entry.value) { kept[entry.key] = entry.value }
+        }
+        known = kept
+        most = max(1024, 2 * kept.count)
+    }
+}

@@ -1,0 +1,48 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+extension EngineTransfer {
+    /// What libcurl and the loop have measured by now.
+    func metrics(by handle: EasyHandle) -> RawMetrics {
+        let curl = handle.curl
+        var metrics = RawMetrics()
+        metrics.queued = wire.admittedAt &- min(startedAt, wire.admittedAt)
+        // libcurl's times begin when it does: after the look-up, and after attempts that were of no use.
+        let before = Int64((wire.launchedAt &- min(wire.admittedAt, wire.launchedAt)) / 1000)
+        func time(_ info: CURLINFO) -> Int64 {
+            let time = curlew_get_offset(curl, info)
+            return time > 0 ? before + time : 0
+        }
+        metrics.resolved = max(before, time(CURLINFO_NAMELOOKUP_TIME_T))
+        metrics.connected = time(CURLINFO_CONNECT_TIME_T)
+        metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
+        metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
+        metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
+        if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
+        metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
+        metrics.requestBodyBytes = wire.counters.sent
+        if case .bytes(let bytes) = upload, !isBodyPulled {
+            // libcurl counts a body that left with the head as part of it.
+            metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
+        }
+        metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))
+        metrics.responseBodyBytes = wire.counters.received
+        metrics.version = curlew_get_long(curl, CURLINFO_HTTP_VERSION)
+        metrics.isReused = curlew_get_long(curl, CURLINFO_NUM_CONNECTS) == 0 && metrics.readyToSend > 0
+        if let address = curlew_get_string(curl, CURLINFO_PRIMARY_IP) {
+            metrics.remoteAddress = String(cString: address)
+        }
+        if let address = curlew_get_string(curl, CURLINFO_LOCAL_IP) { metrics.localAddress = String(cString: address) }
+        metrics.remotePort = curlew_get_long(curl, CURLINFO_PRIMARY_PORT)
+        metrics.localPort = curlew_get_long(curl, CURLINFO_LOCAL_PORT)
+        if let tls = wire.tls {
+            metrics.tlsVersion = tls.version.map { String(cString: $0) }
+            metrics.tlsCipher = tls.cipher.map { String(cString: $0) }
+            metrics.isResumed = tls.resumed
+        }
+        return metrics
+    }
+}
