@@ -35,8 +35,14 @@ extension CurlTransport {
     func places(at origin: Origin) -> Int {
         let limits = loop.configuration
         let canShare = origin.isSecure || sharesPlainHTTP2
-        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.transfersPerHost }
-        return min(limits.transfersPerHost, limits.connectionsPerHost)
+        if origin.isShared || limits.version == .http2PriorKnowledge && canShare {
+            let (all, isMore) = limits.connectionsPerHost.multipliedReportingOverflow(by: limits.streamsPerConnection)
+            return isMore ? limits.transfersPerHost : min(limits.transfersPerHost, all)
+        }
+        // Those that libcurl puts on the first connection of HTTP/2 are put there before it can count them.
+        let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
+        return min(
+            limits.transfersPerHost, limits.connectionsPerHost, mayShare ? limits.streamsPerConnection : .max)
     }
 
     private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
@@ -48,20 +54,32 @@ extension CurlTransport {
     /// Whether the limits of the origin itself allow one more.
     private func isWelcome(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
         guard origin.active < places(at: origin) else { return false }
-        // Nobody is there whose connection it could share.
-        let mustConnect = transfer.isAlone || origin.active == origin.alone
-        return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
+        guard origin.isShared && !transfer.isAlone else {
+            // Nobody is there whose connection it could share.
+            let mustConnect = transfer.isAlone || origin.active == origin.alone
+            return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
+        }
+        switch origin.room {
+        case .joins: return true
+        case .opens: return origin.connections < loop.configuration.connectionsPerHost
+        case .waits: return false
+        }
     }
 
     /// Changes how an origin's transfers count.
     func recount(_ origin: Origin, _ change: () -> Void) {
-        demand -= origin.connections
         change()
-        demand += origin.connections
+        demand -= origin.counted
+        origin.counted = origin.connections
+        demand += origin.counted
     }
 
     private func takePlace(_ transfer: EngineTransfer, at origin: Origin) {
         recount(origin) {
+            if origin.isShared, !transfer.isAlone, origin.room == .opens {
+                transfer.wire.opensConnection = true
+                origin.opening += 1
+            }
             origin.active += 1
             if transfer.isAlone { origin.alone += 1 }
         }
@@ -74,6 +92,7 @@ extension CurlTransport {
         guard transfer.wire.hasPlace, let origin = transfer.wire.origin else { return }
         transfer.wire.hasPlace = false
         recount(origin) {
+            origin.forgetOpening(transfer)
             origin.active -= 1
             if transfer.isAlone { origin.alone -= 1 }
         }
@@ -203,7 +222,8 @@ extension CurlTransport {
         let failure = names.failure(of: host, now: now)
         // An open connection needs no address. Should it prove dead, libcurl must have one all the same, or it would
         // look for one with a thread of its own for each transfer.
-        let mayReuse = origin.sockets >= (origin.isShared ? 1 : origin.active) && !transfer.isAlone
+        let isNew = transfer.isAlone || transfer.wire.isFresh
+        let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
             transfer.wire.name = last
             if failure == nil { beginSearch(host) }

@@ -17,10 +17,12 @@ package final class CurlTransport {
     /// The clock, read once a turn.
     private(set) var now = Monotonic.now()
 
-    var origins = Origins()
+    var origins: Origins
     var names = NameCache()
     private(set) var domains: [CurlDomain?] = []
     var inUse: [EasyHandle] = []
+    /// Those that connect to one of several addresses.
+    var connecting: [EasyHandle] = []
     private var dirty: [EngineTransfer] = []
     /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
     private var owing: [EngineTransfer] = []
@@ -55,14 +57,20 @@ package final class CurlTransport {
 
     init(loop: EventLoop, epoll: CInt) {
         self.loop = loop
-        sockets = SocketTable(epoll: epoll)
+        let limits = loop.configuration
+        origins = Origins(streamsPerConnection: limits.streamsPerConnection)
+        sockets = SocketTable(
+            epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
         slabs = SlabPool(size: 64 << 10)
         witness = loop.witnessOfAll
     }
 
     // MARK: Turns
 
-    func beginTurn(now: UInt64) { self.now = now }
+    func beginTurn(now: UInt64) {
+        self.now = now
+        sockets.now = now
+    }
 
     func socketIsReady(token: UInt64, mask: UInt32) {
         let (descriptor, number) = SocketTable.parts(of: token)
@@ -84,12 +92,14 @@ package final class CurlTransport {
     func advance(now: UInt64) {
         wantsTurn = false
         for domain in domains { domain?.fireIfDue(now: now) }
+        if !connecting.isEmpty { connecting.removeAll { !$0.keepConnecting() } }
         collectEnded()
         if !dirty.isEmpty { flush(now) }
         if now >= oweAt { settle(now) }
         if !widened.isEmpty { admitWidened() }
         if now >= sweepAt { sweep(now) }
         if now >= sockets.rearmAt { sockets.rearm(now) }
+        if now >= sockets.expireAt { sockets.expire() }
         if now >= closeAt { cancelAll(EngineFailure.Reason.closed) }
     }
 
@@ -113,7 +123,7 @@ package final class CurlTransport {
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
         if wantsTurn { return 0 }
-        var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt)
+        var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
@@ -163,6 +173,10 @@ package final class CurlTransport {
     /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
     func widen(_ origin: Origin) {
         origin.speaksHTTP2 = true
+        share(origin)
+    }
+
+    private func share(_ origin: Origin) {
         guard !origin.isShared, origin.isSecure || sharesPlainHTTP2 else { return }
         recount(origin) { origin.isShared = true }
         widened.append(origin)
@@ -170,6 +184,17 @@ package final class CurlTransport {
 
     /// Takes note that an origin does not let transfers share connections any more.
     func narrow(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
+
+    /// Takes note, inside a callback of libcurl, that a transfer has a connection that was not there before.
+    func hasConnected(_ transfer: EngineTransfer, to origin: Origin) {
+        if transfer.wire.opensConnection { recount(origin) { origin.forgetOpening(transfer) } }
+        if !origin.isKnown {
+            origin.isKnown = true
+            var facts = curlew_tls_facts()
+            if let handle = transfer.wire.handle, curlew_tls_read(handle.curl, &facts), facts.http2 { share(origin) }
+        }
+        if origin.waiting > 0 { widened.append(origin) }
+    }
 
     private func admitWidened() {
         let origins = widened

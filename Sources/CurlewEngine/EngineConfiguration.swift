@@ -6,12 +6,35 @@ package struct EngineConfiguration: Sendable {
     package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
     package enum TLSVersion: Sendable { case v1_2, v1_3 }
 
+    package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
+
+    /// What sockets are told; 0 leaves an option as the system has it.
+    package struct TCP: Sendable, Equatable {
+        /// Seconds.
+        package var keepAliveIdle: Int32 = 0
+        package var keepAliveInterval: Int32 = 0
+        package var keepAliveCount: Int32 = 0
+        /// Milliseconds.
+        package var userTimeout: UInt32 = 0
+        package var fastOpen = false
+
+        package init() {}
+    }
+
     package var version = Version.automatic
     package var minimumTLS = TLSVersion.v1_2
     package var maximumTLS: TLSVersion?
     package var connectionsPerHost = 64
     package var connections = 512
     package var transfersPerHost = 512
+    /// Transfers that share one HTTP/2 connection.
+    package var streamsPerConnection = 100
+    /// Nanoseconds after which a connection that nobody uses is closed.
+    package var idleLifetime: UInt64 = 60_000_000_000
+    /// Nanoseconds after which a connection is closed as soon as nobody uses it.
+    package var connectionLifetime = Monotonic.never
+    package var tcp = TCP()
+    package var addressOrder = AddressOrder.asResolved
     /// Bytes a streamed body may hold before the transfer pauses, and where it goes on.
     package var highWater = 1 << 20
     package var lowWater = 512 << 10

@@ -153,6 +153,12 @@ struct OpenFile {
     func write(contentsOf data: Data) throws { print(data.count) }
 }
 
+// Session/SessionConfiguration+TCP.swift
+func snippetOfTCP(_ configuration: inout SessionConfiguration) {
+    configuration.tcp.keepAlive = .init(idle: .seconds(30))
+    configuration.tcp.addressOrder = .roundRobin
+}
+
 // Transfer/Transfer.swift
 func snippetOfTransfer(_ session: Session, _ file: OpenFile) async throws {
     let transfer = session.transfer("https://example.com/archive.tar")

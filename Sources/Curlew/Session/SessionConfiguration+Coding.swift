@@ -3,7 +3,7 @@
 
 extension SessionConfiguration: Codable {
     private enum CodingKeys: CodingKey {
-        case timeouts, limits, tls, fields, http, buffers, redirects
+        case timeouts, limits, tls, tcp, fields, http, buffers, redirects
     }
 
     /// Decodes the groups that are there; missing groups and missing members take their defaults.
@@ -14,6 +14,7 @@ extension SessionConfiguration: Codable {
         timeouts = try container.decodeIfPresent(Timeouts.self, forKey: .timeouts) ?? timeouts
         limits = try container.decodeIfPresent(Limits.self, forKey: .limits) ?? limits
         tls = try container.decodeIfPresent(TLS.self, forKey: .tls) ?? tls
+        tcp = try container.decodeIfPresent(TCP.self, forKey: .tcp) ?? tcp
         fields = try container.decodeIfPresent(HeaderFields.self, forKey: .fields) ?? fields
         http = try container.decodeIfPresent(HTTP.self, forKey: .http) ?? http
         buffers = try container.decodeIfPresent(Buffers.self, forKey: .buffers) ?? buffers
@@ -28,6 +29,7 @@ extension SessionConfiguration: Codable {
         try container.encode(timeouts, forKey: .timeouts)
         try container.encode(limits, forKey: .limits)
         try container.encode(tls, forKey: .tls)
+        try container.encode(tcp, forKey: .tcp)
         try container.encode(HeaderFields(fields.filter { !$0.name.isSensitive }), forKey: .fields)
         try container.encode(http, forKey: .http)
         try container.encode(buffers, forKey: .buffers)
@@ -35,24 +37,43 @@ extension SessionConfiguration: Codable {
     }
 }
 
-extension SessionConfiguration.Limits: Decodable {
+extension SessionConfiguration.Limits: Codable {
     private enum Keys: CodingKey {
-        case connectionsPerHost, connections, transfersPerHost, responseBody, responseHead, responseFields
-        case decompressionRatio
+        case connectionsPerHost, connections, transfersPerHost, streamsPerConnection, idleConnectionLifetime
+        case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio
     }
 
-    /// Decodes the members that are there.
-    /// - Throws: `DecodingError.dataCorrupted` for negative numbers.
+    /// Decodes the members that are there; times are seconds.
+    /// - Throws: `DecodingError.dataCorrupted` for negative numbers and endless times.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
         connectionsPerHost = try container.count(.connectionsPerHost) ?? connectionsPerHost
         connections = try container.count(.connections) ?? connections
         transfersPerHost = try container.count(.transfersPerHost) ?? transfersPerHost
+        streamsPerConnection = try container.count(.streamsPerConnection) ?? streamsPerConnection
+        idleConnectionLifetime = try container.seconds(.idleConnectionLifetime) ?? idleConnectionLifetime
+        connectionLifetime = try container.seconds(.connectionLifetime)
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
         decompressionRatio = try container.count(.decompressionRatio)
         responseFields = try container.count(.responseFields) ?? responseFields
+    }
+
+    /// Encodes times as seconds.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(connectionsPerHost, forKey: .connectionsPerHost)
+        try container.encode(connections, forKey: .connections)
+        try container.encode(transfersPerHost, forKey: .transfersPerHost)
+        try container.encode(streamsPerConnection, forKey: .streamsPerConnection)
+        try container.encode(idleConnectionLifetime.inSeconds, forKey: .idleConnectionLifetime)
+        try container.encode(connectionLifetime?.inSeconds, forKey: .connectionLifetime)
+        try container.encode(responseBody, forKey: .responseBody)
+        try container.encode(responseHead, forKey: .responseHead)
+        try container.encode(responseFields, forKey: .responseFields)
+        try container.encode(decompressionRatio, forKey: .decompressionRatio)
     }
 }
 

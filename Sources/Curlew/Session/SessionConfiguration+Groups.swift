@@ -3,7 +3,7 @@
 
 extension SessionConfiguration {
     /// How many connections and transfers there may be, and how large responses.
-    public struct Limits: Sendable, Hashable, Encodable {
+    public struct Limits: Sendable, Hashable {
         /// Connections open to one host at a time, over all trusts; 64 unless set.
         public var connectionsPerHost: Int
         /// Connections open at a time, over all hosts and trusts; 512 unless set.
@@ -13,6 +13,20 @@ extension SessionConfiguration {
         ///
         /// A host that has not answered by HTTP/2 gets no more than `connectionsPerHost`. The rest waits in line.
         public var transfersPerHost: Int
+        /// Transfers that share one HTTP/2 connection before another is opened, up to `connectionsPerHost`; 100 unless set.
+        ///
+        /// Fewer spread many transfers over more connections, and so over the servers behind one name. A server that
+        /// allows fewer streams decides for its connections.
+        public var streamsPerConnection: Int
+        /// How long a connection stays open that nobody uses; 60 s unless set.
+        ///
+        /// That is a little less than common servers wait (nginx 75 s): who closes first does not have to find out with
+        /// a request that the other has. Zero closes each connection after its use.
+        public var idleConnectionLifetime: Duration
+        /// How long after its opening a connection is closed, as soon as nobody uses it; nil, the default, for never.
+        ///
+        /// A connection that transfers share without a pause grows older.
+        public var connectionLifetime: Duration?
         /// How many decoded bytes of a body calls that return it whole collect; 64 MiB unless set.
         public var responseBody: ByteCount
         /// How many bytes the head of a response may have, together with informational heads and trailers; 256 KiB
@@ -33,12 +47,17 @@ extension SessionConfiguration {
         /// Limits, each with its default.
         public init(
             connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
+            streamsPerConnection: Int = 100, idleConnectionLifetime: Duration = .seconds(60),
+            connectionLifetime: Duration? = nil,
             responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256),
             responseFields: Int = 1000, decompressionRatio: Int? = nil
         ) {
             self.connectionsPerHost = connectionsPerHost
             self.connections = connections
             self.transfersPerHost = transfersPerHost
+            self.streamsPerConnection = streamsPerConnection
+            self.idleConnectionLifetime = idleConnectionLifetime
+            self.connectionLifetime = connectionLifetime
             self.responseBody = responseBody
             self.responseHead = responseHead
             self.responseFields = responseFields

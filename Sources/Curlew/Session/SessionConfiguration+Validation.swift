@@ -7,6 +7,7 @@ extension SessionConfiguration {
     public func validate() throws(NetworkError) {
         if let name = timeouts.firstInvalid { throw refused("timeouts.\(name) must be above zero") }
         try validateLimits()
+        if let rule = tcp.firstBrokenRule { throw refused(rule) }
         if let maximum = tls.maximumVersion, maximum < tls.minimumVersion {
             throw refused("tls.maximumVersion must not be below tls.minimumVersion")
         }
@@ -29,6 +30,7 @@ extension SessionConfiguration {
         let counts = [
             ("limits.connectionsPerHost", limits.connectionsPerHost), ("limits.connections", limits.connections),
             ("limits.transfersPerHost", limits.transfersPerHost), ("limits.responseFields", limits.responseFields),
+            ("limits.streamsPerConnection", limits.streamsPerConnection),
         ]
         for (name, value) in counts where value < 1 { throw refused("\(name) must be above zero") }
         let sizes = [
@@ -36,6 +38,12 @@ extension SessionConfiguration {
             ("buffers.highWater", buffers.highWater), ("buffers.receive", buffers.receive),
         ]
         for (name, value) in sizes where value < 1 { throw refused("\(name) must be above zero") }
+        if limits.idleConnectionLifetime < .zero {
+            throw refused("limits.idleConnectionLifetime must not be negative")
+        }
+        if let lifetime = limits.connectionLifetime, lifetime <= .zero {
+            throw refused("limits.connectionLifetime must be above zero")
+        }
         if let ratio = limits.decompressionRatio, ratio < 1 {
             throw refused("limits.decompressionRatio must be above zero")
         }

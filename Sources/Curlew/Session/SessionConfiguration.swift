@@ -16,6 +16,8 @@ public struct SessionConfiguration: Sendable, Hashable {
     public var limits: Limits
     /// What is demanded of TLS.
     public var tls: TLS
+    /// How TCP connections are made and watched.
+    public var tcp: TCP
     /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
     public var fields: HeaderFields
     /// Which protocol versions are spoken, and whether bodies are compressed.
@@ -30,6 +32,7 @@ public struct SessionConfiguration: Sendable, Hashable {
         timeouts = Timeouts()
         limits = Limits()
         tls = TLS()
+        tcp = TCP()
         fields = Self.standardFields
         http = HTTP()
         buffers = Buffers()

@@ -268,9 +268,31 @@ extension EngineConfiguration {
         connectionsPerHost = configuration.limits.connectionsPerHost
         connections = configuration.limits.connections
         transfersPerHost = configuration.limits.transfersPerHost
+        streamsPerConnection = configuration.limits.streamsPerConnection
+        idleLifetime = configuration.limits.idleConnectionLifetime.engineTime
+        if let lifetime = configuration.limits.connectionLifetime { connectionLifetime = lifetime.engineTime }
+        tcp = TCP(configuration.tcp)
+        switch configuration.tcp.addressOrder {
+        case .asResolved: addressOrder = .asResolved
+        case .shuffled: addressOrder = .shuffled
+        case .roundRobin: addressOrder = .roundRobin
+        }
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
+    }
+}
+
+extension EngineConfiguration.TCP {
+    fileprivate init(_ tcp: SessionConfiguration.TCP) {
+        self.init()
+        if let keepAlive = tcp.keepAlive {
+            keepAliveIdle = Int32(clamping: keepAlive.idle.components.seconds)
+            keepAliveInterval = Int32(clamping: keepAlive.interval.components.seconds)
+            keepAliveCount = Int32(clamping: keepAlive.count)
+        }
+        if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }
+        fastOpen = tcp.fastOpen
     }
 }
 

@@ -65,6 +65,10 @@ private func socketOpened(
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
+        handle.prepare(descriptor, for: address, to: origin)
+        if handle.opened.isEmpty, let name = handle.transfer?.wire.name, name.addresses.count > 1 {
+            handle.domain.transport.connecting.append(handle)
+        }
         handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin))
     } else {
         handle.transfer?.noteSocketFailure(errno)
@@ -94,6 +98,7 @@ private func requestIsNext(
         handle.opened = []
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
+        if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }
     }
     if transfer.wire.sends > 1 {
         guard mayRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }

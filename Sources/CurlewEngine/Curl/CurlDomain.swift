@@ -6,7 +6,7 @@ internal import CurlewShims
 /// The libcurl side of a trust domain: its connections, its TLS sessions and its pool of handles.
 final class CurlDomain {
     let multi: UnsafeMutableRawPointer
-    let sessions: TLSSessions
+    var sessions: TLSShares
     /// Names this domain in epoll tokens.
     let number: UInt32
     /// The transport keeps its domains.
@@ -24,7 +24,7 @@ final class CurlDomain {
     private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
-        guard let sessions = TLSSessions(), let multi = curl_multi_init() else { return nil }
+        guard let sessions = TLSShares(), let multi = curl_multi_init() else { return nil }
         self.multi = multi
         self.sessions = sessions
         self.number = number
@@ -35,8 +35,8 @@ final class CurlDomain {
         setEngineCallbacks(on: self)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
-        // Otherwise each transfer above 100 would open a connection of its own, whatever the server allows.
-        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, max(100, configuration.transfersPerHost))
+        let streams = min(configuration.streamsPerConnection, 1 << 20)
+        _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, streams)
         // A cache smaller than the number of connections in use closes them after every request.
         _ = curlew_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
     }

@@ -18,8 +18,8 @@ final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// A domain outlives its handles: it keeps those that rest, and ends those in use before it goes.
     unowned(unsafe) let domain: CurlDomain
-    /// Kept until this handle is freed, which may be after its domain.
-    private let sessions: TLSSessions
+    /// Those that the handle uses now, kept until it is freed, which may be after its domain.
+    private var sessions: TLSSessions
     var transfer: EngineTransfer?
     /// Where the handle stands among those in use.
     var place = -1
@@ -28,6 +28,10 @@ final class EasyHandle {
     var opened: [SocketTable.Connection] = []
     /// The head that is being received.
     let head = HeadBuffer()
+    /// How many they were when libcurl was last made to look at them.
+    private var looked = 0
+    /// In which order the transfer tries addresses, when not as they were found.
+    private var order: AddressOrder?
     /// Whether libcurl sent a request again because the connection it was sent on had died.
     var hasRetried = false
 
@@ -50,7 +54,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
-        sessions = domain.sessions
+        sessions = domain.sessions.first
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         setConstants()
@@ -86,6 +90,9 @@ final class EasyHandle {
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
+        // Ours comes first: this one only looks when a connection is wanted, and counts in whole seconds.
+        let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
+        _ = curlew_set_long(curl, CURLOPT_MAXAGE_CONN, Int(idle))
         // Addresses come from the session, which forgets them before libcurl does.
         _ = curlew_set_long(curl, CURLOPT_DNS_CACHE_TIMEOUT, Int(2 * NameCache.lifetime / 1_000_000_000))
     }
@@ -97,6 +104,7 @@ final class EasyHandle {
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
         if self.url !== url {
+            if url.origin.isSecure, self.url?.origin !== url.origin { set(useSessions(of: url.origin)) }
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
         }
@@ -105,9 +113,7 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(
-            applyConnection(
-                transfer.plan, isFresh: transfer.wire.needsFreshConnection, isByHTTP1: transfer.wire.isByHTTP1))
+        set(applyConnection(transfer.plan, isFresh: transfer.wire.isFresh, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used some of it.
         let since = transfer.wire.connectingSince
@@ -139,6 +145,16 @@ final class EasyHandle {
         }
         detail.pointee = 0
         return isFine
+    }
+
+    /// TLS sessions of an origin are where all handles of the domain look for them.
+    private func useSessions(of origin: Origin) -> CURLcode {
+        let sessions = domain.sessions.sessions(of: origin)
+        if sessions === self.sessions { return CURLE_OK }
+        let code = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
+        // The share of before is let go only now that libcurl has done so.
+        self.sessions = sessions
+        return code
     }
 
     /// Which connections may serve the transfer.
@@ -184,6 +200,43 @@ final class EasyHandle {
         curl_slist_free_all(addresses)
         addresses = list
         return list == nil ? CURLE_OUT_OF_MEMORY : code
+    }
+
+    /// Tells a new socket what it must know before it connects, and where to.
+    func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
+        let configuration = domain.transport.loop.configuration
+        if configuration.tcp != EngineConfiguration.TCP() {
+            var options = configuration.tcp.options
+            curlew_tcp_set(descriptor, &options)
+        }
+        guard configuration.addressOrder != .asResolved, let origin, let name = transfer?.wire.name else { return }
+        if opened.isEmpty {
+            order = AddressOrder(name.addresses, configuration.addressOrder, turn: origin.turn)
+            origin.turn += 1
+        }
+        order?.apply(to: address)
+    }
+
+    /// Makes libcurl go on when one address did not answer: 7.88 turns to the next of the same family without connecting
+    /// to it, and nothing would call it for seconds.
+    ///
+    /// False once nothing is left to be looked at.
+    func keepConnecting() -> Bool {
+        guard let transfer, !opened.isEmpty else {
+            looked = 0
+            return false
+        }
+        guard looked != opened.count, !opened.contains(where: { domain.transport.sockets.wants($0.descriptor) }) else {
+            return true
+        }
+        looked = opened.count
+        // A pause that is none makes libcurl look at the handle.
+        let pauses =
+            (transfer.wire.isReceivingPaused ? CURLPAUSE_RECV : 0)
+            | (transfer.wire.isSendingPaused ? CURLPAUSE_SEND : 0)
+        curl_easy_pause(curl, pauses ^ CURLPAUSE_SEND)
+        curl_easy_pause(curl, pauses)
+        return true
     }
 
     /// Makes libcurl go on with the body after an answer that is an error, inside the callback that hands it over.
@@ -257,6 +310,14 @@ extension EngineConfiguration.Version {
         case .http1Only: Int(CURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         }
+    }
+}
+
+extension EngineConfiguration.TCP {
+    fileprivate var options: curlew_tcp_options {
+        curlew_tcp_options(
+            keep_idle: keepAliveIdle, keep_interval: keepAliveInterval, keep_count: keepAliveCount,
+            user_timeout: userTimeout, fast_open: fastOpen)
     }
 }
 

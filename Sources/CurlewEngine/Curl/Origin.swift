@@ -17,10 +17,21 @@ final class Origin {
     var sockets = 0
     /// Transfers share connections.
     var isShared = false
+    /// It is known what the first connection speaks.
+    var isKnown = false
+    /// How many connections its transfers were last counted to need.
+    var counted = 0
     /// The server has answered by HTTP/2.
     var speaksHTTP2 = false
     /// Its sockets by their local ports, and how many transfers use one that could not be found.
     var descriptors: [Int: CInt] = [:]
+    /// Transfers that open a connection for others to share, and have not begun to send.
+    var opening = 0
+    /// Counts connections, for those that take addresses by turns; where it begins is chance, or all clients of a server
+    /// would begin with the same one.
+    var turn = Int.random(in: 0..<1 << 20)
+    /// How many transfers share one HTTP/2 connection before there is another.
+    let streamsPerConnection: Int
     var unplaced = 0
     var queue = WaitingLine<EngineTransfer>()
     /// How many in the line have not left it.
@@ -35,27 +46,63 @@ final class Origin {
         var joins: Bool
     }
 
-    init(host: String, port: UInt16, isSecure: Bool) {
+    /// What one more transfer that shares a connection may do.
+    enum Room {
+        /// One of the connections has room.
+        case joins
+        /// There are fewer connections than those who are here and those who wait need.
+        case opens
+        /// Connections are being made for all who wait.
+        case waits
+    }
+
+    init(host: String, port: UInt16, isSecure: Bool, streamsPerConnection: Int = 100) {
         self.host = host
         self.port = port
         self.isSecure = isSecure
+        self.streamsPerConnection = min(max(1, streamsPerConnection), 1 << 20)
         needsLookUp = NameCache.needsLookUp(host)
     }
 
-    /// How many streams libcurl puts on one HTTP/2 connection before it opens another.
-    static let streamsPerConnection = 100
-
     /// How many connections those with a place need.
-    var connections: Int { isShared ? Origin.connections(for: active - alone) + alone : active }
+    var connections: Int {
+        guard isShared else { return active }
+        let streams = active - alone
+        // Where there is none yet, the others wait for those that are being opened.
+        if made == 0 { return max(connections(for: streams), opening) + alone }
+        return connections(for: streams - opening) + opening + alone
+    }
+
+    /// Connections to share over which something was sent.
+    private var made: Int { max(0, descriptors.count - alone) }
+
+    /// libcurl 7.88 puts any number of transfers on a connection that is still being made, so that of those beyond the limit
+    /// each either opens one or waits until one is there.
+    var room: Room {
+        let streams = active - alone
+        let made = made
+        // A socket that is not known as a connection may be one all the same.
+        if made + opening == 0 && sockets <= alone { return .opens }
+        let places = max(1, made) * streamsPerConnection + (made > 0 ? opening : max(0, opening - 1))
+        if streams < places { return .joins }
+        let coming = max(opening, sockets - descriptors.count)
+        return made + coming < connections(for: streams + max(1, waiting)) ? .opens : .waits
+    }
 
     /// How many connections one more transfer would need: one or none.
     func more(for transfer: EngineTransfer) -> Int {
-        guard isShared && !transfer.isAlone else { return 1 }
-        return Origin.connections(for: active - alone + 1) - Origin.connections(for: active - alone)
+        guard isShared && !transfer.isAlone, room != .opens else { return 1 }
+        return connections(for: active - alone + 1) - connections(for: active - alone)
     }
 
-    private static func connections(for streams: Int) -> Int {
+    private func connections(for streams: Int) -> Int {
         (streams + streamsPerConnection - 1) / streamsPerConnection
+    }
+
+    func forgetOpening(_ transfer: EngineTransfer) {
+        guard transfer.wire.opensConnection else { return }
+        transfer.wire.opensConnection = false
+        opening -= 1
     }
 
     /// Who is first in line, without those who have left it or joined again with another priority.

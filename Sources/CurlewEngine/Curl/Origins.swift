@@ -30,6 +30,9 @@ struct Origins {
     private var known: [Key: Origin] = [:]
     /// How many there may be before those that nobody names any more are dropped.
     private var most = 1024
+    private let streamsPerConnection: Int
+
+    init(streamsPerConnection: Int = 100) { self.streamsPerConnection = streamsPerConnection }
 
     /// The parsed form of a URL, which keeps it from now on; nil when libcurl does not take it.
     mutating func url(for target: PlannedURL) -> ParsedURL? {
@@ -42,7 +45,9 @@ struct Origins {
         let key = Key(host: target.host, port: target.port, isSecure: target.isSecure)
         if let origin = known[key] { return origin }
         if known.count >= most { tidy() }
-        let made = Origin(host: target.host, port: target.port, isSecure: target.isSecure)
+        let made = Origin(
+            host: target.host, port: target.port, isSecure: target.isSecure,
+            streamsPerConnection: streamsPerConnection)
         known[key] = made
         return made
     }

@@ -42,6 +42,9 @@ final class SocketTable {
         var users = 0
         /// When it was last left, in the order of all that were.
         var leftAt: UInt64 = 0
+        /// When it was opened, and last left, on the monotonic clock.
+        var openedAt: UInt64 = 0
+        var idleSince: UInt64 = 0
         /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
         var vain = 0
         var muteUntil: UInt64 = 0
@@ -59,8 +62,21 @@ final class SocketTable {
     private var ended: [UInt64] = []
     /// When a descriptor is to be asked again for being writable.
     private(set) var rearmAt = Monotonic.never
+    /// The turn's clock.
+    var now: UInt64 = 0
+    /// When to look for connections that nobody has used for too long.
+    private(set) var expireAt = Monotonic.never
+    private let idleLifetime: UInt64
+    private let lifetime: UInt64
 
-    init(epoll: CInt) { self.epoll = epoll }
+    /// - Parameters:
+    ///   - idleLifetime: Nanoseconds that a connection stays open without use.
+    ///   - lifetime: Nanoseconds after which a connection is closed once nobody uses it.
+    init(epoll: CInt, idleLifetime: UInt64 = Monotonic.never, lifetime: UInt64 = Monotonic.never) {
+        self.epoll = epoll
+        self.idleLifetime = idleLifetime
+        self.lifetime = lifetime
+    }
 
     /// Where a token's event belongs: descriptor and domain number.
     static func parts(of token: UInt64) -> (descriptor: CInt, domain: UInt32) {
@@ -78,7 +94,8 @@ final class SocketTable {
         grow(to: descriptor)
         leave(Int(descriptor))
         lastSerial += 1
-        entries[Int(descriptor)] = Entry(isOurs: true, isCounted: true, origin: origin, serial: lastSerial)
+        entries[Int(descriptor)] = Entry(
+            isOurs: true, isCounted: true, origin: origin, serial: lastSerial, openedAt: now)
         open += 1
         origin?.sockets += 1
         return Connection(descriptor: descriptor, serial: lastSerial)
@@ -222,6 +239,8 @@ final class SocketTable {
         entries[index].users -= 1
         lastLeaving += 1
         entries[index].leftAt = lastLeaving
+        entries[index].idleSince = now
+        expireAt = min(expireAt, expiry(index))
         // An event while it was paused may have ended that.
         if isIdle(index), entries[index].registered == 0 {
             register(connection.descriptor, curlew_readable | curlew_peer_closed)
@@ -286,6 +305,22 @@ final class SocketTable {
     private func unregister(_ descriptor: CInt) {
         _ = curlew_epoll_update(epoll, descriptor, true, 0, 0)
         entries[Int(descriptor)].registered = 0
+    }
+
+    /// When a connection that was just left has been open for too long.
+    private func expiry(_ index: Int) -> UInt64 {
+        let (idle, isNever) = entries[index].idleSince.addingReportingOverflow(idleLifetime)
+        let (old, isAgeless) = entries[index].openedAt.addingReportingOverflow(lifetime)
+        return min(isNever ? Monotonic.never : idle, isAgeless ? Monotonic.never : old)
+    }
+
+    /// Closes the connections that nobody has used for too long: libcurl looks for them only when it wants one.
+    func expire() {
+        expireAt = Monotonic.never
+        for index in entries.indices where isIdle(index) {
+            let expiry = expiry(index)
+            if expiry <= now { bury(CInt(index)) } else { expireAt = min(expireAt, expiry) }
+        }
     }
 
     /// Closes the connection that is idle longest of those whose origin fits, without libcurl, which finds it dead when

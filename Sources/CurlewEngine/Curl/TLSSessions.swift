@@ -3,7 +3,7 @@
 
 internal import CurlewShims
 
-/// The TLS sessions that the handles of one domain share, freed after the last handle: libcurl refuses before.
+/// TLS sessions that several handles share, freed after the last handle: libcurl refuses before.
 final class TLSSessions {
     let share: UnsafeMutableRawPointer
 
@@ -16,5 +16,57 @@ final class TLSSessions {
     deinit {
         let code = curl_share_cleanup(share)
         assert(code == CURLSHE_OK, "a handle still uses the share, which is never freed then")
+    }
+}
+
+/// The TLS sessions of a domain, spread over many shares: libcurl keeps those of eight origins in one, and which eight is
+/// chance as soon as there are more.
+struct TLSShares {
+    private struct Key: Hashable {
+        var host: String
+        var port: UInt16
+    }
+
+    /// How many shares there may be, and how many origins each of them has room for.
+    static let most = 64
+    static let room = 8
+
+    /// What handles have that are for no origin yet; without a share, libcurl would give each its own cache, and leak it
+    /// when the handle gets one.
+    let first: TLSSessions
+    private var shares: [TLSSessions]
+    private var numbers: [Key: Int] = [:]
+    /// The origins that have a share, in the order they came; those that come too late replace the first ones.
+    private var keys: [Key] = []
+    private var assigned = 0
+
+    init?() {
+        guard let first = TLSSessions() else { return nil }
+        self.first = first
+        shares = [first]
+    }
+
+    /// How many shares have been made.
+    var count: Int { shares.count }
+
+    /// Where the sessions of an origin are kept: always the same place, unless hundreds of others came in between.
+    mutating func sessions(of origin: Origin) -> TLSSessions {
+        let key = Key(host: origin.host, port: origin.port)
+        if let number = numbers[key] { return shares[number] }
+        let number = assigned % TLSShares.most
+        if number >= shares.count {
+            guard let made = TLSSessions() else { return first }
+            shares.append(made)
+        }
+        let slot = assigned % (TLSShares.most * TLSShares.room)
+        if slot < keys.count {
+            numbers[keys[slot]] = nil
+            keys[slot] = key
+        } else {
+            keys.append(key)
+        }
+        numbers[key] = number
+        assigned += 1
+        return shares[number]
     }
 }

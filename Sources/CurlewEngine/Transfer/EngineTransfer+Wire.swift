@@ -71,6 +71,8 @@ struct Wire {
     var failureOverHTTP2: EngineFailure?
     /// The request is sent again because of its connection.
     var needsFreshConnection = false
+    /// It opens one more connection, since those that there are have no room for all.
+    var opensConnection = false
     /// Over which the request was last sent.
     var connection: SocketTable.Connection?
     /// Whether that one was known to speak HTTP/2.
@@ -93,6 +95,8 @@ struct Wire {
     /// Nil when nobody watches.
     var watch: Watch?
     var socketErrno: CInt = 0
+
+    var isFresh: Bool { needsFreshConnection || opensConnection }
 
     /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }

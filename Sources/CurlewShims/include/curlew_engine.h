@@ -124,6 +124,28 @@ bool curlew_peer_has_ended(int descriptor);
 /// The local port of a socket, with bit 16 set for IPv6; -1 when it has none.
 int curlew_local_port(int descriptor);
 
+/// What a TCP socket is told before it connects; 0 leaves an option as the system has it.
+typedef struct {
+    /// Seconds.
+    int keep_idle, keep_interval;
+    int keep_count;
+    /// Milliseconds.
+    unsigned user_timeout;
+    bool fast_open;
+} curlew_tcp_options;
+
+/// Sets the options of a socket that is not connected yet; what the kernel refuses stays as it was.
+void curlew_tcp_set(int descriptor, const curlew_tcp_options *options);
+/// The options of a socket; false when it is none of TCP.
+bool curlew_tcp_read(int descriptor, curlew_tcp_options *options);
+
+/// The bytes of an IP address where a socket is to be connected to. Gives how many: 4, 16, or 0 when it is none.
+int curlew_address_bytes(const struct curl_sockaddr *address, uint8_t bytes[16]);
+/// Puts another address of the same family in its place.
+void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes);
+/// The bytes of an IP address in text. Gives how many: 4, 16, or 0 when it is none.
+int curlew_address_parse(const char *text, uint8_t bytes[16]);
+
 /// A socket that reads as closed; -1 with errno when the kernel refuses.
 int curlew_dead_socket(void);
 /// Closes `descriptor` and makes its number another name of `other`, close-on-exec.

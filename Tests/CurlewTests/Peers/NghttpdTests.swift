@@ -53,8 +53,8 @@ struct NghttpdTests {
 
     @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route)
-        try await PeerScenario(server, route).multiplexes(200)
-        #expect(try server.countConnections() == (route.reusesConnections ? 1 : 200))
+        try await PeerScenario(server, route).multiplexes(100)
+        #expect(try server.countConnections() == (route.reusesConnections ? 1 : 100))
     }
 
     /// A server that answers before it has read the body, and speaks no HTTP/1.1 to ask again by: the answer comes, or an

@@ -70,7 +70,7 @@ struct NginxLimitTests {
     // MARK: One connection
 
     @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
-        try await on(route).multiplexes(200)
+        try await on(route).multiplexes(100)
     }
 
     @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)

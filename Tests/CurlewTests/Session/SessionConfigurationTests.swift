@@ -50,10 +50,34 @@ struct SessionConfigurationTests {
 
     @Test(arguments: [
         #"{"limits":{"connections":-1}}"#, #"{"limits":{"responseHead":-1}}"#, #"{"buffers":{"lowWater":-1}}"#,
+        #"{"limits":{"streamsPerConnection":-1}}"#, #"{"limits":{"idleConnectionLifetime":-1}}"#,
+        #"{"tcp":{"userTimeout":-1}}"#, #"{"tcp":{"addressOrder":"best"}}"#, #"{"tcp":{"keepAlive":{"idle":1e300}}}"#,
         #"{"timeouts":{"connect":-1}}"#, #"{"tls":{"minimumVersion":"1.0"}}"#, #"{"http":{"version":"spdy"}}"#,
     ])
     func decodingRefusesNonsense(json: String) {
         #expect(throws: DecodingError.self) { try decode(json) }
+    }
+
+    @Test func connectionsInJSON() throws {
+        let expected = SessionConfiguration {
+            $0.limits.streamsPerConnection = 50
+            $0.limits.idleConnectionLifetime = .milliseconds(1500)
+            $0.limits.connectionLifetime = .seconds(600)
+            $0.tcp = .init(
+                keepAlive: .init(idle: .seconds(5), interval: .seconds(2), count: 3), userTimeout: .milliseconds(250),
+                fastOpen: true, addressOrder: .roundRobin)
+        }
+        let json =
+            #"{"limits":{"streamsPerConnection":50,"idleConnectionLifetime":1.5,"connectionLifetime":600},"#
+            + #""tcp":{"keepAlive":{"idle":5,"interval":2,"count":3},"userTimeout":0.25,"fastOpen":true,"#
+            + #""addressOrder":"roundRobin"}}"#
+        #expect(try decode(json) == expected)
+        for configuration in [expected, .default] {
+            let data = try JSONEncoder().encode(configuration)
+            #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        }
+        #expect(try decode(#"{"tcp":{"keepAlive":{}}}"#).tcp.keepAlive == .init())
+        try expected.validate()
     }
 
     @Test func encodingLeavesSecretsOut() throws {
@@ -78,6 +102,14 @@ struct SessionConfigurationTests {
         ("limits.connectionsPerHost", { $0.limits.connectionsPerHost = 0 }),
         ("limits.connections", { $0.limits.connections = 0 }),
         ("limits.transfersPerHost", { $0.limits.transfersPerHost = -1 }),
+        ("limits.streamsPerConnection", { $0.limits.streamsPerConnection = 0 }),
+        ("limits.idleConnectionLifetime", { $0.limits.idleConnectionLifetime = .seconds(-1) }),
+        ("limits.connectionLifetime", { $0.limits.connectionLifetime = .zero }),
+        ("tcp.keepAlive.idle", { $0.tcp.keepAlive = .init(idle: .milliseconds(999)) }),
+        ("tcp.keepAlive.interval", { $0.tcp.keepAlive = .init(interval: .seconds(32_768)) }),
+        ("tcp.keepAlive.count", { $0.tcp.keepAlive = .init(count: 128) }),
+        ("tcp.userTimeout", { $0.tcp.userTimeout = .microseconds(999) }),
+        ("tcp.userTimeout", { $0.tcp.userTimeout = .seconds(3_000_000) }),
         ("limits.responseBody", { $0.limits.responseBody = 0 }),
         ("limits.responseHead", { $0.limits.responseHead = 0 }),
         ("buffers.highWater", { $0.buffers.highWater = 0 }),
