@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// What is inlined elsewhere needs its imports there.
 public import Glibc
 
 /// A value that only one thread at a time can touch: a pthread mutex and the value in one allocation.

@@ -29,7 +29,7 @@ package final class EngineTransfer: @unchecked Sendable {
         /// Apart and together, since outcomes are copied often; nil when there is nothing to tell.
         private let facts: Facts?
         /// Present when the body was collected; what had come, when the transfer failed.
-        package fileprivate(set) var body: CollectedBody?
+        package internal(set) var body: CollectedBody?
 
         /// Empty when nobody wanted them.
         package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
@@ -151,7 +151,7 @@ package final class EngineTransfer: @unchecked Sendable {
     }
 
     /// Tells the producers of the body that nobody reads any more.
-    private func closePipes() {
+    func closePipes() {
         if case .pipe(let pipe) = plan.upload { pipe.close() }
         if case .pipe(let pipe) = plan.alternative?.upload { pipe.close() }
     }
@@ -282,121 +282,5 @@ package final class EngineTransfer: @unchecked Sendable {
             return true
         }
         if isDrained { loop.post(.adjust(self)) }
-    }
-
-    // MARK: The end
-
-    /// Ends the transfer once: everyone who waits is told.
-    ///
-    /// On the loop thread, or before the loop knows the transfer.
-    /// - Parameter witness: Who watches all transfers.
-    @discardableResult
-    func complete(
-        failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, witness: (any EngineWitness)?
-    ) -> Bool {
-        let now = Monotonic.now()
-        // Where nobody watches, which is mostly, the end is told and published in one go.
-        let claim = shared.withLock { shared -> (end: Outcome, told: Told?, own: (any EngineWitness)?)? in
-            if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
-            guard shared.lifecycle.on(.finish) else { return nil }
-            let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
-            let isWatched = witness != nil || shared.witness != nil
-            return (end, isWatched ? nil : shared.publish(end, body: body, at: now), shared.witness)
-        }
-        guard let claim else { return false }
-        // Where the loop does not know the transfer, there is none, and nothing is written.
-        if wire.watch != nil { wire.watch = nil }
-        if let told = claim.told {
-            closePipes()
-            told.resumeAll()
-            return true
-        }
-        // Before anyone can see the outcome, and tell of what follows from it.
-        claim.own?.witnessed(.ended(claim.end), of: self, at: now)
-        witness?.witnessed(.ended(claim.end), of: self, at: now)
-        let told = shared.withLock { $0.publish(claim.end, body: body, at: now) }
-        closePipes()
-        // It has come in between.
-        if let late = told.others?.witness, late !== claim.own {
-            late.witnessed(.ended(told.outcome), of: self, at: now)
-        }
-        told.resumeAll()
-        return true
-    }
-
-    /// Those who are told of the end.
-    fileprivate struct Told {
-        /// Those who are there seldom.
-        final class Others {
-            let counters: Counters
-            let reader: UnsafeContinuation<Step, Never>?
-            let step: Step?
-            let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
-            let heads: [UnsafeContinuation<Headed, Never>]
-            let witness: (any EngineWitness)?
-
-            init(taking shared: inout Shared) {
-                counters = shared.counters
-                reader = shared.reader
-                step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
-                watchers = shared.progressWaiters
-                heads = shared.headWaiters
-                witness = shared.witness
-                shared.reader = nil
-                shared.progressWaiters = []
-                shared.headWaiters = []
-                shared.witness = nil
-            }
-        }
-
-        let outcome: Outcome
-        let ends: [EndWaiter]
-        let others: Others?
-
-        init(taking shared: inout Shared, outcome: Outcome) {
-            self.outcome = outcome
-            ends = shared.endWaiters
-            shared.endWaiters = []
-            let isAlone =
-                shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
-                && shared.witness == nil
-            others = isAlone ? nil : Others(taking: &shared)
-        }
-
-        func resumeAll() {
-            if let others { others.reader?.resume(returning: others.step ?? .end(outcome)) }
-            for waiter in ends { waiter.continuation.resume(returning: outcome) }
-            guard let others else { return }
-            for waiter in others.watchers { waiter.continuation.resume(returning: others.counters) }
-            for waiter in others.heads { waiter.resume(returning: outcome.headed) }
-        }
-    }
-}
-
-extension EngineTransfer.Shared {
-    /// Makes the end visible and takes out everybody who waits for it.
-    fileprivate mutating func publish(
-        _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64
-    ) -> EngineTransfer.Told {
-        var body = collected
-        let failure = end.failure
-        if failure?.isCancellation == true {
-            chunks = []
-            firstChunk = 0
-            buffered = 0
-        } else if !collects, let chunk = body?.takeChunk() {
-            chunks.append(chunk)
-            buffered += chunk.count
-            body = nil
-        }
-        counters.at = now
-        counters.isFinished = true
-        counters.hasFailed = failure != nil
-        isProgressDue = true
-        var end = end
-        end.body = body
-        outcome = end
-        return EngineTransfer.Told(taking: &self, outcome: end)
     }
 }
