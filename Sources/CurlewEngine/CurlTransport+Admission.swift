@@ -180,6 +180,8 @@ extension CurlTransport {
     /// Gives a transfer a place and puts it on the wire; false when it wants to stay paused.
     private func admit(_ transfer: EngineTransfer, _ url: ParsedURL) -> Bool {
         guard let collects = transfer.tryAdmission() else { return false }
+        // It may have been resumed just now.
+        transfer.tellPause()
         let origin = url.origin
         takePlace(transfer, at: origin)
         if collects { transfer.wire.collected = CollectedBody() }

@@ -142,6 +142,9 @@ extension RequestBody {
         return RequestBody(content: .descriptor(-1, length: length))
     }
 
+    /// Whether it is bound to a descriptor of somebody else.
+    var mustBeKept: Bool { if case .descriptor = content { true } else { false } }
+
     /// The body with a descriptor of its own, for a request that is sent later, or sent again before it was read.
     /// - Throws: `SourceFailure` when the descriptor is not open for reading.
     func kept() throws(SourceFailure) -> RequestBody {

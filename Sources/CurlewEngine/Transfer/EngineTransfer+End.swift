@@ -13,32 +13,37 @@ extension EngineTransfer {
     ) -> Bool {
         let now = Monotonic.now()
         // Where nobody watches, which is mostly, the end is told and published in one go.
-        let claim = shared.withLock { shared -> (end: Outcome, told: Told?, own: (any EngineWitness)?)? in
-            if onlyIfIdle && shared.lifecycle.state != .idle { return nil }
-            guard shared.lifecycle.on(.finish) else { return nil }
+        let claim = shared.withLock { shared -> Claim in
+            if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
+            guard shared.lifecycle.on(.finish) else { return .refused }
             let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
-            let isWatched = witness != nil || shared.witness != nil
-            return (end, isWatched ? nil : shared.publish(end, body: body, at: now), shared.witness)
+            if let own = shared.witness { return .watched(end, own) }
+            return witness == nil ? .told(shared.publish(end, body: body, at: now)) : .watched(end, nil)
         }
-        guard let claim else { return false }
         // Where the loop does not know the transfer, there is none, and nothing is written.
+        let told: Told
+        if case .refused = claim { return false }
         if wire.watch != nil { wire.watch = nil }
-        if let told = claim.told {
-            closePipes()
-            told.resumeAll()
-            return true
+        switch claim {
+        case .refused: return false
+        case .told(let all): told = all
+        case .watched(let end, let own):
+            // Before anyone can see the outcome, and tell of what follows from it.
+            own?.witnessed(.ended(end), of: self, at: now)
+            witness?.witnessed(.ended(end), of: self, at: now)
+            told = shared.withLock { $0.publish(end, body: body, at: now) }
+            // It has come in between.
+            if let late = told.others?.witness, late !== own { late.witnessed(.ended(end), of: self, at: now) }
         }
-        // Before anyone can see the outcome, and tell of what follows from it.
-        claim.own?.witnessed(.ended(claim.end), of: self, at: now)
-        witness?.witnessed(.ended(claim.end), of: self, at: now)
-        let told = shared.withLock { $0.publish(claim.end, body: body, at: now) }
         closePipes()
-        // It has come in between.
-        if let late = told.others?.witness, late !== claim.own {
-            late.witnessed(.ended(told.outcome), of: self, at: now)
-        }
         told.resumeAll()
         return true
+    }
+
+    private enum Claim {
+        case refused
+        case told(Told)
+        case watched(Outcome, (any EngineWitness)?)
     }
 
     /// Those who are told of the end.
@@ -67,13 +72,12 @@ extension EngineTransfer {
         }
 
         let outcome: Outcome
-        let ends: [EndWaiter]
+        let ends: Few<EndWaiter>
         let others: Others?
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome
-            ends = shared.endWaiters
-            shared.endWaiters = []
+            ends = shared.endWaiters.takeAll()
             let isAlone =
                 shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
                 && shared.witness == nil
@@ -82,7 +86,7 @@ extension EngineTransfer {
 
         func resumeAll() {
             if let others { others.reader?.resume(returning: others.step ?? .end(outcome)) }
-            for waiter in ends { waiter.continuation.resume(returning: outcome) }
+            ends.forEach { $0.continuation.resume(returning: outcome) }
             guard let others else { return }
             for waiter in others.watchers { waiter.continuation.resume(returning: others.counters) }
             for waiter in others.heads { waiter.resume(returning: outcome.headed) }

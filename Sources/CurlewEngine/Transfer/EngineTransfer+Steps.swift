@@ -15,11 +15,7 @@ extension EngineTransfer.Shared {
     }
 
     /// Those who do not wait for the end of a response that leads elsewhere.
-    mutating func takeLeaving() -> [EngineTransfer.EndWaiter] {
-        guard endWaiters.contains(where: \.leaves) else { return [] }
-        defer { endWaiters.removeAll(where: \.leaves) }
-        return endWaiters.filter(\.leaves)
-    }
+    mutating func takeLeaving() -> Few<EngineTransfer.EndWaiter> { endWaiters.take(where: \.leaves) }
 
     /// What the reader gets now, in order: informational heads, head, progress, bytes, trailers, the end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {

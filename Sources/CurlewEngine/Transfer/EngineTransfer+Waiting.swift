@@ -70,12 +70,8 @@ extension EngineTransfer {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let withdrawn = shared.withLock { shared in
-                shared.endWaiters.firstIndex { $0.ticket == ticket }.map {
-                    shared.endWaiters.remove(at: $0).continuation
-                }
-            }
-            withdrawn?.resume(returning: nil)
+            let withdrawn = shared.withLock { shared in shared.endWaiters.take { $0.ticket == ticket } }
+            withdrawn.forEach { $0.continuation.resume(returning: nil) }
         }
     }
 

@@ -207,7 +207,7 @@ extension EngineTransfer {
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headDueAt: UInt64?
         var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
-        var leaving: [EndWaiter] = []
+        var leaving = Few<EndWaiter>()
         let counters = shared.withLock { shared -> Counters in
             shared.append(wire.chunks)
             if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
@@ -250,7 +250,7 @@ extension EngineTransfer {
         wire.unpublished = 0
         wakes.map { reader, step in reader.resume(returning: step) }
         for watcher in watchers { watcher.continuation.resume(returning: counters) }
-        for waiter in leaving { waiter.continuation.resume(returning: nil) }
+        leaving.forEach { $0.continuation.resume(returning: nil) }
         if let heads { for waiter in heads.waiters { waiter.resume(returning: .head(heads.head)) } }
         if wire.isFlowPaused { applyPauses() }
         guard let transport = wire.handle?.domain.transport else { return }

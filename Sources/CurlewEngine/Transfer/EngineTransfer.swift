@@ -88,7 +88,7 @@ package final class EngineTransfer: @unchecked Sendable {
         var outcome: Outcome?
         var reader: UnsafeContinuation<Step, Never>?
         var readerWantsProgress = false
-        var endWaiters: [EndWaiter] = []
+        var endWaiters = Few<EndWaiter>()
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headWaiters: [UnsafeContinuation<Headed, Never>] = []
         var witness: (any EngineWitness)?
