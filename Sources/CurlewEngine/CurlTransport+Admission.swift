@@ -192,9 +192,15 @@ extension CurlTransport {
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.wire.launchedAt = now
         transfer.wire.lastActivity = max(now, transfer.wire.lastActivity)
-        guard let domain = live(transfer.plan.trust), let handle = domain.takeHandle(),
-            handle.apply(transfer, url: url, now: now)
-        else { return fail(transfer, .noResources(errno: ENOMEM), .preparing) }
+        guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
+            return fail(transfer, .noResources(errno: ENOMEM), .preparing)
+        }
+        // libcurl would look at all of its connections to find that none is idle.
+        transfer.wire.findsNoneIdle = isWithoutIdle
+        guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, now: now) else {
+            return fail(transfer, .noResources(errno: ENOMEM), .preparing)
+        }
+        url.origin.count(-1, in: domain.number)
         transfer.wire.handle = handle
         handle.transfer = transfer
         handle.place = inUse.count

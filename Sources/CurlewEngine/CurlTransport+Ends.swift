@@ -26,6 +26,7 @@ extension CurlTransport {
         inUse.swapAt(handle.place, inUse.count - 1)
         inUse.removeLast()
         domain.active -= 1
+        transfer.wire.origin?.count(1, in: domain.number)
         let connection = transfer.wire.connection
         transfer.part()
         transfer.wire.handle = nil

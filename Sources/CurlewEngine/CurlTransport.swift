@@ -19,7 +19,7 @@ package final class CurlTransport {
 
     var origins: Origins
     var names = NameCache()
-    private(set) var domains: [CurlDomain?] = []
+    var domains: [CurlDomain?] = []
     var inUse: [EasyHandle] = []
     /// Those that connect to one of several addresses.
     var connecting: [EasyHandle] = []
@@ -247,51 +247,6 @@ package final class CurlTransport {
         transfer.wire.buffered = wishes.buffered
         transfer.applyPauses()
         scheduleSweep(transfer)
-    }
-
-    // MARK: Domains
-
-    func live(_ trust: TrustDomain) -> CurlDomain? {
-        if let live = trust.live { return live }
-        let number = domains.firstIndex { $0 == nil } ?? domains.count
-        guard let made = CurlDomain(number: UInt32(number), trust: trust, transport: self) else { return nil }
-        if number == domains.count { domains.append(made) } else { domains[number] = made }
-        trust.live = made
-        retireSpareDomains(keeping: made)
-        return made
-    }
-
-    /// Domains that nobody uses are kept for a while, since clients come back, but only a few of them.
-    private func retireSpareDomains(keeping kept: CurlDomain) {
-        let spare = spareDomains.filter { $0 !== kept }
-        for domain in spare.prefix(max(0, spare.count - 6)) { retire(domain) }
-    }
-
-    /// Domains without transfers, the one that was used longest ago first.
-    private var spareDomains: [CurlDomain] {
-        domains.compactMap { $0 }.filter { $0.active == 0 }.sorted { $0.lastUsed < $1.lastUsed }
-    }
-
-    private func retire(_ domain: CurlDomain) {
-        domain.isRetired = true
-        if domain.trust.live === domain { domain.trust.live = nil }
-        dropIfDone(domain)
-    }
-
-    /// Frees a retired domain after its last transfer.
-    func dropIfDone(_ domain: CurlDomain) {
-        if domain.isRetired && domain.active == 0 { domains[Int(domain.number)] = nil }
-    }
-
-    /// Makes room for a socket to `origin` where idle ones of other domains would put it over a limit.
-    ///
-    /// libcurl minds each domain's own connections only.
-    func makeRoom(for origin: Origin, in domain: CurlDomain) {
-        let limits = loop.configuration
-        if origin.sockets >= limits.connectionsPerHost { sockets.buryOldestIdle { $0 === origin } }
-        guard sockets.open >= limits.connections else { return }
-        if let spare = spareDomains.first(where: { $0 !== domain }) { retire(spare) }
-        if sockets.open >= limits.connections { sockets.buryOldestIdle { _ in true } }
     }
 
     // MARK: What the session asks, on its loop

@@ -69,7 +69,7 @@ private func socketOpened(
         if handle.opened.isEmpty, let name = handle.transfer?.wire.name, name.addresses.count > 1 {
             handle.domain.transport.connecting.append(handle)
         }
-        handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin))
+        handle.opened.append(handle.domain.transport.sockets.opened(descriptor, to: origin, in: handle.domain.number))
     } else {
         handle.transfer?.noteSocketFailure(errno)
     }

@@ -3,10 +3,21 @@
 
 internal import CurlewShims
 
-/// The libcurl side of a trust domain: its connections, its TLS sessions and its pool of handles.
+/// What a trust domain has while it is used: places for its transfers, and the TLS sessions of all of them.
+final class LiveTrust {
+    var sessions: TLSShares
+    var domains: [CurlDomain] = []
+
+    init?() {
+        guard let sessions = TLSShares() else { return nil }
+        self.sessions = sessions
+    }
+}
+
+/// One of libcurl's multi handles for a trust domain: its connections and its pool of handles.
 final class CurlDomain {
     let multi: UnsafeMutableRawPointer
-    var sessions: TLSShares
+    let live: LiveTrust
     /// Names this domain in epoll tokens.
     let number: UInt32
     /// The transport keeps its domains.
@@ -23,10 +34,10 @@ final class CurlDomain {
     /// The addresses that libcurl's own cache was given, and when.
     private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
-    init?(number: UInt32, trust: TrustDomain, transport: CurlTransport) {
-        guard let sessions = TLSShares(), let multi = curl_multi_init() else { return nil }
+    init?(_ number: UInt32, of live: LiveTrust, trust: TrustDomain, transport: CurlTransport) {
+        guard let multi = curl_multi_init() else { return nil }
         self.multi = multi
-        self.sessions = sessions
+        self.live = live
         self.number = number
         self.trust = trust
         self.transport = transport
@@ -68,7 +79,8 @@ final class CurlDomain {
         handle.forgetAddresses()
         // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
         if handle.hasRetried { return }
-        if idle.count < transport.loop.configuration.transfersPerHost { idle.append(handle) }
+        let most = transport.loop.configuration.transfersPerHost / CurlTransport.domainsPerTrust
+        if idle.count < max(2 * CurlTransport.transfersPerDomain, most) { idle.append(handle) }
     }
 
     /// Calls libcurl if its timer is due; a call may set the timer to now again.

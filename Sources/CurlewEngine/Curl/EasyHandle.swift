@@ -54,7 +54,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
-        sessions = domain.sessions.first
+        sessions = domain.live.sessions.first
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         setConstants()
@@ -149,7 +149,7 @@ final class EasyHandle {
 
     /// TLS sessions of an origin are where all handles of the domain look for them.
     private func useSessions(of origin: Origin) -> CURLcode {
-        let sessions = domain.sessions.sessions(of: origin)
+        let sessions = domain.live.sessions.sessions(of: origin)
         if sessions === self.sessions { return CURLE_OK }
         let code = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
         // The share of before is let go only now that libcurl has done so.

@@ -15,6 +15,8 @@ final class Origin {
     var alone = 0
     /// Open sockets towards it, in use or idle, of all domains.
     var sockets = 0
+    /// Open sockets without those that transfers have begun with, in each domain, by its number.
+    private var spares: [Int] = []
     /// Transfers share connections.
     var isShared = false
     /// It is known what the first connection speaks.
@@ -38,6 +40,14 @@ final class Origin {
     var waiting = 0
     /// How it competes for a place, when it does.
     var call: Call?
+
+    /// How many connections in a domain wait for a transfer; fewer than none while some are made.
+    func spare(in domain: UInt32) -> Int { Int(domain) < spares.count ? spares[Int(domain)] : 0 }
+
+    func count(_ change: Int, in domain: UInt32) {
+        while spares.count <= Int(domain) { spares.append(0) }
+        spares[Int(domain)] += change
+    }
 
     /// What an origin competes with: its first in line, and whether a connection that there is serves that one.
     struct Call {

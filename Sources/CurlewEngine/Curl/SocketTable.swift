@@ -28,6 +28,8 @@ final class SocketTable {
         var wanted: UInt32 = 0
         var registered: UInt32 = 0
         var domain: UInt32 = 0
+        /// The domain for which it was opened.
+        var home: UInt32 = 0
         /// Opened by us, so that its closing is seen too; libcurl's resolver makes others.
         var isOurs = false
         /// Counted among those that are open.
@@ -90,14 +92,15 @@ final class SocketTable {
     deinit { if dead >= 0 { close(dead) } }
 
     @discardableResult
-    func opened(_ descriptor: CInt, to origin: Origin?) -> Connection {
+    func opened(_ descriptor: CInt, to origin: Origin?, in home: UInt32 = 0) -> Connection {
         grow(to: descriptor)
         leave(Int(descriptor))
         lastSerial += 1
         entries[Int(descriptor)] = Entry(
-            isOurs: true, isCounted: true, origin: origin, serial: lastSerial, openedAt: now)
+            home: home, isOurs: true, isCounted: true, origin: origin, serial: lastSerial, openedAt: now)
         open += 1
         origin?.sockets += 1
+        origin?.count(1, in: home)
         return Connection(descriptor: descriptor, serial: lastSerial)
     }
 
@@ -157,6 +160,7 @@ final class SocketTable {
         open -= 1
         entries[index].isCounted = false
         entries[index].origin?.sockets -= 1
+        entries[index].origin?.count(-1, in: entries[index].home)
         if entries[index].port >= 0 { entries[index].origin?.descriptors[entries[index].port] = nil }
         entries[index].origin = nil
     }

@@ -30,7 +30,7 @@ package struct PeerFacts: Sendable {
     }
 }
 
-/// Everything that shares one judgement of servers: a CURLM, its TLS sessions and its handles.
+/// Everything that shares one judgement of servers: connections, TLS sessions and handles.
 ///
 /// Connections and TLS sessions made under one domain are never used under another.
 package final class TrustDomain: @unchecked Sendable {
@@ -44,7 +44,7 @@ package final class TrustDomain: @unchecked Sendable {
     let judge: Judge
     private let makeRoots: @Sendable () throws(EngineFailure) -> TrustStore
     private let roots = Lock<TrustStore?>(nil)
-    var live: CurlDomain?
+    var live: LiveTrust?
 
     package init(roots: @escaping @Sendable () throws(EngineFailure) -> TrustStore, judge: @escaping Judge) {
         makeRoots = roots

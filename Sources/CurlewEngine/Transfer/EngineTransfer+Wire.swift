@@ -73,6 +73,8 @@ struct Wire {
     var needsFreshConnection = false
     /// It opens one more connection, since those that there are have no room for all.
     var opensConnection = false
+    /// There is no idle connection where it goes.
+    var findsNoneIdle = false
     /// Over which the request was last sent.
     var connection: SocketTable.Connection?
     /// Whether that one was known to speak HTTP/2.
@@ -96,7 +98,7 @@ struct Wire {
     var watch: Watch?
     var socketErrno: CInt = 0
 
-    var isFresh: Bool { needsFreshConnection || opensConnection }
+    var isFresh: Bool { needsFreshConnection || opensConnection || findsNoneIdle }
 
     /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
@@ -112,6 +114,7 @@ struct Wire {
     /// Forgets an attempt of which nothing has reached the reader.
     mutating func beginAgain(at now: UInt64) {
         forgetHead()
+        findsNoneIdle = false
         slab = nil
         chunks = []
         counters = Counters()
