@@ -14,6 +14,7 @@ struct UploadPipeTests {
     }
 
     private static let limit = 512 << 10
+    private static let low = 128 << 10
 
     @Test func opensItsProducerAtTheFirstPullOnly() {
         let opened = OpenedPipe()
@@ -82,13 +83,39 @@ struct UploadPipeTests {
         }
         #expect(!isOn.withLock { $0 }, "the pipe is full")
         #expect(!feed.hasRoom)
-        #expect(opened.wanted == 0)
+        #expect(opened.reader.pull(Self.limit - Self.low - 1).bytes.count == Self.limit - Self.low - 1)
+        #expect(opened.wanted == 0, "one byte too many is left")
+        #expect(!isOn.withLock { $0 })
         #expect(opened.reader.pull(1).bytes == [1])
         #expect(await producer.value)
         #expect(opened.wanted == 1)
         #expect(feed.hasRoom)
         #expect(opened.reader.pull(1).bytes == [1])
         #expect(opened.wanted == 1, "it was not full any more")
+    }
+
+    @Test func aProducerThatFillsThePipeAgainWaitsAgain() async {
+        let opened = OpenedPipe()
+        let feed = opened.feed
+        for round in 1...3 {
+            let producer = Task.immediate { await feed.push([UInt8](repeating: 1, count: Self.limit)) }
+            #expect(opened.reader.pull(Self.limit / 2).bytes.count == Self.limit / 2)
+            #expect(opened.wanted == round - 1)
+            #expect(opened.reader.pull(Self.limit).bytes.count == Self.limit / 2)
+            #expect(await producer.value)
+            #expect(opened.wanted == round)
+        }
+    }
+
+    @Test func aReplayDoesNotKnowThatThePipeWasFull() {
+        let opened = OpenedPipe(canReplay: true)
+        #expect(opened.feed.offer([UInt8](repeating: 1, count: Self.limit)))
+        #expect(opened.reader.pull(1).bytes == [1])
+        #expect(opened.pipe.rewind())
+        #expect("\(opened.reader.pull(5).result)" == "wait")
+        #expect(opened.feed.offer([2]))
+        #expect(opened.reader.pull(5).bytes == [2])
+        #expect(opened.wanted == 0)
     }
 
     @Test func anOfferIsTakenEvenBeyondTheLimit() {

@@ -14,6 +14,8 @@ final class EasyHandle {
 
     /// Bodies below this size leave together with the head, in one write; libcurl would not do that with larger ones.
     static let smallBody = 64 << 10
+    /// What libcurl asks for at once of a longer one.
+    private static let longBuffer = 256 << 10
 
     let curl: UnsafeMutableRawPointer
     /// A domain outlives its handles: it keeps those that rest, and ends those in use before it goes.
@@ -39,6 +41,8 @@ final class EasyHandle {
     private(set) var url: ParsedURL?
     private var lines: HeaderLines?
     private var shape = Shape.get
+    /// libcurl's own choice, until it is told another.
+    private var uploadBuffer = smallBody
     private var method: String?
     private var connectTimeout = 0
     private var continueTimeout = 1000
@@ -272,6 +276,12 @@ final class EasyHandle {
         // Every change goes through GET, which drops what the other shapes leave behind.
         if self.shape.hasFields { _ = curlew_set_pointer(curl, CURLOPT_POSTFIELDS, nil) }
         let reset = curlew_set_long(curl, CURLOPT_HTTPGET, 1)
+        // libcurl keeps the buffer only while it sends a body.
+        let buffer = shape.isLong ? EasyHandle.longBuffer : EasyHandle.smallBody
+        if uploadBuffer != buffer {
+            _ = curlew_set_long(curl, CURLOPT_UPLOAD_BUFFERSIZE, buffer)
+            uploadBuffer = buffer
+        }
         switch shape {
         case .get: return reset
         case .head: return curlew_set_long(curl, CURLOPT_NOBODY, 1)
@@ -301,6 +311,11 @@ final class EasyHandle {
 
 extension EasyHandle.Shape {
     fileprivate var hasFields: Bool { if case .fields = self { true } else { false } }
+
+    /// Whether it is a body of unknown length, or one that does not fit into libcurl's usual buffer.
+    fileprivate var isLong: Bool {
+        if case .upload(let length) = self { length < 0 || length > EasyHandle.smallBody } else { false }
+    }
 }
 
 extension EngineConfiguration.Version {

@@ -6,8 +6,8 @@ internal import Glibc
 /// The way from whoever produces a request body to libcurl: a bounded queue, pulled by the loop.
 ///
 /// A producer is opened when libcurl first asks for bytes, pushes until it finishes or is told that nobody reads any
-/// more, and waits whenever the queue is full. When libcurl must start over, a body that can be replayed is opened
-/// again and what the old producer still pushes is dropped.
+/// more, and waits whenever the queue is full, until it is nearly empty, since waking a task is dear. When libcurl must
+/// start over, a body that can be replayed is opened again and what the old producer still pushes is dropped.
 package final class UploadPipe: Sendable {
     /// What the loop gets when it asks for bytes.
     enum Pulled { case bytes(Int), wait, end, failed(EngineFailure.Reason) }
@@ -49,6 +49,8 @@ package final class UploadPipe: Sendable {
         var queue: [[UInt8]] = []
         var offset = 0
         var queued = 0
+        /// The producer was told that the queue is full, and has not been told otherwise.
+        var hasFilled = false
         /// Bytes the producer gave, before any transformation.
         var pushed: Int64 = 0
         var handedOver: Int64 = 0
@@ -72,12 +74,14 @@ package final class UploadPipe: Sendable {
     private let use: SourceUse?
     private let state = Lock(State())
     private let limit = 512 << 10
+    /// When no more than this is queued after it was full, the producer goes on.
+    private let low = 128 << 10
 
     /// - Parameters:
     ///   - length: Bytes the producer has, when known; more or fewer is an error, never sent.
     ///   - open: Starts a producer and gives back what ends it, called once when the transfer ends or starts over, also
     ///     after the producer finished. Called on the loop thread: it must only start.
-    ///   - wantsMore: Called on the loop thread when a queue that was full has room for a producer that `offer`s.
+    ///   - wantsMore: Called on the loop thread when a queue that was full is nearly empty, for those that `offer`.
     ///   - use: Shared by all pipes of a source that can be read only once.
     package init(
         length: Int64?, canReplay: Bool, use: SourceUse? = nil, wantsMore: (@Sendable () -> Void)? = nil,
@@ -142,6 +146,7 @@ package final class UploadPipe: Sendable {
                 state.queue.append(bytes)
             }
             state.queued += bytes.count
+            if state.queued >= limit { state.hasFilled = true }
             defer { state.loopWaits = false }
             return (state.queued < limit ? .taken : .full, state.loopWaits ? state.transfer : nil)
         }
@@ -196,7 +201,6 @@ package final class UploadPipe: Sendable {
         var producer: UnsafeContinuation<Bool, Never>?
         var wakes = false
         let pulled = state.withLock { state -> Pulled in
-            let wasFull = state.queued >= limit
             let allowed = length.map { Swift.max(0, $0 - state.handedOver) } ?? Int64.max
             if state.hasOverrun, let declared { return .failed(.bodyTooLong(declared: declared)) }
             if state.isFinished, state.error == nil, makeTransform != nil, let declared, state.pushed < declared {
@@ -218,7 +222,8 @@ package final class UploadPipe: Sendable {
             }
             state.queued -= copied
             state.handedOver += Int64(copied)
-            if wasFull && state.queued < limit {
+            if state.hasFilled && state.queued <= low {
+                state.hasFilled = false
                 producer = state.producer
                 state.producer = nil
                 wakes = true
@@ -274,6 +279,7 @@ package final class UploadPipe: Sendable {
             state.queue = []
             state.offset = 0
             state.queued = 0
+            state.hasFilled = false
             state.pushed = 0
             state.handedOver = 0
             state.hasOverrun = false
