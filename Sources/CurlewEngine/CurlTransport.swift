@@ -19,10 +19,19 @@ package final class CurlTransport {
 
     var origins: Origins
     var names = NameCache()
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var domains: [CurlDomain?] = []
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var inUse: [EasyHandle] = []
     /// Those that connect to one of several addresses.
     var connecting: [EasyHandle] = []
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var dirty: [EngineTransfer] = []
     /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
     private var owing: [EngineTransfer] = []
@@ -37,6 +46,9 @@ package final class CurlTransport {
     var ready = CalledOrigins()
     var isAdmitting = false
     /// How many connections the transfers with a place need.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var demand = 0
     var lastTicket: UInt64 = 0
     var sweepAt = Monotonic.never

@@ -6,6 +6,9 @@ internal import CurlewShims
 /// What a trust domain has while it is used: places for its transfers, and the TLS sessions of all of them.
 final class LiveTrust {
     var sessions: TLSShares
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var domains: [CurlDomain] = []
 
     init?() {
@@ -30,6 +33,9 @@ final class CurlDomain {
     var lastUsed: UInt64 = 0
     /// No new transfers: closed when the last one ends.
     var isRetired = false
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var idle: [EasyHandle] = []
     /// The addresses that libcurl's own cache was given, and when.
     private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]

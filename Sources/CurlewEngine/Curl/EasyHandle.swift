@@ -22,11 +22,20 @@ final class EasyHandle {
     unowned(unsafe) let domain: CurlDomain
     /// Those that the handle uses now, kept until it is freed, which may be after its domain.
     private var sessions: TLSSessions
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var transfer: EngineTransfer?
     /// Where the handle stands among those in use.
     var place = -1
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var gate: TrustGate?
     /// Sockets that were opened for the transfer since it last began to send.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var opened: [SocketTable.Connection] = []
     /// The head that is being received.
     let head = HeadBuffer()

@@ -16,6 +16,9 @@ final class Origin {
     /// Open sockets towards it, in use or idle, of all domains.
     var sockets = 0
     /// Open sockets without those that transfers have begun with, in each domain, by its number.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var spares: [Int] = []
     /// Transfers share connections.
     var isShared = false
@@ -26,6 +29,9 @@ final class Origin {
     /// The server has answered by HTTP/2.
     var speaksHTTP2 = false
     /// Its sockets by their local ports, and how many transfers use one that could not be found.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var descriptors: [Int: CInt] = [:]
     /// Transfers that open a connection for others to share, and have not begun to send.
     var opening = 0

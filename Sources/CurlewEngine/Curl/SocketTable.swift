@@ -53,6 +53,9 @@ final class SocketTable {
     }
 
     private let epoll: CInt
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var entries: [Entry] = []
     /// The end of a socket pair whose other end is closed: what takes the place of a connection that must go at once.
     private var dead: CInt = -1
