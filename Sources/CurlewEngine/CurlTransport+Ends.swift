@@ -137,10 +137,10 @@ extension CurlTransport {
                 widened.append(origin)
             }
         case .curl(CURLE_SEND_ERROR.rawValue, _):
-            // A reused connection that was closed in the meantime.
-            guard curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else { return false }
+            // A reused connection that was closed in the meantime, or a new one that was reset before anything was sent.
+            let isReused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0
             let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
-            guard transfer.plan.isIdempotent || isUnsent else { return false }
+            guard isUnsent || isReused && transfer.plan.isIdempotent else { return false }
         default: return false
         }
         return beginAgain(handle, transfer, overFresh: true)
@@ -201,6 +201,10 @@ extension CurlTransport {
             if errno == EADDRNOTAVAIL { return EngineFailure(.noAddress, phase: .connecting) }
         }
         let text = handle.text(for: code)
+        if code == CURLE_SEND_ERROR, phase == .connecting {
+            // Reset before libcurl had so much as looked at it.
+            return EngineFailure(.curl(code: CURLE_COULDNT_CONNECT.rawValue, text: text), phase: phase)
+        }
         if isRefused(handle, code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
         if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
         // A server that speaks HTTP/2 alone answers the attempt by HTTP/1.1 with what is none of it.
