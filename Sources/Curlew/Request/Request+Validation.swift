@@ -81,9 +81,17 @@ extension Request {
     }
 
     /// Fields that frame or route the message, and what to use in their place.
-    static let ownedFields: [HeaderName: String] = [
-        .contentLength: "The length comes from the body; give the body, or a stream with its length.",
-        .transferEncoding: "A streamed body without a length is sent in chunks by itself.",
-        .host: "The host comes from the URL; put the name there.",
-    ]
+    static var ownedFields: OwnedFields { OwnedFields() }
+
+    /// No dictionary, since the first of its kind is the longest work that a session does before its first request.
+    struct OwnedFields {
+        subscript(name: HeaderName) -> String? {
+            switch name {
+            case .contentLength: "The length comes from the body; give the body, or a stream with its length."
+            case .transferEncoding: "A streamed body without a length is sent in chunks by itself."
+            case .host: "The host comes from the URL; put the name there."
+            default: nil
+            }
+        }
+    }
 }

@@ -14,8 +14,7 @@ final class SessionCore: Sendable {
     private let chain: [any Interceptor]
     let share: LoopShare
     let relay = SessionRelay()
-    private let defaultTrust: TrustDomain
-    private let domains = TrustDomains()
+    private let domains: TrustDomains
     private let urls = Lock(PlannedURLs())
     /// What decodes responses, unless a request says that nothing is to be.
     private let decodingPolicy: DecodingPolicy
@@ -38,7 +37,7 @@ final class SessionCore: Sendable {
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
-        defaultTrust = domains.domain(for: trust)
+        domains = TrustDomains(own: trust)
         decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
         let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
@@ -85,7 +84,7 @@ final class SessionCore: Sendable {
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
             method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
-            upload: upload, trust: request.trust.map { domains.domain(for: $0) } ?? defaultTrust,
+            upload: upload, trust: request.trust.map { domains.domain(for: $0) } ?? domains.own,
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)

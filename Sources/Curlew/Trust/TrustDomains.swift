@@ -17,13 +17,21 @@ final class TrustDomains: Sendable {
         var recent: [TrustDomain] = []
     }
 
-    private let state: Lock<State>
+    /// That of the session's own evaluator.
+    let own: TrustDomain
+    private let ownEvaluator: any TrustEvaluator
+    private let state = Lock(State())
 
-    init() { state = Lock(State()) }
+    init(own evaluator: any TrustEvaluator) {
+        ownEvaluator = evaluator
+        own = TrustDomains.makeDomain(evaluator)
+    }
 
     func domain(for evaluator: any TrustEvaluator) -> TrustDomain {
         let key = AnyHashable(evaluator)
         return state.withLock { state in
+            // Only now, since a dictionary costs a program that has one evaluator a tenth of a millisecond at its start.
+            if state.domains.isEmpty { state.domains[AnyHashable(ownEvaluator)] = WeakDomain(domain: own) }
             if let known = state.domains[key]?.domain { return known }
             let made = TrustDomains.makeDomain(evaluator)
             state.domains = state.domains.filter { $0.value.domain != nil }
