@@ -13,7 +13,7 @@ struct HeadBufferTests {
         #expect(buffer.isEmpty)
         #expect(buffer.bytes == [])
         var expected: [UInt8] = []
-        for length in [0, 1, 2047, 1, 3000, 40_000, 7] {
+        for length in [0, 1, 511, 1, 3000, 40_000, 7] {
             let line = [UInt8](repeating: UInt8(truncatingIfNeeded: length), count: length)
             #expect(line.withUnsafeBytes { buffer.append($0) })
             expected += line

@@ -9,6 +9,7 @@ extension CurlewBench {
     static let piece = 64 << 10
 
     /// Reads a body in pieces: drops them, writes them to a file, or takes its time with them.
+    @inline(never)
     static func download(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let file = job.file.map { OutputFile($0) }
         var status = 0
@@ -33,6 +34,7 @@ extension CurlewBench {
     }
 
     /// Sends a body in pieces; the server answers with the number of bytes it got.
+    @inline(never)
     static func upload(_ job: Job, _ session: Session) async throws -> Int {
         let length = job.upload ?? 0
         let body = RequestBody.stream(Pieces(length: length), length: Int64(length))

@@ -74,6 +74,8 @@ struct CurlewBench {
         return outcome
     }
 
+    /// Apart, as in a program that does one thing: a frame with room for every kind of work would count as memory in flight.
+    @inline(never)
     static func collect(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let (data, head) = try await session.data(for: request)
         job.verify(status: head.status.code, bytes: data.count)

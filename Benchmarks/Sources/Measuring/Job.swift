@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the process is told to do by its arguments, each `name=value`.
-public struct Job: Sendable {
+///
+/// An object, since it is handed from task to task.
+public final class Job: Sendable {
     /// What is fetched, or sent to.
     public let url: String
     /// How many requests there are in all.

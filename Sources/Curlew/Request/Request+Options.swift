@@ -9,27 +9,51 @@ extension Request {
     /// request.options.label = "search"
     /// ```
     public struct Options: Hashable, Sendable {
-        /// Timeouts for this request, replacing the session's as a whole.
-        public var timeouts: Timeouts?
         /// Which requests start first when the session's limits make them wait.
         public var priority: Priority
         /// A name for logs and observers.
         ///
         /// It is shown as it is, so it must hold no secret.
         public var label: String?
+        /// Nil when there is nothing in it, as mostly: requests are copied often, and lie in the frames of those who wait.
+        private var others: Others?
+
+        /// Timeouts for this request, replacing the session's as a whole.
+        public var timeouts: Timeouts? {
+            get { others?.values.timeouts }
+            set { change { $0.timeouts = newValue } }
+        }
         /// How many decoded bytes of the response's body may be collected.
-        public var responseLimit: ByteCount?
+        public var responseLimit: ByteCount? {
+            get { others?.values.responseLimit }
+            set { change { $0.responseLimit = newValue } }
+        }
         /// What happens to a compressed response; nil leaves it to the session's configuration.
-        public var decompression: Decompression?
+        public var decompression: Decompression? {
+            get { others?.values.decompression }
+            set { change { $0.decompression = newValue } }
+        }
         /// Whether the request's body is compressed; nil leaves it to the session's configuration.
-        public var compression: RequestCompression?
+        public var compression: RequestCompression? {
+            get { others?.values.compression }
+            set { change { $0.compression = newValue } }
+        }
 
         /// Whether the body waits until the server has said that it wants it.
-        public var expectContinue: ExpectContinue?
+        public var expectContinue: ExpectContinue? {
+            get { others?.values.expectContinue }
+            set { change { $0.expectContinue = newValue } }
+        }
         /// Whether the request shares connections with others; it does unless set.
-        public var connection: ConnectionUse
+        public var connection: ConnectionUse {
+            get { others?.values.connection ?? .shared }
+            set { change { $0.connection = newValue } }
+        }
         /// Which redirects are followed; nil leaves it to the session's configuration.
-        public var redirects: RedirectPolicy?
+        public var redirects: RedirectPolicy? {
+            get { others?.values.redirects }
+            set { change { $0.redirects = newValue } }
+        }
 
         /// Options, each with its default.
         public init(
@@ -38,15 +62,42 @@ extension Request {
             connection: ConnectionUse = .shared, decompression: Decompression? = nil,
             compression: RequestCompression? = nil, redirects: RedirectPolicy? = nil
         ) {
-            self.timeouts = timeouts
             self.priority = priority
             self.label = label
-            self.responseLimit = responseLimit
-            self.expectContinue = expectContinue
-            self.connection = connection
-            self.decompression = decompression
-            self.compression = compression
-            self.redirects = redirects
+            let values = Others.Values(
+                timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
+                compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
+            others = Others(unlessEmpty: values)
+        }
+
+        private mutating func change(_ change: (inout Others.Values) -> Void) {
+            var values = others?.values ?? Others.Values()
+            change(&values)
+            others = Others(unlessEmpty: values)
+        }
+
+        /// What few requests say.
+        private final class Others: Hashable, Sendable {
+            struct Values: Hashable {
+                var timeouts: Timeouts?
+                var responseLimit: ByteCount?
+                var decompression: Decompression?
+                var compression: RequestCompression?
+                var expectContinue: ExpectContinue?
+                var connection = ConnectionUse.shared
+                var redirects: RedirectPolicy?
+            }
+
+            let values: Values
+
+            init?(unlessEmpty values: Values) {
+                if values == Values() { return nil }
+                self.values = values
+            }
+
+            static func == (lhs: Others, rhs: Others) -> Bool { lhs.values == rhs.values }
+
+            func hash(into hasher: inout Hasher) { hasher.combine(values) }
         }
     }
 

@@ -27,7 +27,7 @@ struct HeadBuffer {
         guard let bytes = line.baseAddress else { return true }
         let count = state.pointee.count + line.count
         if count > state.pointee.capacity {
-            let wanted = max(2048, count, 2 * state.pointee.capacity)
+            let wanted = max(512, count, 2 * state.pointee.capacity)
             guard let grown = realloc(state.pointee.memory, wanted) else { return false }
             state.pointee.memory = grown
             state.pointee.capacity = wanted

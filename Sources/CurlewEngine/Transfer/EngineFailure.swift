@@ -10,8 +10,9 @@ package struct EngineFailure: Error {
         case closed
         case timedOut(Limit)
         /// No place on the wire within the plan's limit.
-        case queueTimedOut(QueueReport)
-        case cannotResolve(host: String, text: String)
+        /// Apart, since every transfer has room for a failure.
+        indirect case queueTimedOut(QueueReport)
+        indirect case cannotResolve(host: String, text: String)
         /// The connection died before an answer, and repeating might do it twice.
         case notRepeated
         /// HTTP/2: the server ended the stream inside its answer.
