@@ -148,4 +148,21 @@ struct TimeoutsTests {
             #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
         }
     }
+
+    @Test func optionsAreEqualWhereTheySayTheSame() {
+        var one = Request.Options(timeouts: Timeouts(total: .seconds(1)), label: "a", redirects: RedirectPolicy.none)
+        var other = Request.Options(label: "a")
+        #expect(one != other)
+        other.timeouts = Timeouts(total: .seconds(1))
+        other.redirects = RedirectPolicy.none
+        #expect(one == other)
+        #expect(Set([one, other]).count == 1)
+        one.connection = .own
+        #expect(Set([one, other]).count == 2)
+        one.connection = .shared
+        one.timeouts = nil
+        one.redirects = nil
+        #expect(one == Request.Options(label: "a"))
+        #expect(Set([one, Request.Options(label: "a"), other]).count == 2)
+    }
 }
