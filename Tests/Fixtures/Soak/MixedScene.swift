@@ -32,12 +32,12 @@ struct MixedScene {
         // Threads, caches and libraries that a process has once are not what is looked for.
         _ = try await transfers(Kind.allCases.count * 20)
         let base = await ProcessFigures.atRest()
-        let baseMemory = ProcessFigures.memory("VmRSS")
+        let baseMemory = ProcessFigures.trimmed()
         let outcomes = try await transfers(Self.count)
         let final = await ProcessFigures.atRest()
         return Result(
             base: base, final: final, outcomes: outcomes, baseMemory: baseMemory,
-            finalMemory: ProcessFigures.memory("VmRSS"))
+            finalMemory: ProcessFigures.trimmed())
     }
 
     /// Runs transfers in a session of their own and shuts it down.
