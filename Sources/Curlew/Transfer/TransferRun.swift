@@ -285,7 +285,7 @@ extension TransferRun: CustomReflectable {
 
 extension Request {
     /// The body with a descriptor of its own: it may be sent again, when the number given for it belongs to another file.
-    func keptBody() throws(NetworkError) -> RequestBody {
+    fileprivate func keptBody() throws(NetworkError) -> RequestBody {
         do throws(SourceFailure) { return try body.kept() } catch { throw .unusableBody(error, self) }
     }
 }

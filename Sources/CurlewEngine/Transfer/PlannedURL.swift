@@ -12,7 +12,7 @@ package final class PlannedURL: @unchecked Sendable {
     package let host: String
     package let port: UInt16
     package let isSecure: Bool
-    /// What libcurl has made of it, and for which transport.
+    /// What libcurl has made of it, once it was asked.
     var parsed: ParsedURL?
 
     package init(_ text: String, host: String, port: UInt16, isSecure: Bool) {
