@@ -90,6 +90,7 @@ static void options(slot *s) {
     if (work.ca && work.shared_store) share_store(easy, work.ca);
     curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, work.resume);
     if (work.share) curl_easy_setopt(easy, CURLOPT_SHARE, work.share);
+    if (work.fields) curl_easy_setopt(easy, CURLOPT_HTTPHEADER, work.fields);
     sockets_install(easy);
     if (work.upload >= 0) {
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
@@ -177,6 +178,10 @@ static void read_options(int argc, char **argv) {
     if (number_option(argc, argv, "share", 0)) {
         work.share = curl_share_init();
         curl_share_setopt(work.share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    }
+    if (number_option(argc, argv, "fields", 1)) {
+        work.fields = curl_slist_append(work.fields, "User-Agent: Curlew/0.1.0");
+        work.fields = curl_slist_append(work.fields, "Accept-Encoding: gzip, deflate, br, zstd");
     }
     const char *file = text_option(argc, argv, "file", NULL);
     work.file = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;

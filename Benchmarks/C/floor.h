@@ -13,6 +13,7 @@ typedef struct {
     const char *url, *ca;
     CURLU *curlu;
     CURLSH *share;
+    struct curl_slist *fields;
     uint64_t n;
     int c, shards, http2, pace_ms, collect, file, lazy, default_capath, shared_store, new_handles;
     long buffer, upload_buffer, file_buffer, pipewait, fresh, resume;

@@ -9,7 +9,7 @@ extension CurlTransport {
     func start(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
         // The turn's clock may have been read before.
-        transfer.wire.lastActivity = max(now, transfer.startedAt)
+        transfer.wire.lastActivity = max(now, watching.startedAt)
         transfer.wire.priority = transfer.plan.priority
         if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
         guard let url = origins.url(for: transfer.plan.target) else {
@@ -33,22 +33,17 @@ extension CurlTransport {
 
     /// How many transfers an origin takes at once: one for each connection, unless they can share one.
     func places(at origin: Origin) -> Int {
-        let limits = loop.configuration
         let canShare = origin.isSecure || sharesPlainHTTP2
-        if origin.isShared || limits.version == .http2PriorKnowledge && canShare {
-            let (all, isMore) = limits.connectionsPerHost.multipliedReportingOverflow(by: limits.streamsPerConnection)
-            return isMore ? limits.transfersPerHost : min(limits.transfersPerHost, all)
-        }
+        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedPlacesPerHost }
         // Those that libcurl puts on the first connection of HTTP/2 are put there before it can count them.
         let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
-        return min(
-            limits.transfersPerHost, limits.connectionsPerHost, mayShare ? limits.streamsPerConnection : .max)
+        return mayShare ? min(limits.placesPerHost, limits.streamsPerConnection) : limits.placesPerHost
     }
 
     private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
         guard isWelcome(transfer, at: origin) else { return false }
         let more = origin.more(for: transfer)
-        return more == 0 || demand + more <= loop.configuration.connections
+        return more == 0 || demand + more <= limits.connections
     }
 
     /// Whether the limits of the origin itself allow one more.
@@ -57,11 +52,11 @@ extension CurlTransport {
         guard origin.isShared && !transfer.isAlone else {
             // Nobody is there whose connection it could share.
             let mustConnect = transfer.isAlone || origin.active == origin.alone
-            return !mustConnect || origin.connections < loop.configuration.connectionsPerHost
+            return !mustConnect || origin.connections < limits.connectionsPerHost
         }
         switch origin.room {
         case .joins: return true
-        case .opens: return origin.connections < loop.configuration.connectionsPerHost
+        case .opens: return origin.connections < limits.connectionsPerHost
         case .waits: return false
         }
     }
@@ -146,7 +141,7 @@ extension CurlTransport {
         // An admission that fails leaves its place at once, and this goes on with it.
         guard !isAdmitting else { return }
         isAdmitting = true
-        while let origin = ready.next(connectionsLeft: loop.configuration.connections - demand) {
+        while let origin = ready.next(connectionsLeft: limits.connections - demand) {
             guard let transfer = origin.first()?.element, isWelcome(transfer, at: origin) else { continue }
             if hasPlace(transfer, at: origin) {
                 origin.queue.next()
@@ -165,7 +160,6 @@ extension CurlTransport {
 
     /// What those who give up waiting for an origin tell about its line.
     func report(on origin: Origin) -> EngineFailure.QueueReport {
-        let limits = loop.configuration
         let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.wire.origin === origin }
         let oldest = holders.min { $0.wire.admittedAt < $1.wire.admittedAt }
         return EngineFailure.QueueReport(
@@ -251,7 +245,7 @@ extension CurlTransport {
     private func beginSearch(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        names.searches[host]?.ticket = loop.configuration.resolver.find(host) { [weak loop] answer in
+        names.searches[host]?.ticket = limits.resolver.find(host) { [weak loop] answer in
             loop?.call { $0.found(host, answer) }
         }
     }
@@ -282,6 +276,6 @@ extension CurlTransport {
         names.searches[host]?.waiting.removeAll { $0 === transfer }
         guard let left = names.searches[host], left.waiting.isEmpty else { return }
         names.searches[host] = nil
-        if let ticket = left.ticket { loop.configuration.resolver.withdraw(host, ticket) }
+        if let ticket = left.ticket { limits.resolver.withdraw(host, ticket) }
     }
 }

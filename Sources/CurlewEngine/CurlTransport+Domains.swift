@@ -34,7 +34,7 @@ extension CurlTransport {
     /// Whether each of an origin's transfers has a connection of its own, of which all are known.
     private func spreads(_ origin: Origin) -> Bool {
         if origin.isShared { return false }
-        switch loop.configuration.version {
+        switch limits.version {
         case .http1Only: return true
         case .automatic: return !origin.isSecure || origin.isKnown
         case .http2PriorKnowledge: return false
@@ -87,7 +87,6 @@ extension CurlTransport {
     ///
     /// libcurl minds each domain's own connections only.
     func makeRoom(for origin: Origin, in domain: CurlDomain) {
-        let limits = loop.configuration
         if origin.sockets >= limits.connectionsPerHost { sockets.buryOldestIdle { $0 === origin } }
         guard sockets.open >= limits.connections else { return }
         if let spare = spareDomains.first(where: { $0 !== domain }) { retire(spare) }

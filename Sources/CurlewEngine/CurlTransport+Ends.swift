@@ -10,6 +10,7 @@ extension CurlTransport {
     /// - Parameter isCut: Whether libcurl was not done with it.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
         guard let transfer = handle.transfer else { return }
+        let origin = transfer.wire.origin
         let failure = transfer.isLetGo ? nil : failure
         let domain = handle.domain
         let isMeasured =
@@ -22,11 +23,13 @@ extension CurlTransport {
             curl_easy_pause(handle.curl, CURLPAUSE_CONT)
         }
         takeFromWire(handle)
-        inUse[inUse.count - 1].place = handle.place
-        inUse.swapAt(handle.place, inUse.count - 1)
-        inUse.removeLast()
+        let last = inUse.removeLast()
+        if last !== handle {
+            last.place = handle.place
+            inUse[handle.place] = last
+        }
         domain.active -= 1
-        transfer.wire.origin?.count(1, in: domain.number)
+        origin?.count(1, in: domain.number)
         let connection = transfer.wire.connection
         transfer.part()
         transfer.wire.handle = nil
@@ -36,17 +39,17 @@ extension CurlTransport {
             resetStream(over: connection, in: domain)
         }
         // It has not got so far that libcurl has certainly read them.
-        if transfer.wire.name != nil, transfer.wire.sends == 0, let origin = transfer.wire.origin {
-            domain.forgetTelling(origin)
-        }
-        transfer.publish(now, isForReader: failure?.isCancellation != true)
+        if transfer.wire.name != nil, transfer.wire.sends == 0, let origin { domain.forgetTelling(origin) }
+        // Those who need not wait for the end are told first.
+        if transfer.wire.leadsElsewhere { transfer.publish(now, isForReader: failure?.isCancellation != true) }
         domain.giveBack(handle)
         dropIfDone(domain)
         if failure?.isOrdered != true { transfer.holdRedirect() }
         if failure == nil, !(isCut && transfer.isLetGo) {
             transfer.tell(.received(transfer.wire.counters.received))
         }
-        transfer.complete(failure: failure, body: transfer.wire.collected, metrics: metrics, witness: witness)
+        transfer.complete(
+            failure: failure, body: transfer.wire.collected, metrics: metrics, handsOver: true, witness: witness)
         transfer.wire.collected = nil
         leavePlace(transfer)
         transfer.wire.origin = nil
@@ -54,8 +57,7 @@ extension CurlTransport {
 
     private func takeFromWire(_ handle: EasyHandle) {
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
-        sockets.vanished(handle.opened)
-        handle.opened = []
+        handle.forgetOpened(in: sockets)
     }
 
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the

@@ -10,13 +10,20 @@ internal import Glibc
 package final class CurlTransport {
     /// The loop keeps its transport as long as its thread runs, and the thread the loop.
     unowned(unsafe) let loop: EventLoop
+    let limits: EngineConfiguration
     let sockets: SocketTable
     /// Whether transfers can share a connection of HTTP/2 without TLS, by libcurl's version.
     let sharesPlainHTTP2 = CurlVersion.current.sharesPlainHTTP2
     let slabs: SlabPool
     /// The clock, read once a turn.
-    private(set) var now = Monotonic.now()
+    var now: UInt64 { clock.pointee }
+    /// Where it stands, for those who read it often.
+    let clock: UnsafePointer<UInt64>
+    private let setClock: UnsafeMutablePointer<UInt64>
 
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var origins: Origins
     var names = NameCache()
     #if !DEBUG
@@ -43,6 +50,9 @@ package final class CurlTransport {
     /// Transfers with a place whose host's name is being looked up.
     var resolving: [UInt64: EngineTransfer] = [:]
     /// Origins where somebody waits and there was a place, by who is first in their lines.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     var ready = CalledOrigins()
     var isAdmitting = false
     /// How many connections the transfers with a place need.
@@ -69,7 +79,10 @@ package final class CurlTransport {
 
     init(loop: EventLoop, epoll: CInt) {
         self.loop = loop
-        let limits = loop.configuration
+        setClock = .allocate(capacity: 1)
+        setClock.initialize(to: Monotonic.now())
+        clock = UnsafePointer(setClock)
+        limits = loop.configuration
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
@@ -77,10 +90,12 @@ package final class CurlTransport {
         witness = loop.witnessOfAll
     }
 
+    deinit { setClock.deallocate() }
+
     // MARK: Turns
 
     func beginTurn(now: UInt64) {
-        self.now = now
+        setClock.pointee = now
         sockets.now = now
     }
 

@@ -49,4 +49,11 @@ package struct EngineConfiguration: Sendable {
     package var resolver = Resolver.system
 
     package init() {}
+
+    /// How many transfers a host takes at once where each has a connection, and where they share connections.
+    var placesPerHost: Int { min(transfersPerHost, connectionsPerHost) }
+    var sharedPlacesPerHost: Int {
+        let (all, isMore) = connectionsPerHost.multipliedReportingOverflow(by: streamsPerConnection)
+        return isMore ? transfersPerHost : min(transfersPerHost, all)
+    }
 }

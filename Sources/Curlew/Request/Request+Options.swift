@@ -67,13 +67,13 @@ extension Request {
             let values = Others.Values(
                 timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
                 compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
-            others = Others(unlessEmpty: values)
+            others = values.areEmpty ? nil : Others(values)
         }
 
         private mutating func change(_ change: (inout Others.Values) -> Void) {
             var values = others?.values ?? Others.Values()
             change(&values)
-            others = Others(unlessEmpty: values)
+            others = values.areEmpty ? nil : Others(values)
         }
 
         /// What few requests say.
@@ -86,14 +86,17 @@ extension Request {
                 var expectContinue: ExpectContinue?
                 var connection = ConnectionUse.shared
                 var redirects: RedirectPolicy?
+
+                /// Whether nothing is said; member by member, since every request asks.
+                var areEmpty: Bool {
+                    timeouts == nil && responseLimit == nil && decompression == nil && compression == nil
+                        && expectContinue == nil && connection == .shared && redirects == nil
+                }
             }
 
             let values: Values
 
-            init?(unlessEmpty values: Values) {
-                if values == Values() { return nil }
-                self.values = values
-            }
+            init(_ values: Values) { self.values = values }
 
             static func == (lhs: Others, rhs: Others) -> Bool { lhs.values == rhs.values }
 

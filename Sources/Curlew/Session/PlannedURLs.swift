@@ -7,6 +7,8 @@ internal import CurlewEngine
 /// comparison.
 struct PlannedURLs {
     private static let size = 256
+    /// The one that was asked for last, which is mostly the same again.
+    private var last: (text: String, url: PlannedURL)?
     private var entries = [(text: String, url: PlannedURL)?](repeating: nil, count: size)
 
     private static func slot(of text: String) -> Int {
@@ -14,8 +16,10 @@ struct PlannedURLs {
     }
 
     /// What was kept for a URL as it was given.
-    func known(_ text: String) -> PlannedURL? {
+    mutating func known(_ text: String) -> PlannedURL? {
+        if let last, last.text == text { return last.url }
         guard let entry = entries[PlannedURLs.slot(of: text)], entry.text == text else { return nil }
+        last = entry
         return entry.url
     }
 

@@ -38,7 +38,7 @@ private func headLineArrived(
     guard let bytes, let context else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size &* count)
     return Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { handle in
-        handle.transfer?.receiveHeadLine(line, by: handle) == true ? size &* count : 0
+        EngineTransfer.receiveHeadLine(line, by: handle) ? size &* count : 0
     }
 }
 
@@ -94,8 +94,7 @@ private func requestIsNext(
         let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
         transfer.part()
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
-        sockets.vanished(handle.opened)
-        handle.opened = []
+        handle.forgetOpened(in: sockets)
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
         if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }

@@ -48,7 +48,7 @@ final class CurlDomain {
         self.trust = trust
         self.transport = transport
         curlew_close_wakeup_on_exec(multi)
-        let configuration = transport.loop.configuration
+        let configuration = transport.limits
         setEngineCallbacks(on: self)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
@@ -85,7 +85,7 @@ final class CurlDomain {
         handle.forgetAddresses()
         // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
         if handle.hasRetried { return }
-        let most = transport.loop.configuration.transfersPerHost / CurlTransport.domainsPerTrust
+        let most = transport.limits.transfersPerHost / CurlTransport.domainsPerTrust
         if idle.count < max(2 * CurlTransport.transfersPerDomain, most) { idle.append(handle) }
     }
 

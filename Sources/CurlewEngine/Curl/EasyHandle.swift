@@ -25,7 +25,14 @@ final class EasyHandle {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var transfer: EngineTransfer?
+    var transfer: EngineTransfer? { didSet { wire = transfer?.wireHalf } }
+    /// The loop's half of that transfer.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
+    private(set) var wire: UnsafeMutablePointer<Wire>?
+    /// The turn's clock.
+    let clock: UnsafePointer<UInt64>
     /// Where the handle stands among those in use.
     var place = -1
     #if !DEBUG
@@ -67,6 +74,7 @@ final class EasyHandle {
         guard let curl = curl_easy_init() else { return nil }
         self.curl = curl
         self.domain = domain
+        clock = domain.transport.clock
         sessions = domain.live.sessions.first
         detail = .allocate(capacity: Int(CURL_ERROR_SIZE))
         detail.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -81,7 +89,7 @@ final class EasyHandle {
     }
 
     private func setConstants() {
-        let configuration = domain.transport.loop.configuration
+        let configuration = domain.transport.limits
         setEngineCallbacks(on: self)
         _ = curlew_set_pointer(curl, CURLOPT_ERRORBUFFER, detail)
         _ = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
@@ -177,7 +185,7 @@ final class EasyHandle {
             let result = curlew_set_long(curl, option, value)
             if result != CURLE_OK { code = result }
         }
-        let version = domain.transport.loop.configuration.version
+        let version = domain.transport.limits.version
         // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
         // hold everybody back until the first response of a host has ended, which may be never.
         let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
@@ -217,7 +225,7 @@ final class EasyHandle {
 
     /// Tells a new socket what it must know before it connects, and where to.
     func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
-        let configuration = domain.transport.loop.configuration
+        let configuration = domain.transport.limits
         if configuration.tcp != EngineConfiguration.TCP() {
             var options = configuration.tcp.options
             curlew_tcp_set(descriptor, &options)
@@ -228,6 +236,13 @@ final class EasyHandle {
             origin.turn += 1
         }
         order?.apply(to: address)
+    }
+
+    /// Counts out what was opened and never became a connection.
+    func forgetOpened(in sockets: SocketTable) {
+        if opened.isEmpty { return }
+        sockets.vanished(opened)
+        opened = []
     }
 
     /// Makes libcurl go on when one address did not answer: 7.88 turns to the next of the same family without connecting

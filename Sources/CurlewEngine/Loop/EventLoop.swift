@@ -78,7 +78,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         wake = epoll < 0 ? -1 : curlew_eventfd_create()
         var failure = epoll < 0 || wake < 0 ? errno : 0
         if failure == 0 {
-            failure = curlew_epoll_update(epoll, wake, false, curlew_readable, SocketTable.wakeToken)
+            // So that it need not be read each time.
+            failure = curlew_epoll_update(
+                epoll, wake, false, curlew_readable | curlew_once_each, SocketTable.wakeToken)
         }
         if failure == 0 { failure = startThread("curlew-loop") { self.run() } }
         if failure != 0 { closeDescriptors() }
@@ -193,6 +195,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var ready = [curlew_ready](repeating: curlew_ready(), count: 128)
         var batch: [Record] = []
         var isStopping = false
+        var rounds = 0
         var turnStart = Monotonic.now()
         while true {
             takeInbox(into: &batch, sleepingAllowed: false)
@@ -207,17 +210,20 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
             let timeout = transport.timeout(now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
+            // What was posted meanwhile, mostly on this thread, is carried out without asking for events in between.
+            if !sleeps && timeout != 0 && rounds < 8 {
+                rounds += 1
+                turnStart = now
+                transport.beginTurn(now: now)
+                continue
+            }
+            rounds = 0
             let count = curlew_epoll_wait(epoll, &ready, CInt(ready.count), sleeps ? timeout : 0)
             if sleeps { inbox.withLock { $0.isAsleep = false } }
             turnStart = Monotonic.now()
             transport.beginTurn(now: turnStart)
-            for index in 0..<Int(count) {
-                if ready[index].token == SocketTable.wakeToken {
-                    var value = eventfd_t()
-                    eventfd_read(wake, &value)
-                } else {
-                    transport.socketIsReady(token: ready[index].token, mask: ready[index].mask)
-                }
+            for index in 0..<Int(count) where ready[index].token != SocketTable.wakeToken {
+                transport.socketIsReady(token: ready[index].token, mask: ready[index].mask)
             }
             transport.advance(now: turnStart)
         }

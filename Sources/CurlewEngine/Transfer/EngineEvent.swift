@@ -101,10 +101,11 @@ extension EngineTransfer {
         watch.common = common
     }
 
-    /// The witness of this run alone, and whether the user sees it as paused; nil once it has ended.
-    var watching: (witness: (any EngineWitness)?, isPaused: Bool)? {
+    /// The witness of this run alone, whether the user sees it as paused, and when it was started; nil once it has ended.
+    var watching: (witness: (any EngineWitness)?, isPaused: Bool, startedAt: UInt64)? {
         shared.withLock { shared in
-            shared.outcome == nil ? (shared.witness, shared.lifecycle.visibleState == .paused) : nil
+            guard shared.outcome == nil else { return nil }
+            return (shared.witness, shared.lifecycle.visibleState == .paused, shared.counters.startedAt)
         }
     }
 

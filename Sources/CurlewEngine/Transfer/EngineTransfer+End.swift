@@ -5,17 +5,20 @@ extension EngineTransfer {
     /// Ends the transfer once: everyone who waits is told.
     ///
     /// On the loop thread, or before the loop knows the transfer.
-    /// - Parameter witness: Who watches all transfers.
+    /// - Parameters:
+    ///   - handsOver: Whether what arrived is made visible with the end.
+    ///   - witness: Who watches all transfers.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, witness: (any EngineWitness)?
+        onlyIfIdle: Bool = false, handsOver: Bool = false, witness: (any EngineWitness)?
     ) -> Bool {
         let now = Monotonic.now()
         // Where nobody watches, which is mostly, the end is told and published in one go.
         let claim = shared.withLock { shared -> Claim in
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
             guard shared.lifecycle.on(.finish) else { return .refused }
+            if handsOver { hand(to: &shared, at: now) }
             let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
             if let own = shared.witness { return .watched(end, own) }
             return witness == nil ? .told(shared.publish(end, body: body, at: now)) : .watched(end, nil)

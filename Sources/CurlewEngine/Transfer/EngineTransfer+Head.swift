@@ -7,17 +7,37 @@ internal import Glibc
 extension EngineTransfer {
     // MARK: Receiving heads and trailers (called by libcurl)
 
-    func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
-        let transport = handle.domain.transport
-        wire.lastActivity = transport.now
-        wire.headBytes += line.count
-        guard wire.headBytes <= plan.headLimit else { return refuse(.headTooLarge(limit: plan.headLimit)) }
+    /// Takes the next line for the transfer that uses the handle.
+    ///
+    /// A response has many of them, so most get by without a reference to the transfer.
+    static func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
+        guard let wire = handle.wire else { return false }
+        wire.pointee.lastActivity = handle.clock.pointee
+        wire.pointee.headBytes += line.count
+        if !wire.pointee.isHeadComplete, !wire.pointee.check.isAtStart,
+            wire.pointee.headBytes <= wire.pointee.headLimit,
+            handle.head.append(line)
+        {
+            let verdict = wire.pointee.check.take(line)
+            if case .more = verdict { return true }
+            return handle.transfer?.judged(verdict, handle) == true
+        }
+        return handle.transfer?.receiveOtherLine(line, by: handle) == true
+    }
+
+    /// Takes a line that is none in the midst of a head.
+    private func receiveOtherLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
+        guard wire.headBytes <= wire.headLimit else { return refuse(.headTooLarge(limit: wire.headLimit)) }
         if wire.isHeadComplete { return receiveTrailerLine(line) }
         if wire.check.isAtStart { beginHead(handle) }
         guard handle.head.append(line) else { return refuse(.noResources(errno: ENOMEM)) }
-        switch wire.check.take(line) {
+        return judged(wire.check.take(line), handle)
+    }
+
+    private func judged(_ verdict: HeadCheck.Verdict, _ handle: EasyHandle) -> Bool {
+        switch verdict {
         case .more: return true
-        case .end: return headEnded(handle, transport)
+        case .end: return headEnded(handle, handle.domain.transport)
         case .refused(let why): return refuse(.invalidHead(why))
         }
     }

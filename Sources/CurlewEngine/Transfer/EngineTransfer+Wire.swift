@@ -9,8 +9,9 @@ struct Wire {
     var handle: EasyHandle?
     var origin: Origin?
     var check = HeadCheck()
-    /// Bytes of all heads and of the trailers.
+    /// Bytes of all heads and of the trailers, and how many there may be.
     var headBytes = 0
+    let headLimit: Int
     var isHeadComplete = false
     /// The head names another place to ask, where whoever made the plan may go.
     var leadsElsewhere = false
@@ -97,6 +98,8 @@ struct Wire {
     /// Nil when nobody watches.
     var watch: Watch?
     var socketErrno: CInt = 0
+
+    init(_ plan: borrowing TransferPlan) { headLimit = plan.headLimit }
 
     var isFresh: Bool { needsFreshConnection || opensConnection || findsNoneIdle }
 
@@ -199,10 +202,6 @@ extension EngineTransfer {
     ///
     /// A reader whose task was cancelled is not woken: it gets one answer only, which has to be the error.
     func publish(_ now: UInt64, isForReader: Bool = true) {
-        if let slab = wire.slab, slab.used > wire.slabStart {
-            wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
-            wire.slabStart = slab.used
-        }
         let isProgressDue = now &- wire.lastProgress >= loop.configuration.progressInterval
         if isProgressDue { wire.lastProgress = now }
         var isOwed = false
@@ -212,14 +211,7 @@ extension EngineTransfer {
         var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
         var leaving = Few<EndWaiter>()
         let counters = shared.withLock { shared -> Counters in
-            shared.append(wire.chunks)
-            if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
-            shared.buffered += wire.unpublished
-            shared.counters.sent = wire.counters.sent
-            shared.counters.received = wire.counters.received
-            shared.counters.expectedToReceive = wire.counters.expectedToReceive
-            // The turn's clock may have been read before the transfer was started.
-            shared.counters.at = max(shared.counters.at, now)
+            hand(to: &shared, at: now)
             if isProgressDue {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
@@ -249,8 +241,6 @@ extension EngineTransfer {
             wire.isFlowPaused = shared.isFlowPaused
             return shared.counters
         }
-        wire.chunks.removeAll(keepingCapacity: true)
-        wire.unpublished = 0
         wakes.map { reader, step in reader.resume(returning: step) }
         for watcher in watchers { watcher.continuation.resume(returning: counters) }
         leaving.forEach { $0.continuation.resume(returning: nil) }
@@ -259,6 +249,26 @@ extension EngineTransfer {
         guard let transport = wire.handle?.domain.transport else { return }
         if isOwed { transport.owe(self, at: wire.lastProgress &+ loop.configuration.progressInterval) }
         if let headDueAt { transport.owe(self, at: headDueAt) }
+    }
+
+    /// Makes visible what arrived and what moved.
+    func hand(to shared: inout Shared, at now: UInt64) {
+        if let slab = wire.slab, slab.used > wire.slabStart {
+            wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
+            wire.slabStart = slab.used
+        }
+        if !wire.chunks.isEmpty {
+            shared.append(wire.chunks)
+            wire.chunks.removeAll(keepingCapacity: true)
+        }
+        if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
+        shared.buffered += wire.unpublished
+        wire.unpublished = 0
+        shared.counters.sent = wire.counters.sent
+        shared.counters.received = wire.counters.received
+        shared.counters.expectedToReceive = wire.counters.expectedToReceive
+        // The turn's clock may have been read before the transfer was started.
+        shared.counters.at = max(shared.counters.at, now)
     }
 
     /// Whether whoever waits for the head need not hear of it yet.

@@ -119,24 +119,32 @@ package final class EngineTransfer: @unchecked Sendable {
     package let id: UInt64
     package let plan: TransferPlan
     package let loop: EventLoop
-    let shared: Lock<Shared>
-    private let wireMemory: UnsafeMutablePointer<Wire>
-
     /// What the loop alone touches.
     ///
     /// Through a pointer: in a class, each access of it would be checked at run time for others at the same time.
     var wire: Wire {
-        @inline(__always) unsafeAddress { UnsafePointer(wireMemory) }
-        @inline(__always) unsafeMutableAddress { wireMemory }
+        @inline(__always) unsafeAddress { UnsafePointer(wireHalf) }
+        @inline(__always) unsafeMutableAddress { wireHalf }
     }
+
+    // Both halves are in one block of memory.
+    let shared: LockedPointer<Shared>
+    let wireHalf: UnsafeMutablePointer<Wire>
 
     package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
         self.loop = loop
-        shared = Lock(Shared(plan))
+        typealias SharedHalf = LockedMemory<Shared>
+        let alignment = max(MemoryLayout<Wire>.alignment, MemoryLayout<SharedHalf>.alignment)
+        let offset = (MemoryLayout<Wire>.size + alignment - 1) / alignment * alignment
+        // Not what Swift offers for it, which asks for an alignment that any memory has, and pays for the question.
+        guard let memory = malloc(offset + MemoryLayout<SharedHalf>.size) else {
+            preconditionFailure("out of memory for a transfer")
+        }
+        wireHalf = memory.initializeMemory(as: Wire.self, to: Wire(plan))
+        shared = LockedPointer(memory: (memory + offset).bindMemory(to: SharedHalf.self, capacity: 1))
+        SharedHalf.initialize(shared.memory, to: Shared(plan))
         self.plan = plan
-        wireMemory = .allocate(capacity: 1)
-        wireMemory.initialize(to: Wire())
         if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
     }
 
@@ -145,9 +153,10 @@ package final class EngineTransfer: @unchecked Sendable {
 
     deinit {
         closePipes()
-        if plan.holdsRedirects && takeHold() { loop.release() }
-        wireMemory.deinitialize(count: 1)
-        wireMemory.deallocate()
+        if wire.leadsElsewhere && takeHold() { loop.release() }
+        LockedMemory.deinitialize(shared.memory)
+        wireHalf.deinitialize(count: 1)
+        free(wireHalf)
     }
 
     /// Tells the producers of the body that nobody reads any more.

@@ -117,6 +117,9 @@ package struct Chunk: RandomAccessCollection, Sendable {
 package final class CollectedBody: @unchecked Sendable {
     // Safe because the loop thread alone writes while the transfer runs, and hands the body over, under the
     // transfer's lock, when nothing writes any more.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
     private var memory: UnsafeMutableRawPointer?
     package private(set) var count = 0
     private var capacity = 0

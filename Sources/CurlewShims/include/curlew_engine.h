@@ -116,6 +116,8 @@ static const uint32_t curlew_failed = 0x008;
 static const uint32_t curlew_hung_up = 0x010;
 /// The peer sends no more.
 static const uint32_t curlew_peer_closed = 0x2000;
+/// Tells each event once, whether or not anything was read.
+static const uint32_t curlew_once_each = 1u << 31;
 
 /// Whether the peer of a socket sends no more and everything it sent has been read.
 bool curlew_has_ended(int descriptor);
