@@ -49,10 +49,30 @@ extension CurlTransport {
             transfer.tell(.received(transfer.wire.counters.received))
         }
         transfer.complete(
-            failure: failure, body: transfer.wire.collected, metrics: metrics, handsOver: true, witness: witness)
+            failure: failure, body: transfer.wire.collected, metrics: metrics, handsOver: true, witness: witness,
+            in: self)
         transfer.wire.collected = nil
         leavePlace(transfer)
         transfer.wire.origin = nil
+    }
+
+    /// Tells those who wait for an end, now or with the others of this turn.
+    func tell(_ told: EngineTransfer.Told) {
+        if told.areInPool { ended.append(told) } else { told.resumeAll() }
+    }
+
+    /// Tells those who wait for the ends of this turn.
+    ///
+    /// On a busy core each resumption costs a switch to another thread and back. So a task resumes them when they are many,
+    /// which costs one for all.
+    func tellEnded() {
+        if ended.count < 4 {
+            for told in ended { told.resumeAll() }
+        } else {
+            let all = ended
+            Task.detached(priority: .high) { for told in all { told.resumeAll() } }
+        }
+        ended.removeAll(keepingCapacity: ended.count < 4)
     }
 
     private func takeFromWire(_ handle: EasyHandle) {

@@ -40,6 +40,11 @@ package final class CurlTransport {
     @exclusivity(unchecked)
     #endif
     private var dirty: [EngineTransfer] = []
+    /// Ends of this turn of which nobody has been told.
+    #if !DEBUG
+    @exclusivity(unchecked)
+    #endif
+    var ended: [EngineTransfer.Told] = []
     /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
     private var owing: [EngineTransfer] = []
     private var oweAt = Monotonic.never
@@ -128,6 +133,7 @@ package final class CurlTransport {
         if now >= sockets.rearmAt { sockets.rearm(now) }
         if now >= sockets.expireAt { sockets.expire() }
         if now >= closeAt { cancelAll(EngineFailure.Reason.closed) }
+        if !ended.isEmpty { tellEnded() }
     }
 
     private func collectEnded() {

@@ -8,10 +8,11 @@ extension EngineTransfer {
     /// - Parameters:
     ///   - handsOver: Whether what arrived is made visible with the end.
     ///   - witness: Who watches all transfers.
+    ///   - turn: Who tells those who wait, at the end of the turn; nil when they are told at once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, handsOver: Bool = false, witness: (any EngineWitness)?
+        onlyIfIdle: Bool = false, handsOver: Bool = false, witness: (any EngineWitness)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
         // Where nobody watches, which is mostly, the end is told and published in one go.
@@ -39,7 +40,7 @@ extension EngineTransfer {
             if let late = told.others?.witness, late !== own { late.witnessed(.ended(end), of: self, at: now) }
         }
         closePipes()
-        told.resumeAll()
+        if let turn { turn.tell(told) } else { told.resumeAll() }
         return true
     }
 
@@ -50,9 +51,9 @@ extension EngineTransfer {
     }
 
     /// Those who are told of the end.
-    fileprivate struct Told {
+    struct Told: Sendable {
         /// Those who are there seldom.
-        final class Others {
+        final class Others: Sendable {
             let counters: Counters
             let reader: UnsafeContinuation<Step, Never>?
             let step: Step?
@@ -77,6 +78,9 @@ extension EngineTransfer {
         let outcome: Outcome
         let ends: Few<EndWaiter>
         let others: Others?
+
+        /// Whether all of them go on in the runtime's own pool of threads, where another task may resume them.
+        var areInPool: Bool { others == nil && ends.allSatisfy { !$0.hasExecutor } }
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome

@@ -110,6 +110,8 @@ package final class EngineTransfer: @unchecked Sendable {
         var continuation: UnsafeContinuation<Outcome?, Never>
         /// Whether a head that leads elsewhere is enough.
         var leaves: Bool
+        /// Whether its task prefers an executor to the runtime's own pool of threads.
+        let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
     }
 
     /// Most informational heads that wait for a slow reader; later ones are dropped.

@@ -18,6 +18,11 @@ struct Few<Element> {
         for element in others { body(element) }
     }
 
+    func allSatisfy(_ fits: (Element) -> Bool) -> Bool {
+        guard let first else { return true }
+        return fits(first) && others.allSatisfy(fits)
+    }
+
     /// Takes out those that fit.
     mutating func take(where fits: (Element) -> Bool) -> Few {
         var taken = Few()
@@ -33,3 +38,5 @@ struct Few<Element> {
         return self
     }
 }
+
+extension Few: Sendable where Element: Sendable {}
