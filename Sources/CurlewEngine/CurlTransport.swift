@@ -14,7 +14,9 @@ package final class CurlTransport {
     let sockets: SocketTable
     /// Whether transfers can share a connection of HTTP/2 without TLS, by libcurl's version.
     let sharesPlainHTTP2 = CurlVersion.current.sharesPlainHTTP2
-    let slabs: SlabPool
+    /// For what comes first of a body, and for what follows when there is more than that.
+    let slabs = SlabPool(size: 64 << 10, most: 16)
+    let largeSlabs = SlabPool(size: 256 << 10, most: 8)
     /// The clock, read once a turn.
     var now: UInt64 { clock.pointee }
     /// Where it stands, for those who read it often.
@@ -91,7 +93,6 @@ package final class CurlTransport {
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
-        slabs = SlabPool(size: 64 << 10)
         witness = loop.witnessOfAll
     }
 

@@ -50,6 +50,9 @@ package struct EngineConfiguration: Sendable {
 
     package init() {}
 
+    /// Bytes libcurl reads at a time of a body that is streamed without TLS.
+    var bulkBuffer: Int { max(receiveBuffer, min(4 * receiveBuffer, highWater, 256 << 10)) }
+
     /// How many transfers a host takes at once where each has a connection, and where they share connections.
     var placesPerHost: Int { min(transfersPerHost, connectionsPerHost) }
     var sharedPlacesPerHost: Int {

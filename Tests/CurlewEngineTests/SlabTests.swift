@@ -13,7 +13,7 @@ struct SlabTests {
     }
 
     @Test func aSlabTakesWhatFits() {
-        let slab = SlabPool(size: 8).take()
+        let slab = SlabPool(size: 8, most: 32).take()
         #expect(slab.capacity == 8)
         #expect(append([1, 2, 3, 4, 5], to: slab) == 5)
         #expect(slab.used == 5)
@@ -24,7 +24,7 @@ struct SlabTests {
     }
 
     @Test func chunksOfOneSlabDoNotTouch() {
-        let slab = SlabPool(size: 16).take()
+        let slab = SlabPool(size: 16, most: 32).take()
         _ = append([1, 2, 3], to: slab)
         let first = Chunk(slab: slab, offset: 0, count: slab.used)
         _ = append([4, 5], to: slab)
@@ -53,6 +53,31 @@ struct SlabTests {
         withExtendedLifetime(other) {}
     }
 
+    /// Of a slow reader's list the part that was read would be as long as the rest.
+    @Test func whatAReaderHasTakenIsNotKept() {
+        let pool = SlabPool(size: 8, most: 8)
+        var shared = EngineTransfer.Shared(plan)
+        shared.isHeadTaken = true
+        for byte in UInt8(1)...4 {
+            let slab = pool.take()
+            _ = append([byte], to: slab)
+            shared.append([Chunk(slab: slab, offset: 0, count: 1)])
+        }
+        var taken: [UInt8] = []
+        for left in [3, 2, 1, 0] {
+            if case .bytes(let chunk) = shared.takeStep(withProgress: false) { taken += Array(chunk) }
+            #expect(pool.spareCount == 4 - left)
+        }
+        #expect(taken == [1, 2, 3, 4])
+    }
+
+    private var plan: TransferPlan {
+        TransferPlan(
+            method: "GET", url: "http://localhost/", host: "localhost", port: 80, isSecure: false,
+            lines: HeaderLines([]), upload: .none,
+            trust: TrustDomain(roots: { () throws(EngineFailure) in try TrustStore() }, judge: { _ in nil }))
+    }
+
     @Test func aPoolKeepsNoMoreThanItsLimit() {
         let pool = SlabPool(size: 64, most: 2)
         var addresses: Set<UnsafeMutableRawPointer> = []
@@ -68,7 +93,7 @@ struct SlabTests {
     }
 
     @Test func aSlabOutlivesItsOwnersPool() {
-        var pool: SlabPool? = SlabPool(size: 4)
+        var pool: SlabPool? = SlabPool(size: 4, most: 32)
         let slab = pool!.take()
         pool = nil
         #expect(append([1, 2, 3, 4], to: slab) == 4)
@@ -103,7 +128,7 @@ struct SlabTests {
     }
 
     @Test func aChunkOfASlabIsItsRange() {
-        let slab = SlabPool(size: 16).take()
+        let slab = SlabPool(size: 16, most: 32).take()
         _ = append(Array(0..<16), to: slab)
         let chunk = Chunk(slab: slab, offset: 5, count: 4)
         #expect(chunk[0] == 5)

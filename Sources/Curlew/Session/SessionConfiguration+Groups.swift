@@ -135,7 +135,8 @@ extension SessionConfiguration {
         public var highWater: ByteCount
         /// When a paused transfer has no more than this left to be read, it goes on; 512 KiB unless set.
         public var lowWater: ByteCount
-        /// How much is read from a socket at once; 64 KiB unless set.
+        /// How much is read from a socket at once; 64 KiB unless set. For bodies that are streamed without TLS it is up to
+        /// four times as much.
         public var receive: ByteCount
 
         /// Sizes, each with its default.

@@ -60,6 +60,7 @@ final class EasyHandle {
     /// libcurl's own choice, until it is told another.
     private var uploadBuffer = smallBody
     private var method: String?
+    private var isBulk = false
     private var connectTimeout = 0
     private var continueTimeout = 1000
     private var waitsForShare = false
@@ -128,6 +129,13 @@ final class EasyHandle {
             if url.origin.isSecure, self.url?.origin !== url.origin { set(useSessions(of: url.origin)) }
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
+        }
+        // Where libcurl reads what it is offered; with TLS that is one record at a time.
+        let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
+        if self.isBulk != isBulk {
+            let limits = domain.transport.limits
+            set(curlew_set_long(curl, CURLOPT_BUFFERSIZE, isBulk ? limits.bulkBuffer : limits.receiveBuffer))
+            self.isBulk = isBulk
         }
         let lines = transfer.lines
         if self.lines !== lines {

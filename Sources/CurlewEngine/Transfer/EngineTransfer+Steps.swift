@@ -37,7 +37,9 @@ extension EngineTransfer.Shared {
             return .progress(counters)
         }
         if firstChunk < chunks.count {
-            let chunk = chunks[firstChunk]
+            // What is taken keeps no memory alive here.
+            var chunk = Chunk.empty
+            swap(&chunk, &chunks[firstChunk])
             firstChunk += 1
             buffered -= chunk.count
             if firstChunk == chunks.count {

@@ -184,7 +184,9 @@ extension EngineTransfer {
     private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {
         var done = 0
         while done < count {
-            let slab = wire.slab ?? transport.slabs.take()
+            // Each slab may be a step of the reader's, so those who have much to read get large ones.
+            let isLarge = wire.counters.received > Int64(transport.largeSlabs.size)
+            let slab = wire.slab ?? (isLarge ? transport.largeSlabs : transport.slabs).take()
             if wire.slab == nil {
                 wire.slab = slab
                 wire.slabStart = 0

@@ -41,7 +41,7 @@ package final class SlabPool: @unchecked Sendable {
     private let most: Int
     private let spare = Lock<[UnsafeMutableRawPointer]>([])
 
-    package init(size: Int = 64 << 10, most: Int = 32) {
+    package init(size: Int = 64 << 10, most: Int) {
         self.size = size
         self.most = most
     }
@@ -53,6 +53,9 @@ package final class SlabPool: @unchecked Sendable {
         guard let memory else { preconditionFailure("out of memory for a body slab of \(size) bytes") }
         return Slab(memory: memory, capacity: size, pool: self)
     }
+
+    /// How many of them there are.
+    var spareCount: Int { spare.withLock { $0.count } }
 
     fileprivate func giveBack(_ memory: UnsafeMutableRawPointer) {
         let kept = spare.withLock { spare in
@@ -70,6 +73,8 @@ package struct Chunk: RandomAccessCollection, Sendable {
     private let bytes: [UInt8]
     private let offset: Int
     package let count: Int
+
+    static let empty = Chunk([])
 
     init(slab: Slab, offset: Int, count: Int) {
         self.slab = slab

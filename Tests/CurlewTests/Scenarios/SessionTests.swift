@@ -134,6 +134,15 @@ struct SessionTests {
         #expect(record.body.sha256 == body.sha256)
     }
 
+    /// What they post is carried out first, but not for ever.
+    @Test func busyTasksOnTheSessionsExecutorLeaveItItsSockets() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let session = Session()
+        let busy = Task(executorPreference: session.executor) { while !Task.isCancelled { await Task.yield() } }
+        defer { busy.cancel() }
+        #expect(try await session.data(for: Request(server.url("/"))).0 == Data("x".utf8))
+    }
+
     @Test func cancellationOnTheSessionsExecutor() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
