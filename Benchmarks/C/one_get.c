@@ -16,6 +16,7 @@ int main(int argc, char **argv) {
     long status = 0;
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, argv[argc - 1]);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, count);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &got);
     CURLcode code = curl_easy_perform(easy);

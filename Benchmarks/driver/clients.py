@@ -32,6 +32,11 @@ def build():
     subprocess.run(["swift", "build", "-c", "release", "--quiet", "--package-path", str(HERE)], check=True)
 
 
+# What `--floor` may change; Benchmarks/README.md says what each is worth.
+KNOBS = {"lazy", "curlu", "new-handles", "shards", "fresh", "buffer", "upload-buffer", "file-buffer", "resume", "share",
+         "shared-store", "capath", "pipewait", "fields"}
+
+
 class Clients:
     """Client name → command, in the order of the tables."""
 
@@ -50,8 +55,13 @@ class Clients:
             self.commands[name] = [path]
             if "curlew+executor" in self.commands:
                 self.commands[f"{name}+executor"] = [path, "executor=1"]
+        self.floors = {"floor"}
         for name, knobs in floors:
+            for knob in knobs.split(","):
+                if "=" not in knob or knob.partition("=")[0] not in KNOBS:
+                    raise SystemExit(f"error: {knob!r} sets no knob of the floor")
             self.commands[name] = [str(TOOLS / "floor"), *knobs.split(",")]
+            self.floors.add(name)
 
     def of(self, workload):
         return [name for name in self.commands if name not in workload.without]
@@ -62,7 +72,10 @@ class Clients:
     def command(self, workload, client, servers, **changes):
         """How the client is called; later options win over earlier ones of the same name."""
         options = {"n": self.count(workload, client), "c": workload.concurrency, **workload.options,
-                   **workload.own.get(client, {})}
+                   **workload.own.get("floor" if client in self.floors else client, {})}
+        # Curlew shards there as well; over HTTP/2 neither does, since it would be more than one connection.
+        if client in self.floors and changes.get("c", options["c"]) >= 64 and options.get("http") != 2:
+            options["shards"] = 16
         url = servers.url(workload.kind, workload.path)
         if url.startswith("https:"):
             options["ca"] = servers.authority

@@ -45,7 +45,8 @@ def summary(workload, client, rounds):
     result["rss"] = middle((own["rss_peak"] - own["rss_base"]) / 1024 for own, _ in used)
     result["flight"] = middle(
         (over_base(own) - over_base(floor)) / workload.concurrency for own, floor in used)
-    result["each"] = middle(over_base(own) / workload.concurrency for own, _ in used)
+    at_once = workload.own.get(client, {}).get("c", workload.concurrency)
+    result["each"] = middle(over_base(own) / at_once for own, _ in used)
     result["switches"] = middle((own["voluntary"] + own["involuntary"]) / own["requests"] for own, _ in used)
     for name in ("p50", "p99", "connections"):
         result[name] = middle(own.get(name) for own, _ in used)

@@ -58,19 +58,34 @@ def execute(command, cores=(), environment=None):
     return output, errors
 
 
-def measure(command, cores, servers, environment=None):
+class Watch:
+    """Whether some cores worked for nobody but the processes that were begun and waited for since."""
+
+    def __init__(self, cores):
+        self.cores = cores
+        self.began, self.busy, self.reaped = time.monotonic(), busy(cores), reaped()
+
+    def foreign(self):
+        """The share of a core that others had; all of it is sampled in ticks of 10 ms, of several processes."""
+        own = reaped() - self.reaped
+        return (busy(self.cores) - self.busy - own - UNCERTAIN) / (time.monotonic() - self.began)
+
+    def is_quiet(self):
+        return self.foreign() <= FOREIGN
+
+
+def measure(command, cores, servers):
     """Runs a client. Its figures come with `is_quiet`: whether the cores were its own and the server's."""
-    served, mine = servers.cpu(), reaped()
-    began, before = time.monotonic(), (busy(cores), busy(servers.cores))
-    output, _ = execute(command, cores, environment)
-    wall, after = time.monotonic() - began, (busy(cores), busy(servers.cores))
+    served = servers.cpu()
+    began, before, watch = time.monotonic(), busy(servers.cores), Watch(cores)
+    output, _ = execute(command, cores)
+    foreign, after = watch.foreign(), busy(servers.cores)
+    wall = time.monotonic() - began
     try:
         figures = json.loads(output)
     except ValueError:
         raise Failure(f"{' '.join(command)}: printed {output!r}") from None
     figures["cpu"] = figures["user"] + figures["sys"]
-    # All of these are sampled in ticks of 10 ms, of several processes.
-    foreign = (after[0] - before[0] - (reaped() - mine) - UNCERTAIN) / wall
-    at_server = (after[1] - before[1] - (servers.cpu() - served) - UNCERTAIN) / wall
+    at_server = (after - before - (servers.cpu() - served) - UNCERTAIN) / wall
     figures["is_quiet"] = not cores or foreign <= FOREIGN and at_server <= FOREIGN_AT_SERVER
     return figures

@@ -23,12 +23,33 @@ the first request to the end; RSS is the peak above what the process had before 
 """
 
 
-def output(*command):
+def output(*command, beside=False):
+    """What a command prints, or what it says beside; nothing when it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
     except OSError:
         return ""
-    return (done.stdout + done.stderr).strip()
+    return (done.stderr if beside else done.stdout).strip() if done.returncode == 0 else ""
+
+
+def revision():
+    name = output("git", "rev-parse", "--short=12", "HEAD")
+    if not name:
+        return "unknown revision"
+    # The table itself is written by the run.
+    changed = output("git", "status", "--porcelain", "--untracked-files=no", "--", "..", ":!RESULTS.md")
+    return name + (" with changes" if changed else "")
+
+
+def siblings(core):
+    """The threads of the processor that a core belongs to."""
+    path = pathlib.Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+    try:
+        parts = path.read_text(encoding="ascii").strip().split(",")
+    except OSError:
+        return {core}
+    return {number for part in parts
+            for number in range(int(part.partition("-")[0]), int(part.rpartition("-")[2]) + 1)}
 
 
 def first(pattern, text, fallback="unknown"):
@@ -42,18 +63,18 @@ def machine(cores):
     memory = int(first(r"^MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"), "0"))
     system = first(r'^PRETTY_NAME="(.*)"', pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))
     nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin") or "nginx"
-    revision = output("git", "rev-parse", "--short=12", "HEAD") or "unknown"
-    changed = " with changes" if output("git", "status", "--porcelain", "--", "..") else ""
+    pinning = "server on core {}, client on core {}".format(*cores) if cores else "none, there is one core"
+    if cores and cores[1] in siblings(cores[0]):
+        pinning += ", which are two threads of one"
     return [
         ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
-        ("revision", revision + changed),
         ("processor", f"{processor}, {os.cpu_count()} cores, {memory / (1 << 20):.0f} GiB"),
-        ("pinning", "server on core {}, client on core {}".format(*cores) if cores else "none, there is one core"),
+        ("pinning", pinning),
         ("system", f"{system}, Linux {os.uname().release}"),
         ("Swift", first(r"Swift version (\S+)", output("swift", "--version"))),
         ("libcurl", output("pkg-config", "--modversion", "libcurl")),
         ("OpenSSL", output("pkg-config", "--modversion", "openssl")),
-        ("nginx", first(r"nginx/(\S+)", output(nginx, "-v"))),
+        ("nginx", first(r"nginx/(\S+)", output(nginx, "-v", beside=True))),
     ]
 
 
@@ -139,10 +160,15 @@ SECTIONS = [
 ]
 
 
-def markdown(measured, facts, remarks):
-    """`measured`: pairs of a workload and {client: summary}."""
+def markdown(reported, facts):
+    """`reported`: a workload, {client: summary}, and how it was measured."""
+    ways = {}
+    for workload, _, how in reported:
+        ways.setdefault(how, []).append(workload.name)
+    facts = facts + [("measured", how if len(ways) == 1 else f"{how}: {', '.join(names)}")
+                     for how, names in ways.items()]
+    measured = [(workload, results) for workload, results, _ in reported]
     parts = [INTRODUCTION, table(["", ""], [list(row) for row in facts])]
-    parts += [f"{remark}\n" for remark in remarks]
     parts += ["## Targets\n", targets(measured)]
     for title, make, belongs in SECTIONS:
         mine = [pair for pair in measured if belongs(pair[0])]

@@ -9,7 +9,7 @@ import re
 import shutil
 
 from clients import RELEASE, TOOLS
-from measure import Failure, execute, measure, reaped
+from measure import Failure, Watch, execute, measure, reaped
 
 
 def cold_start(workload, client, clients, servers, cores):
@@ -24,19 +24,24 @@ def cold_start(workload, client, clients, servers, cores):
         if client in ("curlew+executor", "urlsession") or client.endswith("+executor") or not program.exists():
             return None
     url = servers.url(workload.kind, workload.path)
-    before = reaped()
+    watch, before = Watch(cores), reaped()
     for _ in range(workload.count):
         execute([str(program), url], cores)
-    return {"milliseconds": (reaped() - before) / workload.count * 1000, "is_quiet": True}
+    is_quiet = not cores or watch.is_quiet()
+    return {"milliseconds": (reaped() - before) / workload.count * 1000, "is_quiet": is_quiet}
 
 
 def scaling(workload, client, clients, servers, cores):
-    """Requests per second of two sessions on two cores, divided by those of one session on one core."""
+    """Requests per second of two sessions on two cores, divided by those of one session on one core.
+
+    With fewer than four cores each session shares its core with one of nginx's workers, in both cases.
+    """
     if client == "floor" or client == "urlsession" or not cores:
         return None
     available = sorted(os.sched_getaffinity(0))
     places = (available[:2], available[2:4]) if len(available) >= 4 else (available[:2], available[:2])
     rates = []
+    watch = Watch(set(places[0] + places[1]))
     for sessions in (1, 2):
         nginx = servers.start_scaling(places[0][:sessions])
         command = clients.command(workload, client, servers, sessions=sessions)
@@ -45,7 +50,11 @@ def scaling(workload, client, clients, servers, cores):
         finally:
             servers.stop(nginx)
         rates.append(figures["requests"] / figures["wall"])
-    return {"scaling": rates[1] / rates[0], "one": rates[0], "two": rates[1], "is_quiet": True}
+    return {"scaling": rates[1] / rates[0], "one": rates[0], "two": rates[1], "is_quiet": watch.is_quiet()}
+
+
+class Unavailable(Exception):
+    """A tool that does not work here."""
 
 
 def marginal(count_of, workload, clients, client, servers):
@@ -71,15 +80,22 @@ def instructions(workload, client, clients, servers, cores):
         bare = servers.folder / "bare"
         execute(["strip", "-g", "-o", str(bare), command[0]])
         command = [str(bare), *command[1:]]
-        found = re.search(r"Collected : (\d+)", execute([*tool, *command], cores)[1])
+        try:
+            said = execute([*tool, *command], cores)[1]
+        except Failure as failure:
+            # Its own words, not those of the client that runs under it.
+            if "valgrind: " in str(failure):
+                raise Unavailable("valgrind failed: " + str(failure).strip().splitlines()[-1][:80]) from None
+            raise
+        found = re.search(r"Collected : (\d+)", said)
         if not found:
-            raise Failure("callgrind collected nothing")
+            raise Unavailable("callgrind collected nothing")
         return int(found.group(1))
 
     try:
         return marginal(count, workload, clients, client, servers)
-    except Failure as failure:
-        return {"remark": "callgrind failed: " + str(failure).strip().splitlines()[-1][:80], "is_quiet": True}
+    except Unavailable as reason:
+        return {"remark": str(reason), "is_quiet": True}
 
 
 def allocations(workload, client, clients, servers, cores):

@@ -49,9 +49,9 @@ class Workload:
     unit: str = "request"
 
 
-def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=20, floor=None):
+def small(name, title, kind, count, concurrency, limit, options=None, targets=(), less=20, own=None):
     return Workload(name, title, kind, "/small", count, concurrency, {"expect": KIB, **(options or {})},
-                    own={"floor": floor or {}}, less={"urlsession": less},
+                    own=own or {}, less={"urlsession": less},
                     targets=(Target("curlew", "ratio", limit), *targets))
 
 
@@ -68,7 +68,7 @@ def slow(name, title, kind, path, options):
 
 def many(count):
     return Workload(f"many-{count}", f"{count:,} in flight, answered after 1 s", "sink", "/delay/1000", count, count,
-                    {"expect": KIB}, own={"floor": {"shards": 16, "fresh": 1}},
+                    {"expect": KIB}, own={"floor": {"fresh": 1}},
                     targets=(Target("curlew", "flight", 4),))
 
 
@@ -80,14 +80,13 @@ UPLOAD = {"upload": GIB}
 WORKLOADS = [
     small("small-c1", "GET 1 KiB, one at a time", "http", 20000, 1, 1.4,
           targets=(Target("curlew+executor", "ratio", 1.15),)),
-    small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2, floor={"shards": 16}),
-    small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2, floor={"shards": 16}),
+    small("small-c64", "GET 1 KiB, 64 at a time", "http", 60000, 64, 1.2),
+    small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2),
     small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=100),
     small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
     small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
     small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
-          less=20,
-          floor={"resume": 0}),
+          less=20, own={"floor": {"resume": 0}}),
     small("new-tls", "new connection each, 8 at a time, TLS resumed", "closing_tls", 3000, 8, 1.3, less=30),
     download("download-http", "download 2 GiB, http", "http", 1.5),
     download("download-https", "download 2 GiB, https", "https", 1.12),
@@ -107,7 +106,7 @@ WORKLOADS = [
     many(2000),
     many(10000),
     Workload("waves-10000", "10,000 calls at once, answered after 0.1 s; the floor 512 at a time", "sink",
-             "/delay/100", 10000, 10000, {"expect": KIB, "connections": 512}, own={"floor": {"c": 512, "shards": 16}},
+             "/delay/100", 10000, 10000, {"expect": KIB, "connections": 512}, own={"floor": {"c": 512}},
              without=("urlsession",), targets=(Target("curlew", "wall", 1.2),)),
     Workload("collect", "64 MiB collected in memory, http", "http", "/medium", 4, 1,
              {"expect": 64 * MIB, "collect": 1}, unit="byte"),

@@ -52,12 +52,14 @@ extension CurlTransport {
             failure: failure, body: transfer.wire.collected, metrics: metrics, handsOver: true, witness: witness,
             in: self)
         transfer.wire.collected = nil
+        transfer.wire.slab = nil
         leavePlace(transfer)
         transfer.wire.origin = nil
     }
 
     /// Tells those who wait for an end, now or with the others of this turn.
     func tell(_ told: EngineTransfer.Told) {
+        if told.isEmpty { return }
         if told.areInPool { ended.append(told) } else { told.resumeAll() }
     }
 
@@ -159,10 +161,9 @@ extension CurlTransport {
                 widened.append(origin)
             }
         case .curl(CURLE_SEND_ERROR.rawValue, _):
-            // A reused connection that was closed in the meantime, or a new one that was reset before anything was sent.
-            let isReused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0
+            // A connection that was closed in the meantime: a reused one, or one that a server which goes away has just taken.
             let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
-            guard isUnsent || isReused && transfer.plan.isIdempotent else { return false }
+            guard isUnsent || transfer.plan.isIdempotent else { return false }
         default: return false
         }
         return beginAgain(handle, transfer, overFresh: true)

@@ -50,6 +50,8 @@ package final class CurlTransport {
     /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
     private var owing: [EngineTransfer] = []
     private var oweAt = Monotonic.never
+    /// Transfers that have received enough for this turn.
+    private var turnsOver: [EngineTransfer] = []
     /// Origins that can take more than was thought.
     var widened: [Origin] = []
     /// Transfers without a place.
@@ -103,6 +105,31 @@ package final class CurlTransport {
     func beginTurn(now: UInt64) {
         setClock.pointee = now
         sockets.now = now
+        if !turnsOver.isEmpty { resumeTurns() }
+    }
+
+    /// Whether a transfer has received so much in this turn that the others have theirs first.
+    ///
+    /// libcurl 7.88 reads on as long as something is there, up to a hundred times.
+    func isTurnOver(for transfer: EngineTransfer, _ count: Int) -> Bool {
+        if transfer.wire.turn != now {
+            transfer.wire.turn = now
+            transfer.wire.inTurn = 0
+        }
+        transfer.wire.inTurn += count
+        guard transfer.wire.inTurn >= limits.turn, !transfer.wire.isTurnOver else { return false }
+        transfer.wire.isTurnOver = true
+        turnsOver.append(transfer)
+        return true
+    }
+
+    private func resumeTurns() {
+        let transfers = turnsOver
+        turnsOver = []
+        for transfer in transfers {
+            transfer.wire.isTurnOver = false
+            transfer.applyPauses()
+        }
     }
 
     func socketIsReady(token: UInt64, mask: UInt32) {
@@ -156,7 +183,7 @@ package final class CurlTransport {
 
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
-        if wantsTurn { return 0 }
+        if wantsTurn || !turnsOver.isEmpty { return 0 }
         var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }

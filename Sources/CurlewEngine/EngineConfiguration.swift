@@ -40,6 +40,8 @@ package struct EngineConfiguration: Sendable {
     package var lowWater = 512 << 10
     /// Bytes libcurl reads at a time.
     package var receiveBuffer = 64 << 10
+    /// Bytes of a streamed body that one transfer receives in a turn before the others have theirs.
+    package var turn = 8 << 20
     /// Nanoseconds after which a turn of the loop is reported.
     package var slowTurn: UInt64 = 100_000_000
     /// Nanoseconds between two progress reports of one transfer.
@@ -51,7 +53,7 @@ package struct EngineConfiguration: Sendable {
     package init() {}
 
     /// Bytes libcurl reads at a time of a body that is streamed without TLS.
-    var bulkBuffer: Int { max(receiveBuffer, min(4 * receiveBuffer, highWater, 256 << 10)) }
+    var bulkBuffer: Int { max(receiveBuffer, min(4 * min(receiveBuffer, 64 << 10), highWater)) }
 
     /// How many transfers a host takes at once where each has a connection, and where they share connections.
     var placesPerHost: Int { min(transfersPerHost, connectionsPerHost) }

@@ -121,4 +121,27 @@ struct EngineTransferTests {
         gate.open()
         #expect(await patient.value == 5)
     }
+
+    /// Who receives a lot is interrupted again and again, and loses nothing.
+    @Test(arguments: [1, 16 << 10, 100_000, 1 << 20]) func aTurnEndsAfterSoManyBytes(turn: Int) async throws {
+        var configuration = EngineConfiguration()
+        configuration.turn = turn
+        let bench = try EngineBench(configuration)
+        let body = PatternBody(seed: 7, length: 6 << 20)
+        bench.server.on("GET", "/", .pattern(body))
+        let transfer = bench.transfer("/")
+        transfer.claimStream()
+        transfer.start()
+        var digest = SHA256Stream()
+        reading: while true {
+            switch await transfer.next(withProgress: false) {
+            case .bytes(let chunk): digest.update(chunk)
+            case .end(let outcome):
+                #expect(outcome.failure == nil)
+                break reading
+            default: break
+            }
+        }
+        #expect(digest.hex == body.sha256)
+    }
 }

@@ -11,7 +11,9 @@ extension SessionConfiguration {
         /// Transfers running to one host at a time over shared HTTP/2 connections, whatever their trust; 512 unless
         /// set.
         ///
-        /// A host that has not answered by HTTP/2 gets no more than `connectionsPerHost`. The rest waits in line.
+        /// It is never more than `connectionsPerHost` times `streamsPerConnection`. A host that has not answered by HTTP/2
+        /// gets no more than `connectionsPerHost`, and before its first answer over https no more than
+        /// `streamsPerConnection` either. The rest waits in line.
         public var transfersPerHost: Int
         /// Transfers that share one HTTP/2 connection before another is opened, up to `connectionsPerHost`; 100 unless set.
         ///
@@ -135,8 +137,9 @@ extension SessionConfiguration {
         public var highWater: ByteCount
         /// When a paused transfer has no more than this left to be read, it goes on; 512 KiB unless set.
         public var lowWater: ByteCount
-        /// How much is read from a socket at once; 64 KiB unless set. For bodies that are streamed without TLS it is up to
-        /// four times as much.
+        /// How much is read from a socket at once; 64 KiB unless set.
+        ///
+        /// For bodies that are streamed without TLS it is up to four times as much.
         public var receive: ByteCount
 
         /// Sizes, each with its default.

@@ -14,11 +14,12 @@ extension SessionConfiguration {
         /// Probes on connections over which nothing comes, after which a peer that does not answer counts as lost
         /// (RFC 9293 §3.8.4).
         public struct KeepAlive: Sendable, Hashable {
-            /// How long a connection is silent before the first probe, in whole seconds; 60 s unless set.
+            /// How long a connection is silent before the first probe, from 1 to 32,767 s, without fractions of a second;
+            /// 60 s unless set.
             public var idle: Duration
-            /// How long after a probe comes the next, in whole seconds; 10 s unless set.
+            /// How long after a probe comes the next, from 1 to 32,767 s, without fractions of a second; 10 s unless set.
             public var interval: Duration
-            /// How many probes in a row stay unanswered before the connection is lost; 6 unless set.
+            /// How many probes in a row stay unanswered before the connection is lost, from 1 to 127; 6 unless set.
             public var count: Int
 
             /// Probes, each choice with its default: a peer that is gone is noticed after two minutes.
@@ -47,7 +48,8 @@ extension SessionConfiguration {
         /// `timeouts.idle` ends silent transfers in any case, and `limits.idleConnectionLifetime` unused connections.
         public var keepAlive: KeepAlive?
         /// How long sent bytes may stay unacknowledged, or unsent because the peer takes none, before the connection is
-        /// lost (`TCP_USER_TIMEOUT`, RFC 5482); nil, the default, for the system's choice of about 15 minutes.
+        /// lost (`TCP_USER_TIMEOUT`, RFC 5482), from 1 ms to 24 days; nil, the default, for the system's choice of about
+        /// 15 minutes.
         ///
         /// It counts while connecting too, and takes the place of `keepAlive.count`.
         public var userTimeout: Duration?

@@ -31,10 +31,11 @@ final class TransferWitness: EngineWitness {
 
     /// - Parameters:
     ///   - buffer: A new one, which nobody reads yet.
-    ///   - current: How the transfer stands, told first; nil before its start. Asked while nothing can happen in between.
-    func add(_ buffer: EventBuffer<TransferEvent>, current: () -> TransferEvent?) {
+    ///   - current: How the transfer stands, told first; nil before its start. Asked while nothing can happen in between,
+    ///     and told whether its end was told, which is before others can see it.
+    func add(_ buffer: EventBuffer<TransferEvent>, current: (_ hasEnded: Bool) -> TransferEvent?) {
         state.withLock { state in
-            if let current = current() { buffer.append(state.inOrder(current)) }
+            if let current = current(state.end != nil) { buffer.append(state.inOrder(current)) }
             guard let end = state.end else {
                 state.buffers = state.buffers.filter { $0.value.buffer != nil }
                 state.buffers[ObjectIdentifier(buffer)] = WeakBuffer(buffer: buffer)
@@ -119,8 +120,8 @@ extension TransferRun {
             state.witness = witness
             return (witness, true, state.current)
         }
-        witness.add(buffer) {
-            let now = standing
+        witness.add(buffer) { hasEnded in
+            let now = hasEnded ? .finished : standing
             return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
         }
         guard isNew else { return buffer }

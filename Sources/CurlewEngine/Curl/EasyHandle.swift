@@ -134,8 +134,9 @@ final class EasyHandle {
         let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
         if self.isBulk != isBulk {
             let limits = domain.transport.limits
-            set(curlew_set_long(curl, CURLOPT_BUFFERSIZE, isBulk ? limits.bulkBuffer : limits.receiveBuffer))
-            self.isBulk = isBulk
+            let size = isBulk ? limits.bulkBuffer : limits.receiveBuffer
+            // libcurl 7.88 refuses while it has a buffer, which it keeps when a transfer ends before it had a connection.
+            if curlew_set_long(curl, CURLOPT_BUFFERSIZE, size) == CURLE_OK { self.isBulk = isBulk }
         }
         let lines = transfer.lines
         if self.lines !== lines {

@@ -210,11 +210,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
             let timeout = transport.timeout(now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
-            // What was posted meanwhile, mostly on this thread, is carried out without asking for events in between.
-            if !sleeps && timeout != 0 && rounds < 8 {
+            // What was posted meanwhile, mostly on this thread, is carried out without asking for events in between. The clock
+            // stands still: what is too late is known only when everything was read that has come.
+            if !sleeps && timeout != 0 && rounds < 8 && now &- turnStart < 1_000_000 {
                 rounds += 1
-                turnStart = now
-                transport.beginTurn(now: now)
                 continue
             }
             rounds = 0

@@ -79,6 +79,8 @@ extension EngineTransfer {
         let ends: Few<EndWaiter>
         let others: Others?
 
+        var isEmpty: Bool { others == nil && ends.isEmpty }
+
         /// Whether all of them go on in the runtime's own pool of threads, where another task may resume them.
         var areInPool: Bool { others == nil && ends.allSatisfy { !$0.hasExecutor } }
 

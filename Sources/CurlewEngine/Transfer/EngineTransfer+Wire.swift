@@ -27,8 +27,10 @@ struct Wire {
     /// Where the part of `slab` that was not handed over begins.
     var slabStart = 0
     var chunks: [Chunk] = []
-    /// Bytes received and not yet handed over, and bytes the reader had not taken when last asked.
+    /// Bytes received and not yet handed over, as many as were handed over last, and bytes the reader had not taken when last
+    /// asked.
     var unpublished = 0
+    var burst = 0
     var buffered = 0
     var counters = Counters()
     var isDirty = false
@@ -40,6 +42,10 @@ struct Wire {
     var isStarved = false
     var isUserPaused = false
     var isFlowPaused = false
+    /// The turn in which it last received, how much that was, and whether it was so much that others come first.
+    var turn: UInt64 = 0
+    var inTurn = 0
+    var isTurnOver = false
     /// Why we made libcurl give up, known before libcurl says so.
     var abort: EngineFailure.Reason?
     var bodyOffset = 0
@@ -133,6 +139,7 @@ struct Wire {
         isReceivingPaused = false
         isSendingPaused = false
         isStarved = false
+        isTurnOver = false
         launchedAt = now
         lastActivity = now
         restarts += 1
@@ -162,6 +169,7 @@ extension EngineTransfer {
         } else {
             keep(bytes, count, transport)
             if wire.unpublished + wire.buffered >= loop.configuration.highWater { publish(transport.now) }
+            if !plan.isSecure && transport.isTurnOver(for: self, count) { applyPauses() }
         }
         transport.markDirty(self)
         if wire.isUserPaused { applyPauses() }
@@ -184,8 +192,10 @@ extension EngineTransfer {
     private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {
         var done = 0
         while done < count {
-            // Each slab may be a step of the reader's, so those who have much to read get large ones.
-            let isLarge = wire.counters.received > Int64(transport.largeSlabs.size)
+            // Each slab may be a step of the reader's, so those who get much at once get large ones.
+            let isLarge =
+                max(wire.unpublished, wire.burst) >= 2 * transport.slabs.size
+                && loop.configuration.highWater >= transport.largeSlabs.size
             let slab = wire.slab ?? (isLarge ? transport.largeSlabs : transport.slabs).take()
             if wire.slab == nil {
                 wire.slab = slab
@@ -265,6 +275,7 @@ extension EngineTransfer {
         }
         if !wire.trailers.isEmpty { shared.trailers = wire.trailers }
         shared.buffered += wire.unpublished
+        wire.burst = wire.unpublished
         wire.unpublished = 0
         shared.counters.sent = wire.counters.sent
         shared.counters.received = wire.counters.received
@@ -342,7 +353,7 @@ extension EngineTransfer {
     /// Makes libcurl pause or go on as the reader, the body's producer and the user want it now.
     func applyPauses() {
         guard let handle = wire.handle else { return }
-        let receiving = wire.isFlowPaused || wire.isUserPaused
+        let receiving = wire.isFlowPaused || wire.isUserPaused || wire.isTurnOver
         let sending = wire.isStarved || wire.isUserPaused || wire.isUploadHeld
         let wasPaused = wire.isReceivingPaused || wire.isSendingPaused
         if !receiving && !sending && !wasPaused { return }

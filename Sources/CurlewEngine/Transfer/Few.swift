@@ -8,6 +8,8 @@ struct Few<Element> {
 
     init() {}
 
+    var isEmpty: Bool { first == nil }
+
     mutating func append(_ element: Element) {
         if first == nil { first = element } else { others.append(element) }
     }

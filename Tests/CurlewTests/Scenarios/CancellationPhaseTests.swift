@@ -81,6 +81,29 @@ struct CancellationPhaseTests {
         #expect(await session.transfers.isEmpty)
     }
 
+    /// libcurl leaves them a buffer of the size of before.
+    @Test func handlesOfTransfersThatHadNoConnectionServeOthers() async throws {
+        let gate = Gate()
+        var options = MockServer.Options()
+        options.onAccept = { _ in [.stall(gate)] }
+        let silent = try MockServer(tls: TestIdentity.selfSigned(), options: options)
+        let held = Gate()
+        let server = try MockServer { _ in .text("x").fault(.stall(held), at: .start) }
+        let session = Session(trust: InsecureTrust(reason: "test")) { $0.timeouts.connect = .seconds(50) }
+        // All but the first wait for what its connection will speak.
+        let waiting = (0..<5).map { _ in session.transfer(Request(silent.url("/"))).start() }
+        await gate.waitUntilReached()
+        #expect(await session.transfers.count == 5)
+        // From the last on, or each would get a connection when the one before it is gone.
+        for transfer in waiting.reversed() { transfer.cancel() }
+        for transfer in waiting { await transfer.waitUntilFinished() }
+        let streams = (0..<5).map { _ in session.transfer(Request(server.url("/"))) }
+        let bodies = streams.map { stream in Task { try await StreamRecord(stream).body } }
+        await held.waitUntilReached(times: 5)
+        held.open()
+        for body in bodies { #expect(try await body.value == Data("x".utf8)) }
+    }
+
     @Test func securing() async throws {
         let gate = Gate()
         var options = MockServer.Options()

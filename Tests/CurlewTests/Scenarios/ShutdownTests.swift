@@ -86,6 +86,20 @@ struct ShutdownTests {
         #expect(!gate.isOpen)
     }
 
+    /// Those who wait for many ends at once are told together, unless their task has an executor of its own.
+    @Test(arguments: [false, true]) func everyoneOfManyIsTold(onExecutor: Bool) async throws {
+        let gate = Gate()
+        let server = try stallingServer(gate)
+        let session = Session()
+        let request = Request(server.url("/"))
+        let tasks = (0..<40).map { _ in
+            Task(executorPreference: onExecutor ? session.executor : nil) { try await session.data(for: request) }
+        }
+        await gate.waitUntilReached(times: 40)
+        try await session.shutdown(.immediate)
+        for task in tasks { #expect(try await networkError { try await task.value }.kind == .sessionClosed) }
+    }
+
     @Test func immediatelyAfterGracefully() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
