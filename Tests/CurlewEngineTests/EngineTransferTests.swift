@@ -122,6 +122,32 @@ struct EngineTransferTests {
         #expect(await patient.value == 5)
     }
 
+    /// What moved too soon after the last report is told when its time has come, though nothing moves then.
+    @Test func aReaderThatWasBusyHearsOfTheLastProgress() async throws {
+        var configuration = EngineConfiguration()
+        configuration.progressInterval = 300_000_000
+        let bench = try EngineBench(configuration)
+        let (start, rest) = (Gate(), Gate())
+        let response = MockResponse.text("hello world").fault(.stall(start), at: .body(0)).fault(
+            .stall(rest), at: .body(5))
+        bench.server.on("GET", "/", response)
+        let transfer = bench.transfer("/")
+        transfer.claimStream()
+        transfer.start()
+        guard case .head = await transfer.next(withProgress: true) else { return _ = Issue.record("no head") }
+        guard case .progress = await transfer.next(withProgress: true) else { return _ = Issue.record("no progress") }
+        // Busy from here on.
+        start.open()
+        while transfer.snapshot.counters.received < 5 { await bench.share.loop.round() }
+        var told: Int64 = 0
+        while told < 5 {
+            if case .progress(let counters) = await transfer.next(withProgress: true) { told = counters.received }
+        }
+        #expect(!transfer.hasFinished)
+        rest.open()
+        #expect(await transfer.ended().failure == nil)
+    }
+
     /// Who receives a lot is interrupted again and again, and loses nothing.
     @Test(arguments: [1, 16 << 10, 100_000, 1 << 20]) func aTurnEndsAfterSoManyBytes(turn: Int) async throws {
         var configuration = EngineConfiguration()
