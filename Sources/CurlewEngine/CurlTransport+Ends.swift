@@ -163,7 +163,9 @@ extension CurlTransport {
         case .curl(CURLE_SEND_ERROR.rawValue, _):
             // A connection that was closed in the meantime: a reused one, or one that a server which goes away has just taken.
             let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
-            guard isUnsent || transfer.plan.isIdempotent else { return false }
+            // A long body that a new connection does not take is not sent a second time.
+            let isReused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0
+            guard isUnsent || transfer.plan.isIdempotent && (isReused || !transfer.isBodyPulled) else { return false }
         default: return false
         }
         return beginAgain(handle, transfer, overFresh: true)
