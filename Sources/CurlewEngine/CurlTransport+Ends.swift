@@ -49,8 +49,7 @@ extension CurlTransport {
             transfer.tell(.received(transfer.wire.counters.received))
         }
         transfer.complete(
-            failure: failure, body: transfer.wire.collected, metrics: metrics, handsOver: true, witness: witness,
-            in: self)
+            failure: failure, body: transfer.wire.collected, metrics: metrics, witness: witness, in: self)
         transfer.wire.collected = nil
         transfer.wire.slab = nil
         leavePlace(transfer)

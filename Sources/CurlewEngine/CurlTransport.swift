@@ -20,8 +20,8 @@ package final class CurlTransport {
     /// The clock, read once a turn.
     var now: UInt64 { clock.pointee }
     /// Where it stands, for those who read it often.
-    let clock: UnsafePointer<UInt64>
-    private let setClock: UnsafeMutablePointer<UInt64>
+    var clock: UnsafePointer<UInt64> { UnsafePointer(turnClock) }
+    private let turnClock: UnsafeMutablePointer<UInt64>
 
     #if !DEBUG
     @exclusivity(unchecked)
@@ -88,9 +88,8 @@ package final class CurlTransport {
 
     init(loop: EventLoop, epoll: CInt) {
         self.loop = loop
-        setClock = .allocate(capacity: 1)
-        setClock.initialize(to: Monotonic.now())
-        clock = UnsafePointer(setClock)
+        turnClock = .allocate(capacity: 1)
+        turnClock.initialize(to: Monotonic.now())
         limits = loop.configuration
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
@@ -98,12 +97,12 @@ package final class CurlTransport {
         witness = loop.witnessOfAll
     }
 
-    deinit { setClock.deallocate() }
+    deinit { turnClock.deallocate() }
 
     // MARK: Turns
 
     func beginTurn(now: UInt64) {
-        setClock.pointee = now
+        turnClock.pointee = now
         sockets.now = now
         if !turnsOver.isEmpty { resumeTurns() }
     }

@@ -21,38 +21,38 @@ extension Request {
         /// Timeouts for this request, replacing the session's as a whole.
         public var timeouts: Timeouts? {
             get { others?.values.timeouts }
-            set { change { $0.timeouts = newValue } }
+            set { values.timeouts = newValue }
         }
         /// How many decoded bytes of the response's body may be collected.
         public var responseLimit: ByteCount? {
             get { others?.values.responseLimit }
-            set { change { $0.responseLimit = newValue } }
+            set { values.responseLimit = newValue }
         }
         /// What happens to a compressed response; nil leaves it to the session's configuration.
         public var decompression: Decompression? {
             get { others?.values.decompression }
-            set { change { $0.decompression = newValue } }
+            set { values.decompression = newValue }
         }
         /// Whether the request's body is compressed; nil leaves it to the session's configuration.
         public var compression: RequestCompression? {
             get { others?.values.compression }
-            set { change { $0.compression = newValue } }
+            set { values.compression = newValue }
         }
 
         /// Whether the body waits until the server has said that it wants it.
         public var expectContinue: ExpectContinue? {
             get { others?.values.expectContinue }
-            set { change { $0.expectContinue = newValue } }
+            set { values.expectContinue = newValue }
         }
         /// Whether the request shares connections with others; it does unless set.
         public var connection: ConnectionUse {
             get { others?.values.connection ?? .shared }
-            set { change { $0.connection = newValue } }
+            set { values.connection = newValue }
         }
         /// Which redirects are followed; nil leaves it to the session's configuration.
         public var redirects: RedirectPolicy? {
             get { others?.values.redirects }
-            set { change { $0.redirects = newValue } }
+            set { values.redirects = newValue }
         }
 
         /// Options, each with its default.
@@ -64,16 +64,14 @@ extension Request {
         ) {
             self.priority = priority
             self.label = label
-            let values = Others.Values(
+            values = Others.Values(
                 timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
                 compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
-            others = values.areEmpty ? nil : Others(values)
         }
 
-        private mutating func change(_ change: (inout Others.Values) -> Void) {
-            var values = others?.values ?? Others.Values()
-            change(&values)
-            others = values.areEmpty ? nil : Others(values)
+        private var values: Others.Values {
+            get { others?.values ?? Others.Values() }
+            set { others = newValue.areEmpty ? nil : Others(newValue) }
         }
 
         /// What few requests say.

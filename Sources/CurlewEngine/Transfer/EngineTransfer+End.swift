@@ -6,20 +6,20 @@ extension EngineTransfer {
     ///
     /// On the loop thread, or before the loop knows the transfer.
     /// - Parameters:
-    ///   - handsOver: Whether what arrived is made visible with the end.
     ///   - witness: Who watches all transfers.
-    ///   - turn: Who tells those who wait, at the end of the turn; nil when they are told at once.
+    ///   - turn: Of a transfer that was on the wire: what arrived is made visible with the end, and who waits is told when
+    ///     the turn ends. Nil for others, whose waiters are told at once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, handsOver: Bool = false, witness: (any EngineWitness)?, in turn: CurlTransport? = nil
+        onlyIfIdle: Bool = false, witness: (any EngineWitness)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
         // Where nobody watches, which is mostly, the end is told and published in one go.
         let claim = shared.withLock { shared -> Claim in
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
             guard shared.lifecycle.on(.finish) else { return .refused }
-            if handsOver { hand(to: &shared, at: now) }
+            if turn != nil { hand(to: &shared, at: now) }
             let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
             if let own = shared.witness { return .watched(end, own) }
             return witness == nil ? .told(shared.publish(end, body: body, at: now)) : .watched(end, nil)
