@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-faults demo-observe test check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-faults demo-observe demo-trust test check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -11,6 +11,11 @@ run: ## build and take the tour; URL=https://… downloads that instead
 	@Scripts/setup
 	@swift build --quiet --product Tour
 	@"$$(swift build --show-bin-path)/Tour" $${URL:+"$$URL"}
+
+demo-api: ## a small typed API client, and what it is used for
+	@Scripts/setup
+	@swift build --quiet --product TypedAPI
+	@"$$(swift build --show-bin-path)/TypedAPI"
 
 demo-faults: ## what Curlew says to each of some forty faults of a server
 	@Scripts/setup
@@ -21,6 +26,11 @@ demo-observe: ## interceptors, redirects, traces, logs and events of a few reque
 	@Scripts/setup
 	@swift build --quiet --product Observe
 	@"$$(swift build --show-bin-path)/Observe"
+
+demo-trust: ## which trust policies accept which servers, and what a refusal says
+	@Scripts/setup
+	@swift build --quiet --product PinnedTLS
+	@"$$(swift build --show-bin-path)/PinnedTLS"
 
 test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 	@Scripts/setup

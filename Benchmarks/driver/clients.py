@@ -43,7 +43,8 @@ class Clients:
     def __init__(self, wanted, binaries, floors):
         curlew = str(RELEASE / "curlew-bench")
         self.commands = {"floor": [str(TOOLS / "floor")], "curlew": [curlew],
-                         "curlew+executor": [curlew, "executor=1"], "urlsession": [str(RELEASE / "urlsession-bench")]}
+                         "curlew+executor": [curlew, "executor=1"], "curlew+client": [curlew, "client=1"],
+                         "urlsession": [str(RELEASE / "urlsession-bench")]}
         if wanted:
             unknown = set(wanted) - set(self.commands)
             if unknown:
@@ -64,7 +65,8 @@ class Clients:
             self.floors.add(name)
 
     def of(self, workload):
-        return [name for name in self.commands if name not in workload.without]
+        idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client",))}
+        return [name for name in self.commands if name not in idle]
 
     def count(self, workload, client):
         return max(workload.concurrency, workload.count // workload.less.get(client, 1))

@@ -21,35 +21,37 @@ def per_unit(workload, figures):
 
 def summary(workload, client, rounds):
     """Medians of a client over the rounds that were quiet for it and for the floor, or over all when none was."""
-    both = [(one[client], one.get("floor")) for one in rounds if one.get(client)]
+    both = [(one[client], one.get("floor"), one.get("curlew")) for one in rounds if one.get(client)]
     if not both:
         return None
-    quiet = [pair for pair in both if all(side is None or side["is_quiet"] for side in pair)]
+    quiet = [pair for pair in both if all(side is None or side["is_quiet"] for side in pair[:2])]
     used = quiet or both
     result = {"n": len(used), "is_quiet": bool(quiet)}
     if workload.unit not in ("request", "byte"):
         for name in ("milliseconds", "scaling", "one", "two", "c1", "c64"):
-            result[name] = middle(own.get(name) for own, _ in used)
+            result[name] = middle(own.get(name) for own, _, _ in used)
             result[f"{name}-ratio"] = middle(
-                own[name] / floor[name] for own, floor in used if floor and own.get(name) and floor.get(name))
+                own[name] / floor[name] for own, floor, _ in used if floor and own.get(name) and floor.get(name))
         result["remark"] = used[0][0].get("remark")
         return result
-    cpu = [per_unit(workload, own) for own, _ in used]
+    cpu = [per_unit(workload, own) for own, _, _ in used]
     result |= {"cpu": middle(cpu), "least": min(cpu), "most": max(cpu)}
-    result["ratio"] = middle(per_unit(workload, own) / per_unit(workload, floor) for own, floor in used)
-    result["wall"] = middle(own["wall"] / floor["wall"] for own, floor in used)
-    result["share"] = middle(own["cpu"] / own["wall"] for own, _ in used)
-    result["seconds"] = middle(own["wall"] for own, _ in used)
+    result["ratio"] = middle(per_unit(workload, own) / per_unit(workload, floor) for own, floor, _ in used)
+    result["by-hand"] = middle(
+        per_unit(workload, own) / per_unit(workload, plain) for own, _, plain in used if plain and plain is not own)
+    result["wall"] = middle(own["wall"] / floor["wall"] for own, floor, _ in used)
+    result["share"] = middle(own["cpu"] / own["wall"] for own, _, _ in used)
+    result["seconds"] = middle(own["wall"] for own, _, _ in used)
     result["rate"] = middle(
-        (own["bytes"] / MIB if workload.unit == "byte" else own["requests"]) / own["wall"] for own, _ in used)
-    result["rss"] = middle((own["rss_peak"] - own["rss_base"]) / 1024 for own, _ in used)
+        (own["bytes"] / MIB if workload.unit == "byte" else own["requests"]) / own["wall"] for own, _, _ in used)
+    result["rss"] = middle((own["rss_peak"] - own["rss_base"]) / 1024 for own, _, _ in used)
     result["flight"] = middle(
-        (over_base(own) - over_base(floor)) / workload.concurrency for own, floor in used)
+        (over_base(own) - over_base(floor)) / workload.concurrency for own, floor, _ in used)
     at_once = workload.own.get(client, {}).get("c", workload.concurrency)
-    result["each"] = middle(over_base(own) / at_once for own, _ in used)
-    result["switches"] = middle((own["voluntary"] + own["involuntary"]) / own["requests"] for own, _ in used)
+    result["each"] = middle(over_base(own) / at_once for own, _, _ in used)
+    result["switches"] = middle((own["voluntary"] + own["involuntary"]) / own["requests"] for own, _, _ in used)
     for name in ("p50", "p99", "connections"):
-        result[name] = middle(own.get(name) for own, _ in used)
+        result[name] = middle(own.get(name) for own, _, _ in used)
     return result
 
 
@@ -81,6 +83,8 @@ def line(workload, client, s):
         text += f"  p50 {s['p50']:,.0f} p99 {s['p99']:,.0f} µs  {s['switches']:.2f} switches"
     if workload.concurrency >= 1000:
         text += f"  {s['each']:.1f} KiB each  wall {s['seconds']:.2f} s"
+    if client == "curlew+client" and s["by-hand"]:
+        text += f"  ×{s['by-hand']:.3f} curlew"
     if s["connections"]:
         text += f"  {s['connections']:.0f} connections"
     return text + mark

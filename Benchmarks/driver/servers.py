@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers: nginx on one core, with a certificate made for the occasion, and a folder that goes away with them."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -84,9 +85,15 @@ http {{
 """
 PLACES = """
 location = /status { stub_status; }
+location = /json { default_type application/json; }
 location = /sink { proxy_pass http://127.0.0.1:%d; }
 location /slow/ { proxy_pass http://127.0.0.1:%d; }
 """
+# What an API might answer; about 1 KiB as JSON.
+ORDER = {
+    "id": 4711, "customer": "Ada Lovelace", "isPaid": True, "total": 129.5, "currency": "EUR", "note": None,
+    "lines": [{"article": f"article-{n}", "count": n, "price": n * 1.25, "tags": ["new", "blue"]} for n in range(12)],
+}
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -144,6 +151,7 @@ class Servers:
         files = self.folder / "files"
         files.mkdir()
         (files / "small").write_bytes(b"x" * 1024)
+        (files / "json").write_text(json.dumps(ORDER), encoding="utf-8")
         block = os.urandom(MIB)
         for name, size in self.sizes.items():
             with open(files / name, "wb") as file:

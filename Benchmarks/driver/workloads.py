@@ -9,6 +9,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # Which figure of a client a target is about, in words.
 WORDS = {
     "ratio": "CPU, × floor",
+    "by-hand": "CPU, × curlew",
     "rss": "RSS over base, MiB",
     "share": "CPU, share of the wall time",
     "flight": "RSS above the floor's, KiB a request in flight",
@@ -55,6 +56,11 @@ def small(name, title, kind, count, concurrency, limit, options=None, targets=()
                     targets=(Target("curlew", "ratio", limit), *targets))
 
 
+def decoded(name, title, count, concurrency):
+    return Workload(name, title, "http", "/json", count, concurrency, {"json": 1}, without=("urlsession",),
+                    targets=(Target("curlew+client", "by-hand", 1.1),))
+
+
 def download(name, title, kind, limit, options=None):
     targets = (Target("curlew", "ratio", limit),) if limit else ()
     return Workload(name, title, kind, "/big", 1, 1, {"expect": 2 * GIB, **(options or {})}, targets=targets,
@@ -84,6 +90,8 @@ WORKLOADS = [
     small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2),
     small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=100),
     small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
+    decoded("json-c1", "GET 1 KiB of JSON and decode it, one at a time; the floor does not decode", 20000, 1),
+    decoded("json-c64", "GET 1 KiB of JSON and decode it, 64 at a time; the floor does not decode", 40000, 64),
     small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
     small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
           less=20, own={"floor": {"resume": 0}}),

@@ -17,7 +17,7 @@ final class Stage {
         let authority = try TestAuthority()
         self.authority = authority
         plain = try MockServer()
-        session = Session(trust: CustomRoots(pem: authority.certificatePEM)) { configuration in
+        session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { configuration in
             configuration.timeouts = Timeouts(connect: .seconds(1), idle: .milliseconds(500), total: .seconds(2))
             configuration.limits.responseHead = .kibibytes(64)
             configuration.limits.responseBody = .mebibytes(1)

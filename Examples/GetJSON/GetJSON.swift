@@ -5,7 +5,6 @@
 //     swift run GetJSON https://jsonplaceholder.typicode.com/users/1
 
 import Curlew
-import FoundationEssentials
 import Glibc
 
 struct User: Decodable {
@@ -16,15 +15,13 @@ struct User: Decodable {
 @main
 struct GetJSON {
     static func main() async {
-        let url = CommandLine.arguments.dropFirst().first ?? "https://jsonplaceholder.typicode.com/users/1"
+        let path = Path(raw: CommandLine.arguments.dropFirst().first ?? "users/1")
         do {
-            let (data, head) = try await Session.shared.data(for: Request(url))
-            print(head.status)
-            print(try JSONDecoder().decode(User.self, from: data))
+            let user: User = try await Client("https://jsonplaceholder.typicode.com").get(path)
+            print(user)
         } catch {
-            let failure = error as? NetworkError
-            print(failure?.detailedDescription ?? "The answer is not the JSON of a user: \(error)")
-            exit(failure?.exitCode ?? 65)
+            print(error.detailedDescription)
+            exit(error.exitCode)
         }
     }
 }

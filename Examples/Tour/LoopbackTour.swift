@@ -15,7 +15,7 @@ struct LoopbackTour {
         let authority = try TestAuthority()
         server = try MockServer()
         secureServer = try MockServer(tls: authority.issue())
-        session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
     }
 
     func run() async throws {

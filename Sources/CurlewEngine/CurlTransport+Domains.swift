@@ -42,7 +42,7 @@ extension CurlTransport {
     }
 
     private func make(for trust: TrustDomain) -> CurlDomain? {
-        guard let live = trust.live ?? LiveTrust() else { return nil }
+        guard let live = trust.live ?? LiveTrust(for: trust, now: now) else { return nil }
         let number = domains.firstIndex { $0 == nil } ?? domains.count
         guard let made = CurlDomain(UInt32(number), of: live, trust: trust, transport: self) else { return nil }
         if number == domains.count { domains.append(made) } else { domains[number] = made }

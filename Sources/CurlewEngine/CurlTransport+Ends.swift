@@ -211,9 +211,7 @@ extension CurlTransport {
             return nil
         }
         let phase = phase(of: handle, transfer)
-        if let refusal = handle.gate?.refusal, !transfer.wire.isHeadComplete {
-            return EngineFailure(.untrusted(refusal), phase: .securing)
-        }
+        if let failure = judgement(of: handle, transfer) { return failure }
         if transfer.wire.socketErrno != 0, code == CURLE_COULDNT_CONNECT {
             return EngineFailure(.noResources(errno: transfer.wire.socketErrno), phase: .connecting)
         }
@@ -235,6 +233,17 @@ extension CurlTransport {
         if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }
         let reason = misbehaviour(of: handle, transfer, code, text) ?? .curl(code: code.rawValue, text: text)
         return EngineFailure(reason, phase: phase)
+    }
+
+    /// Who of the two refused the other for its certificates.
+    private func judgement(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
+        guard let gate = handle.gate, !transfer.wire.isHeadComplete else { return nil }
+        if let refusal = gate.refusal { return EngineFailure(.untrusted(refusal), phase: .securing) }
+        // TLS 1.3 shakes hands before the server looks at what it was shown, so the alert may follow the request.
+        guard gate.isIdentityRefused, let alert = gate.alert else { return nil }
+        let reason = EngineFailure.Reason.identityRefused(
+            alert: alert, hadIdentity: gate.hasIdentity, authorities: gate.wantedAuthorities ?? [])
+        return EngineFailure(reason, phase: .securing)
     }
 
     /// What the peer did wrong where libcurl has no code of its own for it, only a text.

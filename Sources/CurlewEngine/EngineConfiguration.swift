@@ -1,10 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewShims
+
 /// What a loop is told once, in plain values.
 package struct EngineConfiguration: Sendable {
     package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
     package enum TLSVersion: Sendable { case v1_2, v1_3 }
+
+    /// What TLS connections are made with, beside the versions.
+    package struct TLS: Sendable {
+        /// Cipher suites of TLS 1.2 and 1.3 in OpenSSL's syntax; nil leaves the choice to OpenSSL.
+        package var ciphers: String?
+        package var suites: String?
+        /// What is named to servers instead of their hosts (RFC 6066 §3); an empty text names nothing.
+        package var serverNames: [String: String] = [:]
+        /// Whether it is negotiated what is spoken over TLS (ALPN, RFC 7301).
+        package var negotiates = true
+        package var keyLog: KeyLog?
+
+        package init() {}
+
+        /// Whether OpenSSL knows at least one of the cipher suites named.
+        package var ciphersAreKnown: Bool { curlew_ciphers_are_known(ciphers, suites) }
+    }
 
     package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
 
@@ -24,6 +43,7 @@ package struct EngineConfiguration: Sendable {
     package var version = Version.automatic
     package var minimumTLS = TLSVersion.v1_2
     package var maximumTLS: TLSVersion?
+    package var tls = TLS()
     package var connectionsPerHost = 64
     package var connections = 512
     package var transfersPerHost = 512

@@ -13,8 +13,6 @@
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -210,6 +208,18 @@ int curlew_dead_socket(void) {
     return pair[0];
 }
 
+bool curlew_file_stamp(const char *path, curlew_stamp *stamp) {
+    struct stat facts;
+    if (stat(path, &facts) != 0) return false;
+    *stamp = (curlew_stamp){
+        .inode = facts.st_ino,
+        .size = facts.st_size,
+        .seconds = facts.st_mtim.tv_sec,
+        .nanoseconds = facts.st_mtim.tv_nsec,
+    };
+    return true;
+}
+
 bool curlew_has_ended(int descriptor) {
     char byte;
     ssize_t count = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -256,139 +266,4 @@ int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int millisec
     int count = epoll_wait(epoll, events, capacity < 128 ? capacity : 128, milliseconds);
     for (int i = 0; i < count; i++) ready[i] = (curlew_ready){.token = events[i].data.u64, .mask = events[i].events};
     return count < 0 ? 0 : count;
-}
-
-// MARK: TLS
-
-typedef struct {
-    void *judge;
-    curlew_release_callback end;
-    curlew_release_callback release;
-} owned_judge;
-
-static void free_judge(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
-    (void)parent, (void)data, (void)index, (void)argl, (void)argp;
-    owned_judge *owned = pointer;
-    if (!owned) return;
-    owned->release(owned->judge);
-    free(owned);
-}
-
-static int judge_index = -1;
-static void make_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_judge); }
-
-// libcurl's close makes OpenSSL forget that the peer's close_notify was read, so it is told on when it is.
-static void note_end(const SSL *ssl, int where, int alert) {
-    if (where != SSL_CB_READ_ALERT || (alert & 0xFF) != SSL_AD_CLOSE_NOTIFY) return;
-    owned_judge *owned = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index);
-    if (owned) owned->end(owned->judge);
-}
-
-bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_verify_callback verify,
-                        curlew_release_callback end, curlew_release_callback release) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, make_index);
-    owned_judge *owned = malloc(sizeof *owned);
-    if (!owned || judge_index < 0) {
-        free(owned);
-        release(judge);
-        return false;
-    }
-    *owned = (owned_judge){.judge = judge, .end = end, .release = release};
-    if (!SSL_CTX_set_ex_data(context, judge_index, owned)) {
-        free(owned);
-        release(judge);
-        return false;
-    }
-    SSL_CTX_set1_cert_store(context, store);
-    SSL_CTX_set_cert_verify_callback(context, verify, judge);
-    SSL_CTX_set_info_callback(context, note_end);
-    return true;
-}
-
-static SSL *connection_under(CURL *easy) {
-    struct curl_tlssessioninfo *session = NULL;
-    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
-    return session->internals;
-}
-
-void *curlew_tls_judge(CURL *easy) {
-    SSL *ssl = connection_under(easy);
-    owned_judge *owned = ssl ? SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index) : NULL;
-    return owned ? owned->judge : NULL;
-}
-
-bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
-    SSL *ssl = connection_under(easy);
-    if (!ssl) return false;
-    const unsigned char *protocol = NULL;
-    unsigned int length = 0;
-    SSL_get0_alpn_selected(ssl, &protocol, &length);
-    facts->http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
-    facts->version = SSL_get_version(ssl);
-    facts->cipher = SSL_CIPHER_get_name(SSL_get_current_cipher(ssl));
-    facts->resumed = SSL_session_reused(ssl) == 1;
-    return true;
-}
-
-static STACK_OF(X509) *chain(X509_STORE_CTX *context, bool verified) {
-    return verified ? X509_STORE_CTX_get0_chain(context) : X509_STORE_CTX_get0_untrusted(context);
-}
-
-int curlew_chain_count(X509_STORE_CTX *context, bool verified) {
-    STACK_OF(X509) *certificates = chain(context, verified);
-    return certificates ? sk_X509_num(certificates) : 0;
-}
-
-uint8_t *curlew_chain_der(X509_STORE_CTX *context, bool verified, int index, int *length) {
-    STACK_OF(X509) *certificates = chain(context, verified);
-    if (!certificates || index >= sk_X509_num(certificates)) return NULL;
-    uint8_t *bytes = NULL;
-    *length = i2d_X509(sk_X509_value(certificates, index), &bytes);
-    return *length > 0 ? bytes : NULL;
-}
-
-void curlew_free(void *memory) { OPENSSL_free(memory); }
-
-bool curlew_leaf_matches(X509_STORE_CTX *context, const char *host) {
-    X509 *leaf = X509_STORE_CTX_get0_cert(context);
-    if (!leaf) return false;
-    ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
-    if (address) {
-        int matches = X509_check_ip(leaf, ASN1_STRING_get0_data(address), (size_t)ASN1_STRING_length(address), 0);
-        ASN1_OCTET_STRING_free(address);
-        return matches == 1;
-    }
-    size_t length = strlen(host);
-    if (length > 1 && host[length - 1] == '.') length--;
-    unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
-    return X509_check_host(leaf, host, length, flags, NULL) == 1;
-}
-
-static int add(X509_STORE *store, X509 *certificate) {
-    int added = X509_STORE_add_cert(store, certificate);
-    X509_free(certificate);
-    return added;
-}
-
-int curlew_store_add(X509_STORE *store, const uint8_t *bytes, size_t count) {
-    if (count == 0 || count > INT32_MAX) return -1;
-    int added = 0;
-    const uint8_t *cursor = bytes;
-    if (bytes[0] == 0x30) {
-        X509 *certificate = d2i_X509(NULL, &cursor, (long)count);
-        bool whole = certificate && cursor == bytes + count;
-        if (!whole) X509_free(certificate);
-        return whole && add(store, certificate) ? 1 : -1;
-    }
-    BIO *source = BIO_new_mem_buf(bytes, (int)count);
-    if (!source) return -1;
-    for (X509 *certificate; (certificate = PEM_read_bio_X509_AUX(source, NULL, NULL, NULL));) {
-        added += add(store, certificate) ? 1 : 0;
-    }
-    unsigned long error = ERR_peek_last_error();
-    bool ended = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-    ERR_clear_error();
-    BIO_free(source);
-    return ended ? added : -1;
 }

@@ -177,6 +177,14 @@ public final class MockServer: Sendable {
         core.state.read(\.violations)
     }
 
+    /// Why TLS handshakes failed, in OpenSSL's words, an alert of the client included; the first 100.
+    ///
+    /// `tlsv1 alert unknown ca` is what a client sent, `certificate verify failed: certificate has expired` is what the
+    /// server says of a client's certificate. A client that goes away in the middle counts, too.
+    public var tlsFailures: [String] {
+        core.state.read(\.tlsFailures)
+    }
+
     /// Suspends the task until so many connections are open.
     /// - Returns: false when the task was cancelled first.
     @discardableResult
@@ -189,6 +197,13 @@ public final class MockServer: Sendable {
     @discardableResult
     public func waitUntil(connectionCount count: Int) async -> Bool {
         await core.state.wait { $0.connectionCount >= count ? true : nil } ?? false
+    }
+
+    /// Suspends the task until at least so many TLS handshakes have failed.
+    /// - Returns: false when the task was cancelled first.
+    @discardableResult
+    public func waitUntil(tlsFailureCount count: Int) async -> Bool {
+        await core.state.wait { $0.tlsFailureCount >= count ? true : nil } ?? false
     }
 
     // MARK: The end

@@ -57,14 +57,24 @@ public struct RecordedRequest: Sendable {
     public struct TLS: Sendable, Hashable {
         /// The version: `TLSv1.3`, `TLSv1.2` and so on.
         public internal(set) var version: String
+        /// The cipher suite, as OpenSSL names it: `TLS_AES_256_GCM_SHA384`, `ECDHE-ECDSA-AES128-GCM-SHA256` and so on.
+        public internal(set) var cipher: String
         /// Whether the connection resumed an earlier session.
         public internal(set) var isResumed: Bool
         /// The name that the client asked for (SNI, RFC 6066 §3); nil when it sent none, as it must for an IP address.
         public internal(set) var serverName: String?
         /// The protocol agreed on by ALPN (RFC 7301); nil when the client offered none that the server speaks.
         public internal(set) var applicationProtocol: String?
+        /// Whether the client asked for an OCSP response (RFC 6066 §8); false on a resumed connection, where it is not
+        /// looked at.
+        public internal(set) var askedForStaple: Bool
         /// The DER bytes of the certificate that the client showed; nil when it showed none or was not asked.
         public internal(set) var clientCertificate: [UInt8]?
+        /// The common name in the subject of that certificate; nil without one.
+        public internal(set) var clientCommonName: String?
+        /// The DER bytes of the certificates that the client sent after its own, in that order; none on a resumed
+        /// connection.
+        public internal(set) var clientIntermediates: [[UInt8]]
     }
 
     /// The first value of a field; names are compared without regard to case.

@@ -37,64 +37,51 @@ struct TrustStoreTests {
         }
     }
 
-    private func store(_ bytes: [UInt8]) throws(EngineFailure) -> TrustStore {
-        let store = try TrustStore()
-        try store.add(bytes, named: "these")
-        return store
-    }
-
-    /// What a failure says about the roots; nil for other failures.
-    private func complaint(_ failure: EngineFailure?) -> String? {
-        if case .unreadableRoots(let text) = failure?.reason { text } else { nil }
-    }
-
     private func places(_ failure: EngineFailure?) -> [String]? {
         if case .noRoots(let places) = failure?.reason { places } else { nil }
     }
 
     // MARK: Certificates at hand
 
+    private func read(_ bytes: [UInt8]) throws -> [X509Certificate] { try X509Certificate.read(bytes).get() }
+
     @Test func takesPEMWithAnyNumberAndDER() throws {
         let (one, two) = (try TestAuthority(), try TestAuthority())
-        #expect(try store(Array(one.certificatePEM.utf8)).count == 1)
-        #expect(try store(Array(("# roots\n" + one.certificatePEM + "\n" + two.certificatePEM).utf8)).count == 2)
-        let both = try store(one.certificateDER)
-        #expect(both.count == 1)
-        try both.add(two.certificateDER, named: "more")
-        #expect(both.count == 2)
+        #expect(try read(Array(one.certificatePEM.utf8)).map(\.der) == [one.certificateDER])
+        let both = try read(Array(("# roots\n" + one.certificatePEM + "\n" + two.certificatePEM).utf8))
+        #expect(both.map(\.der) == [one.certificateDER, two.certificateDER])
+        #expect(try read(one.certificateDER) == [both[0]])
+        #expect(try TrustStore(both).count == 2)
     }
 
     @Test func aCertificateGivenTwiceIsNoError() throws {
         let pem = try TestAuthority().certificatePEM
-        #expect(try store(Array((pem + pem).utf8)).count == 2)
+        #expect(try TrustStore(read(Array((pem + pem).utf8))).count == 2)
     }
 
-    private static let unreadable = "these is neither PEM nor DER certificates"
+    @Test func whereThereIsNoneThereIsNone() throws {
+        #expect(try read([]).isEmpty)
+        for text in ["hello", "0", "01"] { #expect(try read(Array(text.utf8)).isEmpty) }
+    }
+
     private static let emptyPEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
-    @Test(arguments: [
-        ([UInt8](), unreadable), (Array("hello".utf8), "these holds no certificate"),
-        (Array(emptyPEM.utf8), unreadable), ([0x30, 0x82, 0xFF, 0xFF, 1, 2, 3], unreadable),
-    ])
-    func refusesGarbage(bytes: [UInt8], message: String) {
-        let failure = #expect(throws: EngineFailure.self) { try store(bytes) }
-        #expect(complaint(failure) == message)
-        #expect(failure?.phase == .securing)
+    @Test(arguments: [Array(emptyPEM.utf8), [0x30, 0x82, 0xFF, 0xFF, 1, 2, 3], [0x30, 0x80]])
+    func refusesGarbage(bytes: [UInt8]) {
+        let failure = #expect(throws: UnreadableTrust.self) { try read(bytes) }
+        #expect(failure?.reason.isEmpty == false)
     }
 
     @Test func refusesWhatFollowsADERCertificate() throws {
         let der = try TestAuthority().certificateDER
-        let failure = #expect(throws: EngineFailure.self) { try store(der + [0]) }
-        #expect(complaint(failure) == Self.unreadable)
-        let cut = #expect(throws: EngineFailure.self) { try store(Array(der.dropLast())) }
-        #expect(complaint(cut) != nil)
+        #expect(throws: UnreadableTrust.self) { try read(der + [0]) }
+        #expect(throws: UnreadableTrust.self) { try read(Array(der.dropLast())) }
     }
 
     @Test func refusesPEMThatBreaksInTheMiddle() throws {
         let pem = try TestAuthority().certificatePEM
         let broken = pem + pem.prefix(pem.count / 2)
-        let failure = #expect(throws: EngineFailure.self) { try store(Array(broken.utf8)) }
-        #expect(complaint(failure) == Self.unreadable)
+        #expect(throws: UnreadableTrust.self) { try read(Array(broken.utf8)) }
     }
 
     // MARK: The system's roots
@@ -105,6 +92,18 @@ struct TrustStoreTests {
         let store = try TrustStore()
         try store.addSystemRoots { $0 == "SSL_CERT_FILE" ? file : nil }
         #expect(store.count >= 1)
+    }
+
+    @Test func whatIsThereAlreadyIsNotTheSystems() throws {
+        let folder = try Folder()
+        let pem = try TestAuthority().certificatePEM
+        let own = try TrustStore(read(Array(pem.utf8)))
+        #expect(throws: EngineFailure.self) {
+            try own.addSystemRoots { $0 == "SSL_CERT_FILE" ? "/no/such.pem" : "" }
+        }
+        let file = try folder.write("roots.pem", pem)
+        try own.addSystemRoots { $0 == "SSL_CERT_FILE" ? file : nil }
+        #expect(own.count >= 2)
     }
 
     @Test func theEnvironmentsFoldersAreTakenWhenTheyHoldHashNames() throws {
@@ -163,35 +162,37 @@ struct TrustStoreTests {
 
 @Suite("TrustDomain")
 struct TrustDomainTests {
-    @Test func rootsAreMadeOnceAndOnlyWhenPrepared() throws {
+    @Test func itIsMadeReadyOnce() throws {
         let made = Lock(0)
         let domain = TrustDomain(
-            roots: { () throws(EngineFailure) in
-                made.withLock { $0 += 1 }
-                return try TrustStore()
+            prepare: {
+                made.withLock { made in
+                    made += 1
+                    return made == 2
+                }
             }, judge: { _ in nil })
-        #expect(domain.preparedRoots == nil)
-        try domain.prepare()
-        let roots = try #require(domain.preparedRoots)
-        try domain.prepare()
-        #expect(domain.preparedRoots === roots)
-        #expect(made.withLock { $0 } == 1)
+        #expect(!domain.isReady)
+        for _ in 0..<4 {
+            try domain.prepare()
+            #expect(domain.isReady)
+        }
+        #expect(made.withLock { $0 } == 1, "what is left to do is tried again, but not at once")
     }
 
     @Test func aFailureIsToldAndTriedAgain() throws {
         let tries = Lock(0)
         let domain = TrustDomain(
-            roots: { () throws(EngineFailure) in
+            prepare: { () throws(EngineFailure) in
                 let number = tries.withLock { tries in
                     tries += 1
                     return tries
                 }
-                if number == 1 { throw EngineFailure(.unreadableRoots("x"), phase: .securing) }
-                return try TrustStore()
+                if number == 1 { throw EngineFailure(.noRoots(places: ["x"]), phase: .securing) }
+                return true
             }, judge: { _ in nil })
         #expect(throws: EngineFailure.self) { try domain.prepare() }
-        #expect(domain.preparedRoots == nil)
+        #expect(!domain.isReady)
         try domain.prepare()
-        #expect(domain.preparedRoots != nil)
+        #expect(domain.isReady)
     }
 }

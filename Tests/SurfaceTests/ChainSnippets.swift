@@ -77,3 +77,12 @@ func snippetOfObserver() -> Session {
     let session = Session(observers: [Failures()])
     return session
 }
+
+// Transfer/IncomingResponse+Peek.swift
+func snippetOfPeek() -> ClosureInterceptor {
+    .intercept { request, _, next in
+        let (start, response) = try await next(request).peek(.kibibytes(1))
+        if start.starts(with: "<".utf8) { print("markup") }
+        return response
+    }
+}

@@ -2,11 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import FoundationEssentials
 
 // Every snippet of README.md, word for word, so that it compiles as users compile it. SnippetTests keeps both alike.
 
+private struct User: Codable, Sendable { var id: Int }
+private struct Draft: Codable, Sendable { var name: String }
+private struct Photo: Decodable, Sendable { var size: Int }
+
+private func show(_ user: User) { print(user.id) }
+private func offerRetry() {}
+
 /// README.md, the top.
-func readmeTop() async throws {
+private func readmeTop(_ id: Int, _ draft: Draft) async throws {
+    let api = Client("https://api.example.com/v1")
+    let user: User = try await api.get("users/\(id)")
+    try await api.post("users", .encoding(draft))
+
     let session = Session.shared
     let (data, head) = try await session.data(for: "https://example.com/users/42")
     print(head.status, data.count)
@@ -20,6 +32,7 @@ func readmeTop() async throws {
         default: break
         }
     }
+    print(user)
 }
 
 /// README.md, requests.
@@ -45,6 +58,76 @@ func readmeErrors() async {
     }
 }
 
+/// README.md, errors in closures.
+func readmeClosures(_ api: JSONClient) async throws {
+    let reload = {
+        do throws(NetworkError) {
+            show(try await api.get("users/42"))
+        } catch {
+            if !error.isCancellation { print(error.message) }
+        }
+    }
+    let load = {
+        do {
+            show(try await api.get("users/42"))
+        } catch NetworkError.Kind.timedOut {
+            offerRetry()
+        }
+    }
+    await reload()
+    try await load()
+}
+
+/// README.md, a client.
+private func readmeClient(
+    _ token: String, _ id: Int, _ words: String, _ name: String, _ secret: String
+) async throws {
+    let api = Client("https://api.example.com/v1").with {
+        $0.fields.set(.authorization, Credential.bearer(token))
+        $0.options.timeout = .seconds(30)
+    }
+    let maybe = try await api.get("users/\(id)", as: User?.self)  // nil for an empty body
+    let found: [User] = try await api.get("users", query: ["q": words, "page": 2])
+    try await api.post("login", .form(["user": name, "password": secret]))
+    let photo = try await api.put("photos/7", .file("alps.jpg", type: "image/jpeg"), as: Photo.self)
+    let about = try await api.get("about", options: .timeout(.seconds(2)), using: .text)
+    let status = try await api.request(.get, "status", parameters: [:])  // whatever JSON it is
+
+    let upload = api.transfer(.post, "photos", .file("alps.jpg", type: "image/jpeg"), as: Photo.self)
+    for await progress in upload.progress { print(progress.fraction ?? 0) }
+    for try await chunk in api.stream("export") { print(chunk.count) }
+    print(maybe as Any, found, photo, about, status as Any)
+}
+
+/// README.md, formats and serializers.
+func readmeFormats() async throws {
+    struct Packed: WireFormat {
+        let contentType: MediaType = "application/vnd.example"
+        var accepts: [MediaType] { [contentType] }
+
+        func encode(_ value: some Encodable) throws -> Data { try PropertyList(.binary).encode(value) }
+        func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T {
+            try PropertyList().decode(type, from: body, of: head)
+        }
+    }
+
+    let packed = Client("https://api.example.com", requests: Packed(), responses: Packed())
+    let size = try await packed.get("logo", using: ClosureSerializer { try await $0.collect().count })
+    print(size)
+}
+
+/// README.md, a session that answers by itself.
+func readmeAnswering() async throws {
+    let answering = Session(interceptors: [
+        .intercept { request, _, _ in
+            let head = ResponseHead(status: .ok, fields: [.contentType: "application/json"])
+            return IncomingResponse(head, body: Data(#"{"id": 1}"#.utf8), to: request)
+        }
+    ])
+    let user: User = try await Client("https://api.example.com", session: answering).get("users/1")
+    print(user)
+}
+
 /// README.md, something around every request.
 func readmeInterceptors() -> Session {
     let token = "…"
@@ -56,7 +139,28 @@ func readmeInterceptors() -> Session {
 }
 
 /// README.md, a private certificate authority.
-func readmeTrust(pem: String) -> Session {
-    let session = Session(trust: CustomRoots(pem: pem))
+func readmeTrust(pem: String) throws -> Session {
+    let session = try Session(trust: CustomRoots(pem: pem))
+    return session
+}
+
+/// README.md, pins.
+func readmePins() throws -> PinnedPublicKeys {
+    let pins = try PinnedPublicKeys(
+        ["sha256/Xz1qoP27S5NQLw1Z7IRjPDHtJ0qHdYYdQp0K0FMRzSs="],
+        backup: "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=")
+    return pins
+}
+
+/// README.md, each host its own.
+func readmeHosts(pins: PinnedPublicKeys) throws -> Session {
+    let inside = try CustomRoots(file: "our-ca.pem").checkingRevocation(lists: RevocationList.all(file: "our-ca.crl"))
+    let identity = try ClientIdentity(certificateFile: "client.crt", keyFile: "client.key")
+    let session = Session(
+        trust: try HostTrust(["api.example.com": pins, "**.internal.example": inside], otherwise: SystemTrust()),
+        identities: try ClientIdentities(["**.internal.example": identity])
+    ) { configuration in
+        configuration.tls.isRequired = true
+    }
     return session
 }

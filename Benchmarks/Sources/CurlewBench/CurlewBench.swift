@@ -12,14 +12,14 @@ struct CurlewBench {
         raiseFileLimit()
         let job = Job(Array(CommandLine.arguments.dropFirst()))
         runBlocking {
-            let sessions = (0..<job.sessions).map { _ in makeSession(job) }
+            let sessions = try (0..<job.sessions).map { _ in try makeSession(job) }
             let meter = Meter()
             let outcome = try await run(job, sessions)
             meter.finish(outcome.latencies, requests: outcome.requests, bytes: outcome.bytes)
         }
     }
 
-    static func makeSession(_ job: Job) -> Session {
+    static func makeSession(_ job: Job) throws -> Session {
         let configuration = SessionConfiguration {
             $0.limits.connectionsPerHost = max(64, job.connections)
             $0.limits.connections = max(512, job.connections)
@@ -28,7 +28,7 @@ struct CurlewBench {
             $0.http.version = job.isHTTP2 ? .automatic : .http1Only
         }
         guard let authority = job.authority else { return Session(configuration) }
-        return Session(configuration, trust: CustomRoots(pem: text(of: authority)))
+        return try Session(configuration, trust: CustomRoots(pem: text(of: authority)))
     }
 
     /// Every session does the whole job at the same time.
@@ -57,10 +57,13 @@ struct CurlewBench {
     static func repeated(_ count: Int, _ job: Job, _ session: Session) async throws -> Outcome {
         var outcome = Outcome()
         let request = Request(job.url)
+        let orders = job.isDecoded ? try Orders(job, session) : nil
         for _ in 0..<count {
             let began = now()
             let bytes =
-                if job.upload != nil {
+                if let orders {
+                    try await orders.decoded(request)
+                } else if job.upload != nil {
                     try await upload(job, session)
                 } else if job.isStreamed {
                     try await download(request, job, session)

@@ -27,6 +27,10 @@ public final class Job: Sendable {
     public let collects: Bool
     /// Whether the tasks prefer the client's own executor, where it has one.
     public let prefersExecutor: Bool
+    /// Whether the answer is JSON that is decoded.
+    public let isDecoded: Bool
+    /// Whether an API client does the work rather than a session, where there is one.
+    public let hasClient: Bool
     /// How many clients share the work.
     public let sessions: Int
     /// How many connections there may be; the concurrency unless given.
@@ -52,6 +56,8 @@ public final class Job: Sendable {
         pace = number("pace") ?? 0
         collects = number("collect") == 1
         prefersExecutor = number("executor") == 1
+        isDecoded = number("json") == 1
+        hasClient = number("client") == 1
         sessions = number("sessions") ?? 1
         connections = number("connections") ?? concurrency
     }

@@ -84,7 +84,12 @@ extension NetworkError {
             case .untrusted(let cause):
                 self = Meaning(
                     .untrusted, "The server is not trusted: \(cause).",
-                    hint: "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
+                    hint: (cause as? any DetailedCause)?.hint
+                        ?? "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
+            case .notJudged:
+                self = Meaning(.untrusted, "The server did not show who it is, so nothing was sent.")
+            case .identityRefused(let alert, let hadIdentity, let authorities):
+                self = .identityRefused(alert, hadIdentity, authorities)
             default: self = Meaning(localOf: failure.reason)
             }
         }
@@ -123,12 +128,6 @@ extension NetworkError {
                 self = Meaning(
                     .bodyFailed, "The request body has more than the \(declared) bytes declared.",
                     hint: "Declare the length the source really has, or none.")
-            case .noRoots(let places):
-                self = Meaning(
-                    .untrusted, "No root certificates were found in \(places.joined(separator: ", ")).",
-                    hint: "Install ca-certificates, set SSL_CERT_FILE, or trust roots of your own with CustomRoots.")
-            case .unreadableRoots(let what):
-                self = Meaning(.untrusted, "A source of root certificates is unusable: \(what).")
             case .noResources(let errno):
                 self = Meaning(
                     .resourceExhausted, "The system has no resources left: \(errorText(errno)).",
@@ -140,6 +139,26 @@ extension NetworkError {
                         + "family is switched off.", code: 7)
             default: self = Meaning(.internal, "An unexpected failure: \(reason).")
             }
+        }
+
+        /// The server's word on what it was shown (RFC 8446 §6.2).
+        private static func identityRefused(_ alert: Int32, _ hadIdentity: Bool, _ authorities: [String]) -> Meaning {
+            let reasons: [Int32: String] = [
+                42: "it is bad", 43: "its kind is not supported", 44: "it was revoked", 45: "it has expired",
+                46: "it is not acceptable", 48: "its authority is not known there", 49: "access is denied",
+            ]
+            let wanted =
+                authorities.isEmpty
+                ? "" : " It takes those of \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
+            guard hadIdentity else {
+                return Meaning(
+                    .tlsFailed, "The server demands a client certificate, and none was given.",
+                    hint: "Give the session a ClientIdentity for this host.\(wanted)", code: 35)
+            }
+            return Meaning(
+                .tlsFailed,
+                "The server refused the client certificate: \(reasons[alert] ?? "TLS alert \(alert)").",
+                hint: "Check its validity and who signed it.\(wanted)", code: 35)
         }
 
         private static func timedOut(_ limit: EngineFailure.Limit) -> Meaning {

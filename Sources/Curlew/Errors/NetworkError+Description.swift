@@ -46,7 +46,8 @@ extension NetworkError: CustomStringConvertible {
         if let inner = cause as? NetworkError {
             result.append(Branch(line: "cause: \(inner.code)", children: inner.branches.map(\.line)))
         } else if let cause {
-            result.append(Branch(line: "cause: \(cause)"))
+            let detailed = cause as? any DetailedCause
+            result.append(Branch(line: "cause: \(detailed?.title ?? "\(cause)")", children: detailed?.details ?? []))
         }
         return result
     }
@@ -72,4 +73,12 @@ extension NetworkError.Retriability {
         case .safe(let after?): "safe after \(after.brief)"
         }
     }
+}
+
+/// A cause that has more to say than one line, without secrets.
+protocol DetailedCause: Error {
+    /// What it is in a word, where the error's message has said the rest.
+    var title: String { get }
+    var hint: String? { get }
+    var details: [String] { get }
 }

@@ -23,6 +23,9 @@ extension NetworkError {
         public var description: String {
             String(rawValue.map { $0 == "_" ? " " : $0 })
         }
+
+        /// Whether the response was read well, and its body says what is wrong.
+        var keepsAnswer: Bool { self == .unacceptableStatus || self == .unacceptableContentType }
     }
 }
 

@@ -60,7 +60,7 @@ public struct NetworkError: Error, Sendable {
     ///   - cause: The error behind this one.
     ///   - request: The request that failed.
     ///   - response: The head of the response, if one came.
-    ///   - body: The start of the response's body; cut after 4096 bytes.
+    ///   - body: The start of the response's body; cut after 4 KiB, after 64 KiB where the response itself is refused.
     ///   - attempts: How often the request was tried, from 1.
     ///   - duration: How long all attempts took.
     ///   - engineCode: The `CURLcode` behind this error.
@@ -73,12 +73,15 @@ public struct NetworkError: Error, Sendable {
         if let body = request?.body { request?.body = body.released }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
-            response: response, body: Array(body.prefix(Self.bodyLimit)), attempts: attempts, duration: duration,
+            response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
+            attempts: attempts, duration: duration,
             engineCode: engineCode)
     }
 
     /// How much of a response's body an error keeps, in bytes.
     static let bodyLimit = 4096
+    /// How much an error keeps of a body that says why the server refused.
+    static let answerLimit = 65_536
 
     /// What went wrong.
     public var kind: Kind { storage.kind }
@@ -94,7 +97,7 @@ public struct NetworkError: Error, Sendable {
     public var request: Request? { storage.request }
     /// The head of the response, if one came.
     public var response: ResponseHead? { storage.response }
-    /// The start of the response's body, at most 4096 bytes.
+    /// The start of the response's body: at most 64 KiB of one that was refused for its status or media type, else 4 KiB.
     public var body: [UInt8] { storage.body }
     /// How often the request was tried, from 1.
     public var attempts: Int { storage.attempts }

@@ -38,6 +38,9 @@ struct ByteSet: Sendable {
     static let letters = lowerCaseLetters.union(ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     static let hexDigits = digits.union(ByteSet("abcdefABCDEF"))
 
+    /// `unreserved` of RFC 3986 §2.3: what stands for itself wherever it is put in a URL.
+    static let unreserved = letters.union(digits).union(ByteSet("-._~"))
+
     /// `tchar` of RFC 9110 §5.6.2.
     static let token = letters.union(digits).union(ByteSet("!#$%&'*+-.^_`|~"))
 }
@@ -59,6 +62,9 @@ extension String {
         }
         return result
     }
+
+    /// The first scalars of this text, for messages: a single character may have any number of them.
+    func shortened(to count: Int) -> String { String(unicodeScalars.prefix(count)) }
 
     /// Whether a scalar would disturb a terminal, or the reader of a log.
     static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {

@@ -31,10 +31,32 @@ enum HostName {
         return isLowerCase ? written : Substring(written.lowercased())
     }
 
+    /// How a host stands in requests, for tables of hosts: an A-label or an address in normal form, without a dot at its
+    /// end; nil when it is no host.
+    static func key(_ written: some StringProtocol) -> String? {
+        let text = Substring(written.hasSuffix(".") ? written.dropLast() : written[...])
+        if text.contains(":") { return (try? normalIPv6(text)).map(String.init) }
+        return (try? normal(text, names: .system)).map(String.init)
+    }
+
     /// An IPv6 address as RFC 5952 §4 writes it.
     static func normalIPv6(_ written: Substring) throws(InvalidURL.Reason) -> Substring {
         guard let pieces = ipv6Pieces(written) else { throw .invalidIPv6 }
         return Substring(ipv6Text(pieces))
+    }
+
+    /// Whether a text is an IP address.
+    static func isAddress(_ text: String) -> Bool {
+        ipv4(Substring(text).utf8) != nil || ipv6Pieces(Substring(text)) != nil
+    }
+
+    /// An address of four or sixteen bytes in normal form; nil for anything else.
+    static func address(_ bytes: [UInt8]) -> String? {
+        switch bytes.count {
+        case 4: bytes.map(String.init).joined(separator: ".")
+        case 16: ipv6Text((0..<8).map { UInt16(bytes[2 * $0]) << 8 | UInt16(bytes[2 * $0 + 1]) })
+        default: nil
+        }
     }
 
     private static func encoded(

@@ -27,6 +27,11 @@ func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> Stri
     return result.escapingControls
 }
 
+/// A query as it may be shown: with "<redacted>" for every value, and with control characters escaped.
+func redactedQuery(_ text: String) -> String {
+    redactedQuery(text.utf8[...], showing: []).escapingControls
+}
+
 private func authorityStart(in bytes: String.UTF8View) -> String.Index {
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
         return bytes.startIndex

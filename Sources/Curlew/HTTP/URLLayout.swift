@@ -149,9 +149,8 @@ struct URLLayout {
     private static func isLetter(_ byte: UInt8) -> Bool { ByteSet.letters.contains(byte) }
 
     private static let schemeBytes = ByteSet.letters.union(.digits).union(ByteSet("+-."))
-    private static let unreserved = ByteSet.letters.union(.digits).union(ByteSet("-._~"))
     /// RFC 3986 §3.2.1, where "@" cannot stand unescaped.
-    static let userInfoBytes = unreserved.union(ByteSet("!$&'()*+,;=:"))
+    static let userInfoBytes = ByteSet.unreserved.union(ByteSet("!$&'()*+,;=:"))
     /// What stays as it is in paths and queries: all of RFC 3986 §3.3 and §3.4, and the brackets browsers leave alone.
     static let pathBytes = userInfoBytes.union(ByteSet("/?@[]"))
 }

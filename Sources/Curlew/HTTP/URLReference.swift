@@ -31,6 +31,12 @@ struct URLReference {
         }
     }
 
+    /// The query of a URL as it is written; "" without one.
+    static func query(of url: String) -> String {
+        guard url.utf8.contains(UInt8(ascii: "?")) else { return "" }
+        return URLReference(url).query.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
     /// Whether the authority has user-info, be it empty.
     var hasUserInfo: Bool { authority?.contains(UInt8(ascii: "@")) == true }
 

@@ -96,9 +96,9 @@ private struct CurlCommand {
     }
 
     private mutating func addTimeouts() {
-        guard let timeouts = request.options.timeouts else { return }
-        if let seconds = Self.seconds(timeouts.connect) { add("--connect-timeout", seconds) }
-        if let seconds = timeouts.total.flatMap(Self.seconds) { add("--max-time", seconds) }
+        let (timeouts, total) = (request.options.timeouts, request.options.timeout)
+        if let seconds = (timeouts?.connect).flatMap(Self.seconds) { add("--connect-timeout", seconds) }
+        if let seconds = (total ?? timeouts?.total).flatMap(Self.seconds) { add("--max-time", seconds) }
     }
 
     /// Seconds with up to three decimals, rounded up; nil for what curl would not take: zero, negative, decades.

@@ -7,10 +7,11 @@ extension Request {
     /// ```swift
     /// request.options.timeouts = Timeouts(total: .seconds(5))
     /// request.options.label = "search"
+    /// request.options = [.timeout(.seconds(5)), .priority(.high)]
     /// ```
     public struct Options: Hashable, Sendable {
-        /// Which requests start first when the session's limits make them wait.
-        public var priority: Priority
+        /// Nil when unset.
+        private(set) var ownPriority: Priority?
         /// A name for logs and observers.
         ///
         /// It is shown as it is, so it must hold no secret.
@@ -18,10 +19,22 @@ extension Request {
         /// Nil when there is nothing in it, as mostly: requests are copied often, and lie in the frames of those who wait.
         private var others: Others?
 
+        /// Which requests start first when the session's limits make them wait; `.normal` unless set.
+        public var priority: Priority {
+            get { ownPriority ?? .normal }
+            set { ownPriority = newValue }
+        }
         /// Timeouts for this request, replacing the session's as a whole.
         public var timeouts: Timeouts? {
             get { others?.values.timeouts }
             set { values.timeouts = newValue }
+        }
+        /// How long the whole transfer may take, in the place of `timeouts.total`; the other timeouts stay.
+        ///
+        /// Where options are merged, whole timeouts replace it.
+        public var timeout: Duration? {
+            get { others?.values.timeout }
+            set { values.timeout = newValue }
         }
         /// How many decoded bytes of the response's body may be collected.
         public var responseLimit: ByteCount? {
@@ -54,47 +67,59 @@ extension Request {
             get { others?.values.redirects }
             set { values.redirects = newValue }
         }
+        /// Which statuses a client takes for a success; nil for 200…299.
+        ///
+        /// Only a ``Client`` judges; a session returns whatever comes.
+        public var statuses: StatusSet? {
+            get { others?.values.statuses }
+            set { values.statuses = newValue }
+        }
+        /// Which media types a client asks for and takes, in the place of what the response's serializer says.
+        ///
+        /// Only a ``Client`` judges; a session returns whatever comes.
+        public var accepting: [MediaType]? {
+            get { others?.values.accepting }
+            set { values.accepting = newValue }
+        }
 
-        /// Options, each with its default.
+        /// Options of which none is set.
+        public init() {}
+
+        /// Options, each unset unless given.
         public init(
-            timeouts: Timeouts? = nil, priority: Priority = .normal, label: String? = nil,
+            timeouts: Timeouts? = nil, priority: Priority? = nil, label: String? = nil,
             responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
-            connection: ConnectionUse = .shared, decompression: Decompression? = nil,
+            connection: ConnectionUse? = nil, decompression: Decompression? = nil,
             compression: RequestCompression? = nil, redirects: RedirectPolicy? = nil
         ) {
-            self.priority = priority
+            ownPriority = priority
             self.label = label
-            values = Others.Values(
+            values = OptionValues(
                 timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
                 compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
         }
 
-        private var values: Others.Values {
-            get { others?.values ?? Others.Values() }
-            set { others = newValue.areEmpty ? nil : Others(newValue) }
+        /// These options, with `other`'s in the place of those that it sets.
+        ///
+        /// - Parameter other: What wins.
+        public func merging(_ other: Options) -> Options {
+            var result = self
+            result.ownPriority = other.ownPriority ?? ownPriority
+            result.label = other.label ?? label
+            if let theirs = other.others?.values { result.values = values.merging(theirs) }
+            return result
+        }
+
+        var values: OptionValues {
+            get { others?.values ?? OptionValues() }
+            set { others = newValue == OptionValues() ? nil : Others(newValue) }
         }
 
         /// What few requests say.
         private final class Others: Hashable, Sendable {
-            struct Values: Hashable {
-                var timeouts: Timeouts?
-                var responseLimit: ByteCount?
-                var decompression: Decompression?
-                var compression: RequestCompression?
-                var expectContinue: ExpectContinue?
-                var connection = ConnectionUse.shared
-                var redirects: RedirectPolicy?
+            let values: OptionValues
 
-                /// Whether nothing is said; member by member, since every request asks.
-                var areEmpty: Bool {
-                    timeouts == nil && responseLimit == nil && decompression == nil && compression == nil
-                        && expectContinue == nil && connection == .shared && redirects == nil
-                }
-            }
-
-            let values: Values
-
-            init(_ values: Values) { self.values = values }
+            init(_ values: OptionValues) { self.values = values }
 
             static func == (lhs: Others, rhs: Others) -> Bool { lhs.values == rhs.values }
 

@@ -22,6 +22,9 @@ extension Request {
         if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
             throw refused("The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
         }
+        if let timeout = options.timeout, timeout <= .zero {
+            throw refused("The timeout is not above zero.", hint: "Leave options.timeout out for none.")
+        }
         if let limit = options.responseLimit, limit < 0 {
             throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
         }

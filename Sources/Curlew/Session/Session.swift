@@ -29,13 +29,17 @@ public actor Session {
     /// - Parameters:
     ///   - configuration: Timeouts, limits and so on; all defaults unless given.
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
+    ///   - identities: Who we are to servers that demand a certificate; nobody by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
     ///   - observers: Hear of everything that happens in the session; none by default.
     public init(
         _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
-        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = []
+        identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
+        observers: [any SessionObserver] = []
     ) {
-        self.init(core: SessionCore(configuration, trust: trust, interceptors: interceptors), isShared: false)
+        self.init(
+            core: SessionCore(configuration, trust: trust, identities: identities, interceptors: interceptors),
+            isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
 
@@ -43,16 +47,19 @@ public actor Session {
     ///
     /// - Parameters:
     ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
+    ///   - identities: Who we are to servers that demand a certificate; nobody by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
     ///   - observers: Hear of everything that happens in the session; none by default.
     ///   - configure: Changes the default configuration.
     /// - Throws: What the closure throws.
     public init(
-        trust: any TrustEvaluator = SystemTrust(), interceptors: [any Interceptor] = [],
-        observers: [any SessionObserver] = [], _ configure: (inout SessionConfiguration) throws -> Void
+        trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
+        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
+        _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows {
         self.init(
-            try SessionConfiguration(configure), trust: trust, interceptors: interceptors, observers: observers)
+            try SessionConfiguration(configure), trust: trust, identities: identities, interceptors: interceptors,
+            observers: observers)
     }
 
     /// A session that asks another name service.
@@ -71,7 +78,7 @@ public actor Session {
     /// What the session was made with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration and interceptors, without observers; no connection is shared.
+    /// Makes another session with the same configuration, identities and interceptors, without observers; no connection is shared.
     ///
     /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
     /// - Returns: A new session.
@@ -79,7 +86,7 @@ public actor Session {
         copy(trust: trust) { _ in }
     }
 
-    /// Makes another session with the same configuration, changed by a closure, and the same interceptors; no connection
+    /// Makes another session with the same configuration, changed by a closure, and the same identities and interceptors; no connection
     /// is shared.
     ///
     /// - Parameters:
@@ -92,7 +99,8 @@ public actor Session {
     ) rethrows -> Session {
         var configuration = core.configuration
         try configure(&configuration)
-        return Session(configuration, trust: trust ?? core.trust, interceptors: core.interceptors)
+        return Session(
+            configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors)
     }
 
     // MARK: Transfers
@@ -197,7 +205,10 @@ public actor Session {
     /// Drops what the session keeps from transfer to transfer; the next one starts afresh.
     ///
     /// - Parameter what: What to drop.
-    public func reset(_ what: Reset) { core.share.loop.transport?.resetConnections() }
+    public func reset(_ what: Reset) {
+        core.forgetLines()
+        core.share.loop.transport?.resetConnections()
+    }
 }
 
 extension Session: CustomStringConvertible, CustomReflectable {

@@ -77,21 +77,6 @@ extension SessionConfiguration.Limits: Codable {
     }
 }
 
-extension SessionConfiguration.TLS: Decodable {
-    private enum Keys: CodingKey {
-        case minimumVersion, maximumVersion
-    }
-
-    /// Decodes the members that are there.
-    /// - Throws: `DecodingError.dataCorrupted` for versions other than "1.2" and "1.3".
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Keys.self)
-        self.init()
-        minimumVersion = try container.decodeIfPresent(Version.self, forKey: .minimumVersion) ?? minimumVersion
-        maximumVersion = try container.decodeIfPresent(Version.self, forKey: .maximumVersion)
-    }
-}
-
 extension SessionConfiguration.HTTP: Codable {
     private enum Keys: CodingKey {
         case version, expectContinue, expectContinueTimeout, decompression, compression

@@ -67,33 +67,6 @@ extension SessionConfiguration {
         }
     }
 
-    /// What is demanded of TLS.
-    public struct TLS: Sendable, Hashable, Encodable {
-        /// A TLS version, ordered by age.
-        public enum Version: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
-            /// TLS 1.2 (RFC 5246).
-            case v1_2 = "1.2"
-            /// TLS 1.3 (RFC 8446).
-            case v1_3 = "1.3"
-
-            /// Orders the older version first.
-            public static func < (lhs: Version, rhs: Version) -> Bool {
-                lhs.rawValue < rhs.rawValue
-            }
-        }
-
-        /// The oldest version accepted; TLS 1.2 unless set (RFC 8996 forbids older ones).
-        public var minimumVersion: Version
-        /// The newest version offered; nil, the default, for the newest there is.
-        public var maximumVersion: Version?
-
-        /// Demands, each with its default.
-        public init(minimumVersion: Version = .v1_2, maximumVersion: Version? = nil) {
-            self.minimumVersion = minimumVersion
-            self.maximumVersion = maximumVersion
-        }
-    }
-
     /// Which protocol versions are spoken, and whether bodies are compressed.
     public struct HTTP: Sendable, Hashable {
         /// A way to choose the protocol version.

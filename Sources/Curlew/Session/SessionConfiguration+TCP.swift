@@ -62,16 +62,21 @@ extension SessionConfiguration {
         public var fastOpen: Bool
         /// Which of a host's addresses a connection tries first; as resolved unless set.
         public var addressOrder: AddressOrder
+        /// Where hosts are instead of where the look-up would find them: IP addresses by host, as `/etc/hosts` has them.
+        ///
+        /// The host stays what it is for certificates, the `Host` field and everything else.
+        public var addresses: [String: [String]]
 
         /// The choices, each with its default.
         public init(
             keepAlive: KeepAlive? = nil, userTimeout: Duration? = nil, fastOpen: Bool = false,
-            addressOrder: AddressOrder = .asResolved
+            addressOrder: AddressOrder = .asResolved, addresses: [String: [String]] = [:]
         ) {
             self.keepAlive = keepAlive
             self.userTimeout = userTimeout
             self.fastOpen = fastOpen
             self.addressOrder = addressOrder
+            self.addresses = addresses
         }
 
         /// The rule that a member breaks; nil when none does.
@@ -86,6 +91,12 @@ extension SessionConfiguration {
             if let userTimeout, userTimeout < .milliseconds(1) || userTimeout > .milliseconds(Int32.max) {
                 return "tcp.userTimeout must be from 1 ms to 24 days"
             }
+            for (host, addresses) in addresses {
+                guard HostName.key(host) != nil else { return "“\(host.escapingControls)” in tcp.addresses is no host" }
+                guard !addresses.isEmpty, addresses.allSatisfy(HostName.isAddress) else {
+                    return "tcp.addresses must have IP addresses for \(host)"
+                }
+            }
             return nil
         }
     }
@@ -93,7 +104,7 @@ extension SessionConfiguration {
 
 extension SessionConfiguration.TCP: Codable {
     private enum Keys: CodingKey {
-        case keepAlive, userTimeout, fastOpen, addressOrder
+        case keepAlive, userTimeout, fastOpen, addressOrder, addresses
     }
 
     /// Decodes the members that are there; times are seconds.
@@ -105,6 +116,7 @@ extension SessionConfiguration.TCP: Codable {
         userTimeout = try container.seconds(.userTimeout)
         fastOpen = try container.decodeIfPresent(Bool.self, forKey: .fastOpen) ?? fastOpen
         addressOrder = try container.decodeIfPresent(AddressOrder.self, forKey: .addressOrder) ?? addressOrder
+        addresses = try container.decodeIfPresent([String: [String]].self, forKey: .addresses) ?? addresses
     }
 
     /// Encodes times as seconds.
@@ -115,6 +127,7 @@ extension SessionConfiguration.TCP: Codable {
         try container.encode(userTimeout?.inSeconds, forKey: .userTimeout)
         try container.encode(fastOpen, forKey: .fastOpen)
         try container.encode(addressOrder, forKey: .addressOrder)
+        try container.encode(addresses, forKey: .addresses)
     }
 }
 

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 extension SessionConfiguration {
     /// Checks that the members make sense together; a session does this when it is made.
     /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the member that is wrong.
@@ -8,8 +10,9 @@ extension SessionConfiguration {
         if let name = timeouts.firstInvalid { throw refused("timeouts.\(name) must be above zero") }
         try validateLimits()
         if let rule = tcp.firstBrokenRule { throw refused(rule) }
-        if let maximum = tls.maximumVersion, maximum < tls.minimumVersion {
-            throw refused("tls.maximumVersion must not be below tls.minimumVersion")
+        if let rule = tls.firstBrokenRule { throw refused(rule) }
+        if tls.ciphers != nil || tls.cipherSuites != nil, !EngineConfiguration.TLS(tls).ciphersAreKnown {
+            throw refused("OpenSSL knows none of tls.ciphers or tls.cipherSuites")
         }
         for field in fields {
             let name = field.name.rawValue.escapingControls

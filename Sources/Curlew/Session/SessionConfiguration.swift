@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 /// Everything a session can be told when it is made, in groups, each with its defaults.
 ///
 /// `SessionConfiguration()` is right for most programs. It can be read from JSON or a property list: missing keys take
@@ -14,7 +16,7 @@ public struct SessionConfiguration: Sendable, Hashable {
     public var timeouts: Timeouts
     /// How many connections and transfers there may be, and how large responses.
     public var limits: Limits
-    /// What is demanded of TLS.
+    /// How TLS is spoken, and what is demanded of it.
     public var tls: TLS
     /// How TCP connections are made and watched.
     public var tcp: TCP
@@ -49,10 +51,7 @@ public struct SessionConfiguration: Sendable, Hashable {
     /// The default configuration.
     public static let `default` = SessionConfiguration()
 
-    /// The version of this library, as `User-Agent` names it.
-    static let libraryVersion = "0.1.0"
-
     private static let standardFields: HeaderFields = [
-        .userAgent: "Curlew/\(libraryVersion)", .accept: "*/*",
+        .userAgent: UserAgent.standard(curl: CurlVersion.current.text), .accept: "*/*",
     ]
 }

@@ -8,28 +8,34 @@ internal import FoundationEssentials
 final class SessionCore: Sendable {
     let configuration: SessionConfiguration
     let trust: any TrustEvaluator
+    let identities: ClientIdentities
     /// The user's, in their order.
     let interceptors: [any Interceptor]
     /// What surrounds requests that bring nothing themselves.
     private let chain: [any Interceptor]
     let share: LoopShare
     let relay = SessionRelay()
-    private let domains: TrustDomains
+    let domains: TrustDomains
     private let urls = Lock(PlannedURLs())
+    private let knownLines = Lock(KnownLines())
     /// What decodes responses, unless a request says that nothing is to be.
     private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
+    /// Whether the session's fields name languages.
+    let namesLanguages: Bool
     private let defaultTimes: EngineTimes
     private let continueTime: UInt64
     private let refusal: NetworkError?
 
     init(
-        _ configuration: SessionConfiguration, trust: any TrustEvaluator, interceptors: [any Interceptor] = [],
+        _ configuration: SessionConfiguration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
+        interceptors: [any Interceptor] = [],
         resolver: Resolver = .system, codings: ContentCodings = .system
     ) {
         self.configuration = configuration
         self.trust = trust
+        self.identities = identities
         self.interceptors = interceptors
         chain = SessionCore.chain(interceptors, configuration.redirects)
         let relay = relay
@@ -37,7 +43,12 @@ final class SessionCore: Sendable {
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
-        domains = TrustDomains(own: trust)
+        domains = TrustDomains(own: trust, identities: identities) { report in
+            switch report {
+            case .wouldRefuse(let failure): relay.send(.trustReport(failure))
+            case .identityNotReloaded(let error): relay.send(.identityNotReloaded(error))
+            }
+        }
         decodingPolicy = DecodingPolicy(codings, ratio: configuration.limits.decompressionRatio)
         let accepting = configuration.http.decompression == .automatic ? codings.acceptEncoding : nil
         defaultLines = (
@@ -45,6 +56,7 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
+        namesLanguages = configuration.fields.contains(.acceptLanguage)
         defaultTimes = EngineTimes(configuration.timeouts)
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)
@@ -70,6 +82,7 @@ final class SessionCore: Sendable {
         if let refusal { throw refusal.with(request: request) }
         try request.validateParts()
         let target = try plannedURL(of: request)
+        if !target.isSecure { try allowPlainHTTP(for: request, to: target.host) }
         guard !request.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
@@ -84,18 +97,34 @@ final class SessionCore: Sendable {
         let asksFirst = upload.isAskedFor(by: expectation(of: request))
         var plan = TransferPlan(
             method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
-            upload: upload, trust: request.trust.map { domains.domain(for: $0) } ?? domains.own,
+            upload: upload, trust: domains.domain(for: request.trust, host: target.isSecure ? target.host : nil),
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
         plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes)
+        if let total = request.options.timeout { plan.totalTimeout = total.engineTime }
         plan.continueTimeout = continueTime
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
+    }
+
+    /// Where TLS is missing no evaluator is asked, so those that pin let nothing pass.
+    private func allowPlainHTTP(for request: Request, to host: String) throws(NetworkError) {
+        let rule: String
+        if configuration.tls.isRequired {
+            rule = "The session sends nothing without TLS (tls.isRequired)."
+        } else if !(request.trust ?? trust).allowsPlainHTTP(to: host) {
+            rule = "The trust evaluator of the request lets nothing be sent to \(host) without TLS."
+        } else {
+            return
+        }
+        throw NetworkError(
+            .invalidRequest, phase: .preparing, rule, hint: "Use an https URL; after a redirect, look where it leads.",
+            request: request)
     }
 
     private func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
@@ -114,12 +143,27 @@ final class SessionCore: Sendable {
         {
             return asksFirst ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
         }
+        let wish = KnownLines.Wish(
+            fields: request.fields, withheld: request.withheld, contentEncoding: contentEncoding, decodes: decodes,
+            sends: sends, expects: asksFirst)
+        if let known = knownLines.withLock({ $0[wish] }) { return known }
+        let made = lines(for: wish)
+        knownLines.withLock { $0.keep(made, for: wish) }
+        return made
+    }
+
+    /// Forgets the lines of earlier requests, and the credentials in them.
+    func forgetLines() { knownLines.withLock { $0 = KnownLines() } }
+
+    private func lines(for wish: KnownLines.Wish) -> HeaderLines {
         var fields = configuration.fields
-        for name in request.withheld { fields.remove(name) }
-        fields.merge(request.fields)
-        if let contentEncoding { fields[.contentEncoding] = contentEncoding }
+        for name in wish.withheld { fields.remove(name) }
+        fields.merge(wish.fields)
+        if let coding = wish.contentEncoding { fields[.contentEncoding] = coding }
+        let offersCodings = wish.decodes && !wish.withheld.contains(.acceptEncoding)
         return SessionCore.lines(
-            fields, accepting: decodes ? decodingPolicy.codings.acceptEncoding : nil, sends: sends, expects: asksFirst)
+            fields, accepting: offersCodings ? decodingPolicy.codings.acceptEncoding : nil, sends: wish.sends,
+            expects: wish.expects)
     }
 
     private func expectation(of request: Request) -> ExpectContinue {
@@ -174,6 +218,11 @@ final class SessionCore: Sendable {
     }
 
     func transfer(_ request: Request) -> TransferToken { TransferToken(TransferRun(request, on: self)) }
+
+    /// The transfer of what can never be sent.
+    func transfer(_ request: Request, refusedBy error: NetworkError) -> TransferToken {
+        TransferToken(TransferRun(request, refusedBy: error, on: self))
+    }
 }
 
 extension SessionCore: TransferHost {
@@ -196,7 +245,7 @@ extension SessionCore: TransferHost {
     }
 
     func totalTimeout(of request: Request) -> Duration? {
-        (request.options.timeouts ?? configuration.timeouts).total
+        request.options.timeout ?? (request.options.timeouts ?? configuration.timeouts).total
     }
 
     func bodyLimit(of request: Request) -> ByteCount {
@@ -256,7 +305,13 @@ extension TransferPlan.Upload {
 extension EngineConfiguration {
     init(_ configuration: SessionConfiguration, _ resolver: Resolver) {
         self.init()
-        self.resolver = resolver
+        let addresses = configuration.tcp.addresses
+        self.resolver =
+            addresses.isEmpty
+            ? resolver
+            : resolver.knowing(
+                Dictionary(addresses.map { (HostName.key($0) ?? $0, $1) }, uniquingKeysWith: { first, _ in first }))
+        tls = TLS(configuration.tls)
         switch configuration.http.version {
         case .automatic: version = .automatic
         case .http1Only: version = .http1Only
@@ -279,6 +334,20 @@ extension EngineConfiguration {
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
+    }
+}
+
+extension EngineConfiguration.TLS {
+    init(_ tls: SessionConfiguration.TLS) {
+        self.init()
+        // Whatever the list says: a server without a certificate would be judged by nobody.
+        ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
+        suites = tls.cipherSuites
+        serverNames = Dictionary(
+            tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
+            uniquingKeysWith: { first, _ in first })
+        negotiates = tls.negotiatesProtocol
+        keyLog = tls.keyLogFile.map { KeyLog(path: $0) }
     }
 }
 

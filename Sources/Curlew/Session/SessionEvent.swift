@@ -15,6 +15,10 @@ public enum SessionEvent: Sendable {
     /// A turn of the loop took longer than 100 ms, so every transfer waited: a trust evaluator or code that runs on
     /// `session.executor` is too slow, or the machine is overloaded.
     case slowTurn(Duration)
+    /// An evaluator that only reports would have refused a server; others may have refused it all the same.
+    case trustReport(TrustFailure)
+    /// The files of a client identity changed and cannot be used; what they held before is still shown.
+    case identityNotReloaded(InvalidTrust)
     /// So many events before this one were dropped, because the observer was too slow.
     case dropped(Int)
     /// The session was shut down or let go, and its transfers have ended; nothing more comes.
@@ -27,6 +31,8 @@ extension SessionEvent: CustomStringConvertible {
         switch self {
         case .transfer(let event): event.description
         case .slowTurn(let time): "a slow turn of \(time.brief)"
+        case .trustReport(let failure): "would have refused \(failure.host): \(failure)"
+        case .identityNotReloaded(let error): "a client identity was not reloaded: \(error)"
         case .dropped(let count): "dropped \(count) events"
         case .closed: "closed"
         }

@@ -148,9 +148,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // What a transfer that is over left behind is not told, and one that was let go before its start is none.
         if transfer.plan.course?.isOver == true, !isHeard(transfer) { return }
-        if case .ended(let outcome) = event, outcome.failure?.isCancellation == true, transfer.standing.startedAt == 0 {
-            return
-        }
+        if event.isUnsent(since: transfer.standing.startedAt) { return }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
     }
 

@@ -20,13 +20,13 @@ final class GoneSource: ChunkSource {
 
 /// Pulls the elements of a sequence one by one.
 // Safe because a body has one reader, which asks for the next piece when it has the one before.
-final class SequenceSource<Chunks: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
-where Chunks.Element == ByteChunk {
-    private let chunks: Chunks
-    private var iterator: Chunks.AsyncIterator?
+final class SequenceSource<Pieces: AsyncSequence & Sendable>: ChunkSource, @unchecked Sendable
+where Pieces.Element == ByteChunk {
+    private let chunks: Pieces
+    private var iterator: Pieces.AsyncIterator?
     private var isEnded = false
 
-    init(_ chunks: Chunks) { self.chunks = chunks }
+    init(_ chunks: Pieces) { self.chunks = chunks }
 
     func next() async throws -> ByteChunk? {
         guard !isEnded else { return nil }

@@ -54,6 +54,7 @@ extension TransferMetrics {
         tlsVersion = raw.tlsVersion
         tlsCipher = raw.tlsCipher
         isTLSSessionResumed = raw.isResumed
+        serverCertificate = raw.certificate.map { Certificate($0) }
     }
 
     private static func address(_ host: String, _ port: Int) -> String {

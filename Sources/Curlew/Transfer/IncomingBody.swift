@@ -70,6 +70,8 @@ final class IncomingBody: Sendable {
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return data
         }
+        // What is in memory already needs no limit but the caller's.
+        if case .bytes = source { return try await whole(upTo: limit, of: request).0 }
         let most = origin.map { ByteCount(Int64($0.engine.plan.collectLimit)) } ?? Self.usualLimit
         return try await whole(upTo: min(limit ?? most, most), of: request).0
     }

@@ -45,8 +45,8 @@ public struct IncomingResponse: Sendable {
     ///   - head: Status and fields.
     ///   - chunks: The body, decoded, in pieces; an error it throws becomes the cause of `.interceptorFailed`.
     ///   - request: The request it answers.
-    public init<Chunks: AsyncSequence & Sendable>(_ head: ResponseHead, chunks: Chunks, to request: Request)
-    where Chunks.Element == ByteChunk {
+    public init<Pieces: AsyncSequence & Sendable>(_ head: ResponseHead, chunks: Pieces, to request: Request)
+    where Pieces.Element == ByteChunk {
         self.init(head, IncomingBody(SequenceSource(chunks), carrier: nil), request, nil)
     }
 
@@ -60,7 +60,7 @@ public struct IncomingResponse: Sendable {
     /// Reads the whole body.
     ///
     /// - Parameter limit: The most bytes to take, where that is less than the request's `responseLimit`, else the
-    ///   session's; 64 MiB at most of a response made by hand.
+    ///   session's; 64 MiB at most of a sequence in a response made by hand.
     /// - Returns: The body, decoded.
     /// - Throws: `NetworkError`: `.bodyTooLarge`, `.invalidRequest` when the body was read before, or whatever ended the
     ///   transfer.
@@ -91,8 +91,8 @@ public struct IncomingResponse: Sendable {
     ///
     /// - Parameter chunks: The new body, decoded, in pieces; an error it throws becomes the cause of
     ///   `.interceptorFailed`.
-    public func with<Chunks: AsyncSequence & Sendable>(chunks: Chunks) -> IncomingResponse
-    where Chunks.Element == ByteChunk {
+    public func with<Pieces: AsyncSequence & Sendable>(chunks: Pieces) -> IncomingResponse
+    where Pieces.Element == ByteChunk {
         IncomingResponse(head, IncomingBody(SequenceSource(chunks), carrier: attempt), request, attempt)
     }
 

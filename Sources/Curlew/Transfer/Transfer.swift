@@ -28,10 +28,16 @@ internal import FoundationEssentials
 public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     private let token: TransferToken
     private let output: @Sendable (Response<Data>) async throws(NetworkError) -> Output
+    private let failure: @Sendable (NetworkError) -> NetworkError
 
-    init(_ token: TransferToken, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output) {
+    /// - Parameter failure: What an error of the run means to whoever awaits the output.
+    init(
+        _ token: TransferToken, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output,
+        failure: @escaping @Sendable (NetworkError) -> NetworkError = { $0 }
+    ) {
         self.token = token
         self.output = output
+        self.failure = failure
     }
 
     /// Where a transfer stands: idle → queued → running ⇄ paused → finished.
@@ -105,7 +111,7 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
     ///   `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
     public var value: Output {
-        get async throws(NetworkError) { try await output(run.response()) }
+        get async throws(NetworkError) { try await output(collected()) }
     }
 
     /// The result with its head and metrics, awaited; starts the transfer.
@@ -113,10 +119,14 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// - Returns: The response; awaiting again gives the same one.
     /// - Throws: As `value` does.
     public func response() async throws(NetworkError) -> Response<Output> {
-        let response = try await run.response()
+        let response = try await collected()
         return Response(
             head: response.head, value: try await output(response), metrics: response.metrics,
             trailers: response.trailers)
+    }
+
+    private func collected() async throws(NetworkError) -> Response<Data> {
+        do throws(NetworkError) { return try await run.response() } catch { throw failure(error) }
     }
 
     // MARK: Views while it runs

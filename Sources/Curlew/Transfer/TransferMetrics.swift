@@ -56,6 +56,8 @@ public struct TransferMetrics: Sendable, Hashable {
     public var tlsCipher: String?
     /// Whether the TLS session was resumed from an earlier one.
     public var isTLSSessionResumed: Bool
+    /// The server's own certificate, also of a resumed session; nil without TLS.
+    public var serverCertificate: Certificate?
 
     /// Metrics of their parts, each empty unless given; decoded bytes are those of the response's body unless given.
     public init(
@@ -65,7 +67,7 @@ public struct TransferMetrics: Sendable, Hashable {
         responseBodyBytes: Int64 = 0, decodedBodyBytes: Int64? = nil, contentEncoding: String? = nil,
         version: HTTPVersion = .http1_1, localAddress: String = "", remoteAddress: String = "",
         isConnectionReused: Bool = false, tlsVersion: String? = nil, tlsCipher: String? = nil,
-        isTLSSessionResumed: Bool = false
+        isTLSSessionResumed: Bool = false, serverCertificate: Certificate? = nil
     ) {
         (self.queued, self.resolve, self.connect, self.secure) = (queued, resolve, connect, secure)
         (self.send, self.wait, self.receive, self.total) = (send, wait, receive, total)
@@ -79,6 +81,7 @@ public struct TransferMetrics: Sendable, Hashable {
         self.tlsVersion = tlsVersion
         self.tlsCipher = tlsCipher
         self.isTLSSessionResumed = isTLSSessionResumed
+        self.serverCertificate = serverCertificate
     }
 }
 

@@ -80,6 +80,15 @@ final class TransferRun: Sendable {
         self.state = Lock(state)
     }
 
+    /// What can never be sent.
+    init(_ request: Request, refusedBy error: NetworkError, on host: any TransferHost) {
+        id = EngineTransfer.nextID()
+        self.host = host
+        self.request = request
+        first = .failure(error)
+        state = Lock(State(priority: request.options.priority.rawValue))
+    }
+
     /// Takes over a request that is on the wire already, or was there.
     init(continuing attempt: Attempt, on host: any TransferHost) {
         id = attempt.engine.plan.transfer

@@ -65,8 +65,11 @@ final class TransferWitness: EngineWitness {
 
 extension TransferEvent {
     /// An event of the engine's in public words: none, one, or at the end of an attempt up to two.
+    ///
+    /// Of a further attempt that was let go before its start nothing: it is none.
     static func events(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) -> [TransferEvent] {
         let start = transfer.standing.startedAt
+        if transfer.plan.continues, event.isUnsent(since: start) { return [] }
         let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
         return kinds(event, of: transfer.plan).map { kind in
             TransferEvent(
@@ -106,6 +109,14 @@ extension TransferEvent {
         request.options.label = plan.label
         let response = outcome.head.map { ResponseHead($0, url: plan.url) }
         return [metrics, .finished(NetworkError(failure, request: request, response: response))]
+    }
+}
+
+extension EngineEvent {
+    /// Whether it is the end of a run that was cancelled before it was started.
+    func isUnsent(since start: UInt64) -> Bool {
+        guard case .ended(let outcome) = self, start == 0 else { return false }
+        return outcome.failure?.isCancellation == true
     }
 }
 

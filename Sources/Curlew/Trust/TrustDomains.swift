@@ -3,77 +3,127 @@
 
 internal import CurlewEngine
 
-/// The trust domains of one session: one for each evaluator value in use.
+/// The trust domains of one session: one for each evaluator and client identity in use.
 ///
 /// A domain lives as long as a transfer, or the session for its own evaluator, refers to it.
 final class TrustDomains: Sendable {
+    /// What happens that observers of the session hear of.
+    enum Report: Sendable {
+        case wouldRefuse(TrustFailure)
+        case identityNotReloaded(InvalidTrust)
+    }
+
+    private struct Key: Hashable {
+        var evaluator: AnyHashable
+        var identity: X509Identity?
+    }
+
     private struct WeakDomain {
         weak var domain: TrustDomain?
     }
 
     private struct State {
-        var domains: [AnyHashable: WeakDomain] = [:]
-        /// The evaluators last used, so that a client's connections outlive the pauses between its requests.
+        var domains: [Key: WeakDomain] = [:]
+        /// The domains last used, so that a client's connections outlive the pauses between its requests.
         var recent: [TrustDomain] = []
     }
 
-    /// That of the session's own evaluator.
+    /// That of the session's own evaluator, without an identity.
     let own: TrustDomain
     private let ownEvaluator: any TrustEvaluator
+    private let identities: ClientIdentities
+    private let report: @Sendable (Report) -> Void
     private let state = Lock(State())
 
-    init(own evaluator: any TrustEvaluator) {
+    init(
+        own evaluator: any TrustEvaluator, identities: ClientIdentities = .none,
+        report: @escaping @Sendable (Report) -> Void = { _ in }
+    ) {
         ownEvaluator = evaluator
-        own = TrustDomains.makeDomain(evaluator)
+        self.identities = identities
+        self.report = report
+        own = TrustDomains.makeDomain(evaluator, identity: nil, report)
     }
 
-    func domain(for evaluator: any TrustEvaluator) -> TrustDomain {
-        let key = AnyHashable(evaluator)
-        return state.withLock { state in
-            // Only now, since a dictionary costs a program that has one evaluator a tenth of a millisecond at its start.
-            if state.domains.isEmpty { state.domains[AnyHashable(ownEvaluator)] = WeakDomain(domain: own) }
+    /// Where a request belongs.
+    ///
+    /// - Parameters:
+    ///   - evaluator: The request's own; nil for the session's.
+    ///   - host: Whom it is for, nil without TLS, where nobody is asked who he is.
+    func domain(for evaluator: (any TrustEvaluator)?, host: String?) -> TrustDomain {
+        let report = report
+        let identity = host.flatMap { identities.isEmpty ? nil : identities[$0] }
+            .map { $0.current { report(.identityNotReloaded($0)) } }
+        if evaluator == nil && identity == nil { return own }
+        let evaluator = evaluator ?? ownEvaluator
+        let key = Key(evaluator: AnyHashable(evaluator), identity: identity)
+        if let known = known(key) { return known }
+        // Outside of the lock, since evaluators are asked.
+        let made = TrustDomains.makeDomain(evaluator, identity: identity, report)
+        var dropped: TrustDomain?
+        let domain = state.withLock { state in
             if let known = state.domains[key]?.domain { return known }
-            let made = TrustDomains.makeDomain(evaluator)
             state.domains = state.domains.filter { $0.value.domain != nil }
             state.domains[key] = WeakDomain(domain: made)
             state.recent.append(made)
-            if state.recent.count > 6 { state.recent.removeFirst() }
+            if state.recent.count > 6 { dropped = state.recent.removeFirst() }
             return made
+        }
+        withExtendedLifetime(dropped) {}
+        return domain
+    }
+
+    private func known(_ key: Key) -> TrustDomain? {
+        state.withLock { state in
+            // Only now, since a dictionary costs a program that has one evaluator a tenth of a millisecond at its start.
+            if state.domains.isEmpty {
+                state.domains[Key(evaluator: AnyHashable(ownEvaluator))] = WeakDomain(domain: own)
+            }
+            return state.domains[key]?.domain
         }
     }
 
-    static func makeDomain(_ evaluator: some TrustEvaluator) -> TrustDomain {
+    /// Domains that are alive.
+    var count: Int {
+        state.withLock { state in max(1, state.domains.values.count { $0.domain != nil }) }
+    }
+
+    private static func makeDomain(
+        _ evaluator: some TrustEvaluator, identity: X509Identity?, _ report: @escaping @Sendable (Report) -> Void
+    ) -> TrustDomain {
+        // Kept, so that what is loaded for them stays.
         let roots = evaluator.roots
         return TrustDomain(
-            roots: { () throws(EngineFailure) in try store(for: roots) },
+            wantsStaple: evaluator.wantsStaple, identity: identity,
+            prepare: { () throws(EngineFailure) in
+                do throws(TrustFailure) {
+                    try withExtendedLifetime(roots) { () throws(TrustFailure) in try evaluator.prepare() }
+                } catch {
+                    throw EngineFailure(.untrusted(error), phase: .securing)
+                }
+                return !evaluator.isIncomplete
+            },
             judge: { facts in
                 let peer = PeerIdentity(
-                    host: facts.host, port: Int(facts.port), certificates: facts.served,
-                    verifiedChain: facts.verified, chainError: facts.chainError,
-                    chainErrorDepth: facts.chainErrorDepth, isHostNamed: facts.hostMatches)
-                do throws(TrustFailure) {
-                    try evaluator.evaluate(peer)
-                    return nil
-                } catch {
-                    return error
-                }
+                    host: facts.host, port: Int(facts.port), certificates: facts.served.map { Certificate($0) },
+                    staple: facts.staple, onReport: { report(.wouldRefuse($0)) })
+                return TrustDomains.refusal(of: peer, by: evaluator)
             })
     }
 
-    private static func store(for roots: TrustRoots) throws(EngineFailure) -> TrustStore {
-        switch roots {
-        case .system: return try TrustStore.system()
-        case .only(let sources): return try store(sources, system: false)
-        case .systemAnd(let sources): return try store(sources, system: true)
+    /// Why a server is refused; nil to accept it.
+    ///
+    /// A name server is nothing that pins of an origin know: it is judged as the system does.
+    static func refusal(of peer: PeerIdentity, by evaluator: some TrustEvaluator) -> TrustFailure? {
+        do throws(TrustFailure) {
+            if peer.kind == .resolver {
+                try SystemTrust().judge(peer)
+            } else {
+                try evaluator.judge(peer)
+            }
+            return nil
+        } catch {
+            return error.about(peer)
         }
-    }
-
-    private static func store(_ sources: [[UInt8]], system: Bool) throws(EngineFailure) -> TrustStore {
-        let store = try TrustStore()
-        if system { try store.addSystemRoots() }
-        for (number, source) in sources.enumerated() {
-            try store.add(source, named: sources.count == 1 ? "the given root" : "given root \(number + 1)")
-        }
-        return store
     }
 }

@@ -84,6 +84,10 @@ private func requestIsNext(
     _ remotePort: CInt, _ localPort: CInt
 ) -> CInt {
     guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
+    if transfer.plan.isSecure, TrustGate.ofConnection(under: handle)?.lets(handle) != true {
+        transfer.wire.abort = .notJudged
+        return CURL_PREREQFUNC_ABORT
+    }
     transfer.wire.sends += 1
     let sockets = handle.domain.transport.sockets
     // Of a connection that has ended libcurl 7.88 says no more than of a stream that was refused.
@@ -145,9 +149,12 @@ private func tlsContextMade(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ owner: UnsafeMutableRawPointer?
 ) -> CURLcode {
     guard let context, let handle = handle(owner), let transfer = handle.transfer else { return CURLE_SSL_CERTPROBLEM }
-    let gate = TrustGate(domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port)
+    let tls = handle.domain.transport.limits.tls
+    let gate = TrustGate(
+        domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port, keyLog: tls.keyLog,
+        sessionsEnd: handle.sessionsEnd)
     handle.gate = gate
-    return gate.install(in: context) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
+    return gate.install(in: context, tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
 }
 
 private func socketChanged(

@@ -11,8 +11,8 @@ final class LiveTrust {
     #endif
     var domains: [CurlDomain] = []
 
-    init?() {
-        guard let sessions = TLSShares() else { return nil }
+    init?(for trust: TrustDomain, now: UInt64) {
+        guard let sessions = TLSShares(lifetime: trust.sessionLifetime, now: now) else { return nil }
         self.sessions = sessions
     }
 }

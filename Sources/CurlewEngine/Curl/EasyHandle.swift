@@ -112,6 +112,7 @@ final class EasyHandle {
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
+        if !configuration.tls.negotiates { _ = curlew_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) }
         // Ours comes first: this one only looks when a connection is wanted, and counts in whole seconds.
         let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
         _ = curlew_set_long(curl, CURLOPT_MAXAGE_CONN, Int(idle))
@@ -125,10 +126,13 @@ final class EasyHandle {
     func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
+        let usedBy = self.url?.origin
         if self.url !== url {
-            if url.origin.isSecure, self.url?.origin !== url.origin { set(useSessions(of: url.origin)) }
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
+        }
+        if url.origin.isSecure, usedBy !== url.origin || domain.live.sessions.areOld(sessions, now: now) {
+            set(useSessions(of: url.origin, now: now))
         }
         // Where libcurl reads what it is offered; with TLS that is one record at a time.
         let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
@@ -177,9 +181,12 @@ final class EasyHandle {
         return isFine
     }
 
+    /// When the TLS sessions that the handle uses become too old.
+    var sessionsEnd: UInt64 { domain.live.sessions.end(of: sessions) }
+
     /// TLS sessions of an origin are where all handles of the domain look for them.
-    private func useSessions(of origin: Origin) -> CURLcode {
-        let sessions = domain.live.sessions.sessions(of: origin)
+    private func useSessions(of origin: Origin, now: UInt64) -> CURLcode {
+        let sessions = domain.live.sessions.sessions(of: origin, now: now)
         if sessions === self.sessions { return CURLE_OK }
         let code = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
         // The share of before is let go only now that libcurl has done so.

@@ -6,10 +6,13 @@ internal import CurlewShims
 /// TLS sessions that several handles share, freed after the last handle: libcurl refuses before.
 final class TLSSessions {
     let share: UnsafeMutableRawPointer
+    /// On the monotonic clock.
+    let bornAt: UInt64
 
-    init?() {
+    init?(at now: UInt64) {
         guard let share = curl_share_init() else { return nil }
         self.share = share
+        bornAt = now
         _ = curlew_share_tls_sessions(share)
     }
 
@@ -39,23 +42,35 @@ struct TLSShares {
     /// The origins that have a share, in the order they came; those that come too late replace the first ones.
     private var keys: [Key] = []
     private var assigned = 0
+    /// Nanoseconds after which sessions are forgotten, so that servers are judged anew: each resumption makes a session
+    /// that could be resumed in turn, for ever.
+    private let lifetime: UInt64
 
-    init?() {
-        guard let first = TLSSessions() else { return nil }
+    init?(lifetime: UInt64, now: UInt64) {
+        guard let first = TLSSessions(at: now) else { return nil }
         self.first = first
+        self.lifetime = lifetime
         shares = [first]
     }
 
     /// How many shares have been made.
     var count: Int { shares.count }
 
-    /// Where the sessions of an origin are kept: always the same place, unless hundreds of others came in between.
-    mutating func sessions(of origin: Origin) -> TLSSessions {
+    /// Whether sessions are too old to be resumed.
+    func areOld(_ sessions: TLSSessions, now: UInt64) -> Bool { now >= end(of: sessions) }
+
+    func end(of sessions: TLSSessions) -> UInt64 { sessions.bornAt &+ lifetime }
+
+    /// Where the sessions of an origin are kept: always the same place, unless hundreds of others came in between, or they
+    /// have become old.
+    mutating func sessions(of origin: Origin, now: UInt64) -> TLSSessions {
         let key = Key(host: origin.host, port: origin.port)
-        if let number = numbers[key] { return shares[number] }
+        if let number = numbers[key] {
+            return fresh(number, now: now)
+        }
         let number = assigned % TLSShares.most
         if number >= shares.count {
-            guard let made = TLSSessions() else { return first }
+            guard let made = TLSSessions(at: now) else { return first }
             shares.append(made)
         }
         let slot = assigned % (TLSShares.most * TLSShares.room)
@@ -67,6 +82,11 @@ struct TLSShares {
         }
         numbers[key] = number
         assigned += 1
+        return fresh(number, now: now)
+    }
+
+    private mutating func fresh(_ number: Int, now: UInt64) -> TLSSessions {
+        if areOld(shares[number], now: now), let made = TLSSessions(at: now) { shares[number] = made }
         return shares[number]
     }
 }

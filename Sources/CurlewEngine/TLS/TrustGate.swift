@@ -8,33 +8,44 @@ final class TrustGate {
     private let domain: TrustDomain
     private let host: String
     private let port: UInt16
+    private let keyLog: KeyLog?
+    /// Until when TLS sessions may be kept that come over the connection: those that it may have begun with end then.
+    private let sessionsEnd: UInt64
+    /// What is judged as soon as it is known what OCSP says: TLS 1.2 sends that after the certificates.
+    private var pending: [X509Certificate]?
+    private var isAccepted = false
     /// Why the server was refused.
     private(set) var refusal: (any Error)?
+    /// The last alert that was fatal (RFC 8446 §6.2).
+    private(set) var alert: CInt?
     /// Whether the server said that it sends no more (close_notify, RFC 8446 §6.1): nobody can have cut it off.
     private(set) var isEndAnnounced = false
+    /// Whose certificates the server takes, when it demanded one; empty for anybody's.
+    private(set) var wantedAuthorities: [String]?
+    private var certificate: X509Certificate?
 
-    init(domain: TrustDomain, host: String, port: UInt16) {
+    init(domain: TrustDomain, host: String, port: UInt16, keyLog: KeyLog?, sessionsEnd: UInt64) {
         self.domain = domain
         self.host = host
         self.port = port
+        self.keyLog = keyLog
+        self.sessionsEnd = sessionsEnd
     }
 
     /// Makes this gate the only judge of the connections of an SSL_CTX.
     ///
-    /// False when there are no roots to judge by.
-    func install(in context: UnsafeMutableRawPointer) -> Bool {
-        guard let roots = domain.preparedRoots else { return false }
-        return curlew_tls_install(
-            context, roots.pointer, Unmanaged.passRetained(self).toOpaque(),
-            { store, judge in
-                guard let store, let judge else { return 0 }
-                return Unmanaged<TrustGate>.fromOpaque(judge).takeUnretainedValue().accepts(store) ? 1 : 0
-            },
-            { judge in
-                guard let judge else { return }
-                Unmanaged<TrustGate>.fromOpaque(judge).takeUnretainedValue().isEndAnnounced = true
-            },
-            { judge in if let judge { Unmanaged<TrustGate>.fromOpaque(judge).release() } })
+    /// False when it is not ready, or OpenSSL refuses.
+    func install(in context: UnsafeMutableRawPointer, _ tls: EngineConfiguration.TLS) -> Bool {
+        guard domain.isReady else { return false }
+        var options = curlew_judge_options(
+            wants_staple: domain.wantsStaple, logs_keys: keyLog != nil, server_name: nil, ciphers: nil, suites: nil)
+        let owned = Unmanaged.passRetained(self).toOpaque()
+        return withTexts(tls.serverNames[host.withoutFinalDot], tls.ciphers, tls.suites) { name, ciphers, suites in
+            options.server_name = name
+            options.ciphers = ciphers
+            options.suites = suites
+            return curlew_tls_install(context, owned, &judgeCalls, &options)
+        }
     }
 
     /// The gate of the connection under a running transfer, which another transfer may have opened.
@@ -44,29 +55,117 @@ final class TrustGate {
         curlew_tls_judge(handle.curl).map { Unmanaged<TrustGate>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    private func accepts(_ store: OpaquePointer) -> Bool {
-        let isVerified = X509_verify_cert(store) == 1
-        let code = X509_STORE_CTX_get_error(store)
-        let facts = PeerFacts(
-            host: host, port: port,
-            served: TrustGate.chain(store, verified: false),
-            verified: isVerified ? TrustGate.chain(store, verified: true) : [],
-            chainError: isVerified ? nil : X509_verify_cert_error_string(Int(code)).map { String(cString: $0) },
-            chainErrorCode: isVerified ? X509_V_OK : code,
-            chainErrorDepth: Int(X509_STORE_CTX_get_error_depth(store)),
-            hostMatches: curlew_leaf_matches(store, host))
-        refusal = domain.judge(facts)
-        // OpenSSL keeps the error of a chain we accept, and libcurl would refuse it afterwards.
+    /// Whether a request may be sent over the connection: the server was accepted, now or when the TLS session was made.
+    func lets(_ handle: EasyHandle) -> Bool {
+        if !isAccepted, refusal == nil, pending == nil {
+            var facts = curlew_tls_facts()
+            isAccepted = curlew_tls_read(handle.curl, &facts) && facts.resumed
+        }
+        return isAccepted
+    }
+
+    /// The server's own certificate, also of a resumed session; inside libcurl's callbacks only.
+    func certificate(under handle: EasyHandle) -> X509Certificate? {
+        if certificate == nil { certificate = X509Certificate(curlew_tls_certificate(handle.curl)) }
+        return certificate
+    }
+
+    /// Whether the server refused us for what we showed, or did not show.
+    var isIdentityRefused: Bool {
+        guard wantedAuthorities != nil, let alert else { return false }
+        return TrustGate.aboutIdentities.contains(alert)
+    }
+
+    var hasIdentity: Bool { domain.identity != nil }
+
+    private static let aboutIdentities: Set<CInt> = [
+        SSL_AD_HANDSHAKE_FAILURE, 41, SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE,
+        SSL_AD_CERTIFICATE_REVOKED, SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
+        SSL_AD_ACCESS_DENIED, SSL_AD_CERTIFICATE_REQUIRED,
+    ]
+
+    fileprivate func accepts(_ store: OpaquePointer) -> Bool {
+        let served = (0..<curlew_served_count(store)).compactMap { X509Certificate(curlew_served(store, $0)) }
+        if domain.wantsStaple {
+            pending = served
+        } else {
+            judge(served, staple: nil)
+        }
+        // libcurl would refuse what OpenSSL has noted against a server that we accept.
         X509_STORE_CTX_set_error(store, refusal == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
         return refusal == nil
     }
 
-    private static func chain(_ store: OpaquePointer, verified: Bool) -> [[UInt8]] {
-        (0..<curlew_chain_count(store, verified)).compactMap { index in
-            var length: CInt = 0
-            guard let der = curlew_chain_der(store, verified, index, &length) else { return nil }
-            defer { curlew_free(der) }
-            return Array(UnsafeBufferPointer(start: der, count: Int(length)))
-        }
+    /// A session that is resumed was judged when it was made.
+    fileprivate func accepts(staple: [UInt8]?) -> Bool {
+        guard let served = pending else { return refusal == nil }
+        pending = nil
+        judge(served, staple: staple)
+        return refusal == nil
     }
+
+    private func judge(_ served: [X509Certificate], staple: [UInt8]?) {
+        refusal = domain.judge(PeerFacts(host: host, port: port, served: served, staple: staple))
+        isAccepted = refusal == nil
+    }
+
+    fileprivate func identify(in connection: OpaquePointer) -> Bool {
+        var authorities: [String] = []
+        while authorities.count < 32, let name = curlew_wanted_authority(connection, CInt(authorities.count)) {
+            authorities.append(string(name))
+        }
+        wantedAuthorities = authorities
+        // A server that only wishes for a certificate goes on without one.
+        return domain.identity?.use(in: connection) ?? true
+    }
+
+    fileprivate func note(alert: CInt) {
+        if alert == SSL_AD_CLOSE_NOTIFY { isEndAnnounced = true } else { self.alert = alert }
+    }
+
+    /// A ticket that comes late would carry an old judgement over to the next sessions.
+    fileprivate var keepsSessions: Bool { Monotonic.now() < sessionsEnd }
+
+    fileprivate func note(key line: UnsafePointer<CChar>) { keyLog?.append(String(cString: line)) }
+}
+
+extension String {
+    /// A host as tables of hosts have it.
+    var withoutFinalDot: String { hasSuffix(".") ? String(dropLast()) : self }
+}
+
+private func gate(_ judge: UnsafeMutableRawPointer?) -> TrustGate? {
+    judge.map { Unmanaged<TrustGate>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// What OpenSSL calls; on the loop thread, as everything that libcurl does.
+private nonisolated(unsafe) var judgeCalls = curlew_judge_calls(
+    // Safe because nobody changes it: it is a variable only so that C can be given its address.
+    verify: { store, judge in
+        guard let store, let gate = gate(judge) else { return 0 }
+        return gate.accepts(store) ? 1 : 0
+    },
+    staple: { _, response, count, judge in
+        let staple = response.map { Array(UnsafeBufferPointer(start: $0, count: count)) }
+        return gate(judge)?.accepts(staple: staple) == true ? 1 : 0
+    },
+    identity: { connection, judge in
+        guard let connection else { return 0 }
+        return gate(judge)?.identify(in: connection) == true ? 1 : 0
+    },
+    alert: { alert, judge in gate(judge)?.note(alert: alert) },
+    keeps: { judge in gate(judge)?.keepsSessions == true ? 1 : 0 },
+    key: { line, judge in if let line { gate(judge)?.note(key: line) } },
+    release: { judge in if let judge { Unmanaged<TrustGate>.fromOpaque(judge).release() } })
+
+/// Three texts as C strings, nil as NULL.
+private func withTexts<Result>(
+    _ one: String?, _ two: String?, _ three: String?,
+    _ body: (UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Result
+) -> Result {
+    func with(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+        guard let text else { return body(nil) }
+        return text.withCString(body)
+    }
+    return with(one) { one in with(two) { two in with(three) { three in body(one, two, three) } } }
 }

@@ -21,24 +21,15 @@ package final class TrustStore: @unchecked Sendable {
     ]
     package static let directoryPlaces = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
 
-    package init() throws(EngineFailure) {
-        guard let pointer = X509_STORE_new() else { throw EngineFailure(.noResources(errno: ENOMEM), phase: .securing) }
+    package init(_ certificates: [X509Certificate] = []) throws(EngineFailure) {
+        guard let pointer = curlew_store_make() else {
+            throw EngineFailure(.noResources(errno: ENOMEM), phase: .securing)
+        }
         self.pointer = pointer
-        // As libcurl does: an intermediate that was added as a root ends the chain, and trusted issuers come first.
-        X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST))
+        for certificate in certificates where X509_STORE_add_cert(pointer, certificate.pointer) == 1 { count += 1 }
     }
 
     deinit { X509_STORE_free(pointer) }
-
-    /// Adds the certificates of a PEM text or one DER certificate, before the store is shared.
-    package func add(_ bytes: [UInt8], named name: String) throws(EngineFailure) {
-        let added = bytes.withUnsafeBufferPointer { curlew_store_add(pointer, $0.baseAddress, $0.count) }
-        guard added > 0 else {
-            let reason = added == 0 ? "holds no certificate" : "is neither PEM nor DER certificates"
-            throw EngineFailure(.unreadableRoots("\(name) \(reason)"), phase: .securing)
-        }
-        count += Int(added)
-    }
 
     /// Adds the system's roots: `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, else the first well-known place.
     package func addSystemRoots(
@@ -49,34 +40,38 @@ package final class TrustStore: @unchecked Sendable {
             $0.split(separator: ":").map(String.init)
         }
         let bundles = file.map { [$0] } ?? (directories == nil ? TrustStore.bundlePlaces : [])
+        var found = 0
         if let bundle = bundles.first(where: { access($0, R_OK) == 0 }), X509_STORE_load_file(pointer, bundle) == 1 {
-            count += 1
+            found += 1
         }
         let places = directories ?? (file == nil ? TrustStore.directoryPlaces : [])
-        for directory in directories ?? (count == 0 ? places : [])
-        where TrustStore.hasCertificates(directory) && X509_STORE_load_path(pointer, directory) == 1 {
-            count += 1
+        // Read now: OpenSSL would look into directories in the middle of handshakes.
+        for directory in directories ?? (found == 0 ? places : []) {
+            let files = TrustStore.certificateFiles(directory)
+            for file in files where X509_STORE_load_file(pointer, file) == 1 { found += 1 }
         }
         ERR_clear_error()
-        guard count > 0 else {
+        count += found
+        guard found > 0 else {
             throw EngineFailure(.noRoots(places: bundles + places), phase: .securing)
         }
     }
 
-    /// Whether a directory holds files by OpenSSL's hash names, such as `4bfab552.0`, which alone are looked up.
-    private static func hasCertificates(_ directory: String) -> Bool {
-        guard let handle = opendir(directory) else { return false }
+    /// The files of a directory that have OpenSSL's hash names, such as `4bfab552.0`; others are not looked at.
+    private static func certificateFiles(_ directory: String) -> [String] {
+        guard let handle = opendir(directory) else { return [] }
         defer { closedir(handle) }
+        var files: [String] = []
         while let entry = readdir(handle) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { raw in
                 String(decoding: raw.prefix { $0 != 0 }, as: UTF8.self)
             }
             let parts = name.split(separator: ".")
             if parts.count == 2, parts[0].count == 8, parts[0].allSatisfy(\.isHexDigit), Int(parts[1]) != nil {
-                return true
+                files.append("\(directory)/\(name)")
             }
         }
-        return false
+        return files
     }
 
     private static let shared = Lock<TrustStore?>(nil)

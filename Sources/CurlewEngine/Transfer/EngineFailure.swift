@@ -41,7 +41,11 @@ package struct EngineFailure: Error {
         case bodyTooShort(sent: Int64, declared: Int64)
         case bodyTooLong(declared: Int64)
         case noRoots(places: [String])
-        case unreadableRoots(String)
+        /// The server was not judged, so that nothing is sent to it.
+        case notJudged
+        /// The server refused us for the certificate we showed, or for showing none: its alert (RFC 8446 §6.2), and whose
+        /// it takes.
+        indirect case identityRefused(alert: Int32, hadIdentity: Bool, authorities: [String])
         case noResources(errno: Int32)
         /// This machine has no local address or port left for the connection.
         case noAddress

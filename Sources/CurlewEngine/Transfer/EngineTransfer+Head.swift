@@ -52,6 +52,9 @@ extension EngineTransfer {
         if plan.isSecure && wire.tls == nil {
             var facts = curlew_tls_facts()
             if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
+            if plan.isMeasured {
+                wire.certificate = TrustGate.ofConnection(under: handle)?.certificate(under: handle)
+            }
         }
         wire.check.fieldLimit = plan.fieldLimit
         wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true

@@ -42,6 +42,7 @@ extension EngineTransfer {
             metrics.tlsVersion = tls.version.map { String(cString: $0) }
             metrics.tlsCipher = tls.cipher.map { String(cString: $0) }
             metrics.isResumed = tls.resumed
+            metrics.certificate = wire.certificate
         }
         return metrics
     }

@@ -101,6 +101,8 @@ struct Wire {
     var inLineSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
+    /// The server's own certificate, when somebody measures.
+    var certificate: X509Certificate?
     /// Nil when nobody watches.
     var watch: Watch?
     var socketErrno: CInt = 0
@@ -118,6 +120,7 @@ struct Wire {
         check = HeadCheck()
         headBytes = 0
         tls = nil
+        certificate = nil
     }
 
     /// Forgets an attempt of which nothing has reached the reader.

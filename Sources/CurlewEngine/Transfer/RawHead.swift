@@ -50,6 +50,7 @@ package struct RawMetrics: Sendable {
     package var tlsVersion: String?
     package var tlsCipher: String?
     package var isResumed = false
+    package var certificate: X509Certificate?
 
     package init() {}
 }

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Swift cannot call by itself: variadic curl functions (one wrapper for each argument type), OpenSSL's
-// macros, a thread born with its signals blocked, and descriptors that must not survive exec.
+// What Swift cannot call by itself: variadic curl functions (one wrapper for each argument type), a thread born with its
+// signals blocked, and descriptors that must not survive exec.
 #ifndef CURLEW_ENGINE_H
 #define CURLEW_ENGINE_H
 
@@ -11,11 +11,8 @@
 #endif
 
 #include "curlew_codings.h"
+#include "curlew_tls.h"
 #include <curl/curl.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
-#include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -158,6 +155,15 @@ int curlew_netlink_open(void);
 /// Throws away what a netlink socket has to say, which is only ever a reason to look again.
 void curlew_netlink_drain(int descriptor);
 
+/// What tells a file from what it was before.
+typedef struct {
+    uint64_t inode;
+    int64_t size, seconds, nanoseconds;
+} curlew_stamp;
+
+/// False when there is no such file.
+bool curlew_file_stamp(const char *path, curlew_stamp *stamp);
+
 int curlew_epoll_create(void);
 int curlew_eventfd_create(void);
 /// Adds, changes or drops (mask 0) a descriptor; `token` comes back with its events. Returns errno or 0.
@@ -170,40 +176,5 @@ typedef struct {
 
 /// Waits (-1 for ever) and fills `ready`; gives how many, 0 also when a signal came.
 int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int milliseconds);
-
-// MARK: TLS
-
-typedef int (*curlew_verify_callback)(X509_STORE_CTX *context, void *judge);
-typedef void (*curlew_release_callback)(void *judge);
-
-/// Lets `verify(…, judge)` decide for every connection of `context`, with the roots in `store`. `end(judge)` is called
-/// when the peer's close_notify was read. `judge` is released when OpenSSL frees the SSL_CTX. Returns false when
-/// OpenSSL refuses; `judge` is then released at once.
-bool curlew_tls_install(void *context, X509_STORE *store, void *judge, curlew_verify_callback verify,
-                        curlew_release_callback end, curlew_release_callback release);
-
-/// The judge of the TLS connection under a running transfer. NULL outside callbacks and without TLS.
-void *curlew_tls_judge(CURL *easy);
-
-typedef struct {
-    const char *version;
-    const char *cipher;
-    bool resumed;
-    /// Whether HTTP/2 was agreed on (ALPN).
-    bool http2;
-} curlew_tls_facts;
-
-/// What the TLS connection under a running transfer agreed on. False outside callbacks and without TLS.
-bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts);
-
-int curlew_chain_count(X509_STORE_CTX *context, bool verified);
-/// DER of certificate `index` of the chain as served or as verified, to be freed with curlew_free; NULL at the end.
-uint8_t *curlew_chain_der(X509_STORE_CTX *context, bool verified, int index, int *length);
-void curlew_free(void *memory);
-/// Whether the leaf names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP address.
-bool curlew_leaf_matches(X509_STORE_CTX *context, const char *host);
-
-/// Adds every certificate of a PEM text or one DER certificate. Returns how many were added, or -1 when unreadable.
-int curlew_store_add(X509_STORE *store, const uint8_t *bytes, size_t count);
 
 #endif

@@ -9,7 +9,9 @@
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -32,9 +34,19 @@ static inline int curlew_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/// A new EC key on P-256, owned by the caller; NULL on failure.
-static inline EVP_PKEY *_Nullable curlew_make_p256_key(void) {
-    return EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+/// A new EC key on the curve, owned by the caller; NULL on failure.
+static inline EVP_PKEY *_Nullable curlew_make_ec_key(const char *_Nonnull curve) {
+    return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
+}
+
+/// A new RSA key with so many bits, owned by the caller; NULL on failure.
+static inline EVP_PKEY *_Nullable curlew_make_rsa_key(size_t bits) {
+    return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits);
+}
+
+/// A new Ed25519 key, owned by the caller; NULL on failure.
+static inline EVP_PKEY *_Nullable curlew_make_ed25519_key(void) {
+    return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 }
 
 /// Adds the extension `nid` with a value in OpenSSL's configuration syntax. Returns 1 on success.
@@ -51,6 +63,123 @@ static inline int curlew_add_extension(
     int added = X509_add_ext(certificate, extension, -1);
     X509_EXTENSION_free(extension);
     return added;
+}
+
+/// Adds an extension with these bytes as its value. Returns 1 on success.
+static inline int curlew_add_verbatim_extension(
+    X509 *_Nonnull certificate, const char *_Nonnull identifier, int critical, const uint8_t *_Nullable value, int count
+) {
+    ASN1_OBJECT *object = OBJ_txt2obj(identifier, 1);
+    ASN1_OCTET_STRING *data = ASN1_OCTET_STRING_new();
+    X509_EXTENSION *extension = NULL;
+    int added = 0;
+    if (object != NULL && data != NULL && ASN1_OCTET_STRING_set(data, value, count) == 1) {
+        extension = X509_EXTENSION_create_by_OBJ(NULL, object, critical, data);
+        added = extension != NULL && X509_add_ext(certificate, extension, -1);
+    }
+    X509_EXTENSION_free(extension);
+    ASN1_OCTET_STRING_free(data);
+    ASN1_OBJECT_free(object);
+    return added;
+}
+
+/// A name of the kind `type` (GEN_DNS and so on) with these bytes, owned by the caller; NULL on failure.
+///
+/// The bytes are taken as they are, because OpenSSL's configuration syntax has no way to write commas or NUL.
+static inline GENERAL_NAME *_Nullable curlew_make_name(int type, const uint8_t *_Nullable value, int count) {
+    GENERAL_NAME *name = GENERAL_NAME_new();
+    ASN1_STRING *text = ASN1_STRING_type_new(type == GEN_IPADD ? V_ASN1_OCTET_STRING : V_ASN1_IA5STRING);
+    if (name == NULL || text == NULL || ASN1_STRING_set(text, value, count) != 1) {
+        ASN1_STRING_free(text);
+        GENERAL_NAME_free(name);
+        return NULL;
+    }
+    GENERAL_NAME_set0_value(name, type, text);
+    return name;
+}
+
+/// Appends a name, which the list owns from now on. Returns 1 on success.
+static inline int curlew_append_name(GENERAL_NAMES *_Nonnull names, GENERAL_NAME *_Nonnull name) {
+    return sk_GENERAL_NAME_push(names, name) > 0;
+}
+
+/// Adds a name to those that are permitted or excluded; the constraints own it from now on. Returns 1 on success.
+static inline int curlew_constrain_name(
+    NAME_CONSTRAINTS *_Nonnull constraints, int excluded, GENERAL_NAME *_Nonnull name
+) {
+    GENERAL_SUBTREE *subtree = GENERAL_SUBTREE_new();
+    if (subtree == NULL) {
+        GENERAL_NAME_free(name);
+        return 0;
+    }
+    GENERAL_NAME_free(subtree->base);
+    subtree->base = name;
+    STACK_OF(GENERAL_SUBTREE) **list = excluded ? &constraints->excludedSubtrees : &constraints->permittedSubtrees;
+    if (*list == NULL) {
+        *list = sk_GENERAL_SUBTREE_new_null();
+    }
+    if (*list == NULL || sk_GENERAL_SUBTREE_push(*list, subtree) <= 0) {
+        GENERAL_SUBTREE_free(subtree);
+        return 0;
+    }
+    return 1;
+}
+
+/// Says in a revocation list which key of its issuer's has signed it. Returns 1 on success.
+static inline int curlew_add_list_issuer(X509_CRL *_Nonnull list, X509 *_Nonnull issuer) {
+    X509V3_CTX context;
+    memset(&context, 0, sizeof context);
+    X509V3_set_ctx(&context, issuer, NULL, NULL, list, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, NID_authority_key_identifier, "keyid");
+    if (extension == NULL) {
+        return 0;
+    }
+    int added = X509_CRL_add_ext(list, extension, -1);
+    X509_EXTENSION_free(extension);
+    return added;
+}
+
+/// A new list of certificates, owned by the caller; NULL on failure.
+static inline STACK_OF(X509) *_Nullable curlew_make_certificate_list(void) {
+    return sk_X509_new_null();
+}
+
+/// Appends a certificate, of which the list holds a reference of its own. Returns 1 on success.
+static inline int curlew_append_certificate(STACK_OF(X509) *_Nonnull list, X509 *_Nonnull certificate) {
+    return X509_add_cert(list, certificate, X509_ADD_FLAG_UP_REF);
+}
+
+/// Frees a list of certificates and its references.
+static inline void curlew_free_certificate_list(STACK_OF(X509) *_Nullable list) {
+    sk_X509_pop_free(list, X509_free);
+}
+
+/// How many certificates a list has.
+static inline int curlew_count_certificates(const STACK_OF(X509) *_Nullable list) {
+    return list == NULL ? 0 : sk_X509_num(list);
+}
+
+/// A certificate of a list, owned by the list.
+static inline X509 *_Nullable curlew_certificate_at(const STACK_OF(X509) *_Nonnull list, int index) {
+    return sk_X509_value(list, index);
+}
+
+/// Hands a copy of the staple to OpenSSL, which frees it.
+static inline int curlew_staple(SSL *_Nonnull connection, void *_Nonnull staple) {
+    const unsigned char *bytes = ASN1_STRING_get0_data(staple);
+    int count = ASN1_STRING_length(staple);
+    void *copy = OPENSSL_memdup(bytes, (size_t)count);
+    if (copy == NULL) {
+        return SSL_TLSEXT_ERR_NOACK;
+    }
+    SSL_set_tlsext_status_ocsp_resp(connection, copy, count);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/// Staples these bytes for clients that ask for it (RFC 6066 §8). They have to live as long as the context.
+static inline void curlew_set_staple(SSL_CTX *_Nonnull context, ASN1_OCTET_STRING *_Nonnull staple) {
+    SSL_CTX_set_tlsext_status_cb(context, curlew_staple);
+    SSL_CTX_set_tlsext_status_arg(context, staple);
 }
 
 /// Eight bytes of the pattern: the SplitMix64 output function over seed and position, so that any part can be made

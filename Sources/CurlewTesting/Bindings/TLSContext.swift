@@ -12,6 +12,10 @@ final class TLSContext: @unchecked Sendable {
     private let applicationProtocol: [UInt8]
     /// What happens once a ClientHello has come.
     private let helloFaults: [SocketFault]
+    private let asksForCertificate: Bool
+
+    /// What is stapled, in OpenSSL's form.
+    private let staple: UnsafeMutablePointer<ASN1_OCTET_STRING>?
 
     init(
         _ identity: TestIdentity, _ options: MockServer.TLSOptions, applicationProtocol: String = "http/1.1"
@@ -20,15 +24,32 @@ final class TLSContext: @unchecked Sendable {
         self.context = context
         self.applicationProtocol = Array(applicationProtocol.utf8)
         helloFaults = options.onClientHello
-        try limitVersions(options)
-        try install(identity)
-        SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER), nil)
-        SSL_CTX_set_session_id_context(context, "mock", 4)
-        if !options.allowsResumption {
-            SSL_CTX_set_options(context, noTickets)
-            SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
-            SSL_CTX_set_num_tickets(context, 0)
+        asksForCertificate = options.clientAuthority != nil
+        staple = options.staple.flatMap { bytes in
+            let staple = ASN1_OCTET_STRING_new()
+            ASN1_OCTET_STRING_set(staple, bytes, CInt(bytes.count))
+            return staple
         }
+        try limitVersions(options)
+        try limitCiphers(options)
+        // Certificates that were left out on purpose must not come back from the store of the clients' authorities.
+        SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN), nil)
+        try install(identity)
+        SSL_CTX_set_session_id_context(context, "mock", 4)
+        if !options.allowsResumption { forbidResumption() }
+        agreeOnProtocol()
+        if let authority = options.clientAuthority { try askForCertificate(by: authority, options) }
+        if let staple { curlew_set_staple(context, staple) }
+        if !helloFaults.isEmpty { interruptHandshakes() }
+    }
+
+    private func forbidResumption() {
+        SSL_CTX_set_options(context, noTickets)
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+        SSL_CTX_set_num_tickets(context, 0)
+    }
+
+    private func agreeOnProtocol() {
         SSL_CTX_set_alpn_select_cb(
             context,
             { _, chosen, count, offered, offeredCount, server in
@@ -37,8 +58,6 @@ final class TLSContext: @unchecked Sendable {
                 let context = Unmanaged<TLSContext>.fromOpaque(server).takeUnretainedValue()
                 return context.choose(chosen, count, offered, offeredCount)
             }, Unmanaged.passUnretained(self).toOpaque())
-        if let authority = options.clientAuthority { try demandCertificate(from: authority) }
-        if !helloFaults.isEmpty { interruptHandshakes() }
     }
 
     /// Makes OpenSSL come back to us, once for each connection, when a ClientHello is whole.
@@ -54,15 +73,17 @@ final class TLSContext: @unchecked Sendable {
 
     deinit {
         SSL_CTX_free(context)
+        ASN1_OCTET_STRING_free(staple)
     }
 
-    /// Shakes hands; throws when the client does not want to, or not like this.
+    /// Shakes hands; throws a `HandshakeFailure` when the client does not want to, or not like this.
     func accept(_ waiter: SocketWaiter) throws -> TLSStream {
         guard let connection = SSL_new(context) else { throw Disconnect.ended }
         let stream = TLSStream(connection, waiter: waiter)
         SSL_set_fd(connection, waiter.socket)
         while true {
             ERR_clear_error()
+            errno = 0
             let code = SSL_accept(connection)
             if code == 1 { return stream }
             if SSL_get_error(connection, code) == SSL_ERROR_WANT_CLIENT_HELLO_CB {
@@ -71,40 +92,70 @@ final class TLSContext: @unchecked Sendable {
                 for fault in helloFaults { try fault.perform(on: plain) }
                 continue
             }
-            guard try stream.canRetry(after: code) else { throw Disconnect.ended }
+            let number = errno
+            guard try stream.canRetry(after: code) else {
+                throw HandshakeFailure(latestOn: connection, errno: number, mayHideAlert: asksForCertificate)
+            }
         }
     }
 
     private func limitVersions(_ options: MockServer.TLSOptions) throws {
         let lowest = Self.number(options.minimumVersion)
         let highest = Self.number(options.maximumVersion)
-        // Debian's default level refuses the signatures that TLS 1.0 and 1.1 are bound to.
-        if lowest < Self.number(.v1_2) { SSL_CTX_set_security_level(context, 0) }
+        if let level = options.securityLevel {
+            SSL_CTX_set_security_level(context, CInt(clamping: level))
+        } else if lowest < Self.number(.v1_2) {
+            // Debian's default level refuses the signatures that TLS 1.0 and 1.1 are bound to.
+            SSL_CTX_set_security_level(context, 0)
+        }
         guard SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, lowest, nil) == 1,
             SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, highest, nil) == 1
         else { throw TestingError.openSSL("Limiting the TLS versions") }
     }
 
-    private func install(_ identity: TestIdentity) throws {
-        let key = try readKey(identity.privateKeyPEM)
-        defer { EVP_PKEY_free(key) }
-        let certificates = try readCertificates(identity.chainPEM)
-        defer { certificates.forEach { X509_free($0) } }
-        guard let leaf = certificates.first, SSL_CTX_use_certificate(context, leaf) == 1,
-            SSL_CTX_use_PrivateKey(context, key) == 1
-        else { throw TestingError.openSSL("Installing an identity") }
-        for certificate in certificates.dropFirst() {
-            // The context takes over one reference of its own.
-            SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
+    private func limitCiphers(_ options: MockServer.TLSOptions) throws {
+        if let list = options.ciphers, SSL_CTX_set_cipher_list(context, list) != 1 {
+            throw TestingError.openSSL("Choosing the ciphers \(list)")
+        }
+        if let suites = options.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
+            throw TestingError.openSSL("Choosing the cipher suites \(suites)")
         }
     }
 
-    private func demandCertificate(from authority: TestAuthority) throws {
+    private func install(_ identity: TestIdentity) throws {
+        let key = try readKey(identity.privateKeyPEM)
+        defer { EVP_PKEY_free(key) }
+        let leaf = try readCertificate(identity.certificatePEM)
+        defer { X509_free(leaf) }
+        guard SSL_CTX_use_certificate(context, leaf) == 1, SSL_CTX_use_PrivateKey(context, key) == 1 else {
+            throw TestingError.openSSL("Installing an identity")
+        }
+        for one in identity.intermediates {
+            let certificate = try readCertificate(one.pem)
+            defer { X509_free(certificate) }
+            // The context takes over one reference of its own.
+            guard SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate)) == 1 else {
+                throw TestingError.openSSL("Installing an intermediate certificate")
+            }
+        }
+    }
+
+    private func askForCertificate(by authority: TestAuthority, _ options: MockServer.TLSOptions) throws {
         let certificate = try readCertificate(authority.certificatePEM)
         defer { X509_free(certificate) }
-        X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate)
+        let store = SSL_CTX_get_cert_store(context)
+        X509_STORE_add_cert(store, certificate)
         SSL_CTX_add_client_CA(context, certificate)
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        // An authority that is no root is trusted all the same.
+        X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        for one in options.clientRevocationLists {
+            let list = try readRevocationList(one.pem)
+            defer { X509_CRL_free(list) }
+            X509_STORE_add_crl(store, list)
+            X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
+        }
+        let necessity = options.requiresClientCertificate ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | necessity, nil)
     }
 
     private static func number(_ version: MockServer.TLSOptions.Version) -> Int {
@@ -139,3 +190,25 @@ final class TLSContext: @unchecked Sendable {
 
 /// SSL_OP_NO_TICKET, a macro that Swift does not import.
 private let noTickets: UInt64 = 1 << 14
+
+/// Why a handshake failed, in OpenSSL's words.
+struct HandshakeFailure: Error {
+    let reason: String
+    /// Whether the client may have sent more by now, as one may in TLS 1.3 as soon as it has shown its certificate.
+    let mayHideAlert: Bool
+
+    /// Takes what OpenSSL has noted, and leaves the note.
+    init(latestOn connection: OpaquePointer, errno: CInt, mayHideAlert: Bool) {
+        let code = ERR_peek_error()
+        var reason =
+            if code != 0, let words = ERR_reason_error_string(code) {
+                String(cString: words)
+            } else {
+                "the connection ended (errno \(errno))"
+            }
+        let verdict = SSL_get_verify_result(connection)
+        if verdict != X509_V_OK { reason += ": " + String(cString: X509_verify_cert_error_string(verdict)) }
+        self.reason = reason
+        self.mayHideAlert = mayHideAlert
+    }
+}

@@ -94,12 +94,18 @@ final class TLSStream: ByteStream {
     /// What the handshake settled.
     var details: RecordedRequest.TLS {
         let name = SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name)
+        let certificate = SSL_get0_peer_certificate(connection)
         return RecordedRequest.TLS(
             version: String(cString: SSL_get_version(connection)),
+            cipher: String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(connection))),
             isResumed: SSL_session_reused(connection) == 1,
             serverName: name.map { String(cString: $0) },
             applicationProtocol: applicationProtocol,
-            clientCertificate: clientCertificate
+            askedForStaple: SSL_ctrl(connection, SSL_CTRL_GET_TLSEXT_STATUS_REQ_TYPE, 0, nil)
+                == Int(TLSEXT_STATUSTYPE_ocsp),
+            clientCertificate: certificate.map { certificate in bytes { i2d_X509(certificate, $0) } },
+            clientCommonName: certificate.flatMap(commonName),
+            clientIntermediates: clientIntermediates
         )
     }
 
@@ -110,7 +116,19 @@ final class TLSStream: ByteStream {
         return start.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self) }
     }
 
-    private var clientCertificate: [UInt8]? {
-        SSL_get0_peer_certificate(connection).map { certificate in bytes { i2d_X509(certificate, $0) } }
+    private var clientIntermediates: [[UInt8]] {
+        guard let list = SSL_get_peer_cert_chain(connection) else { return [] }
+        return (0..<curlew_count_certificates(list)).compactMap { index in
+            curlew_certificate_at(list, index).map { certificate in bytes { i2d_X509(certificate, $0) } }
+        }
     }
+}
+
+/// The subject's common name; nil when it has none.
+private func commonName(of certificate: OpaquePointer) -> String? {
+    let subject = X509_get_subject_name(certificate)
+    let place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)
+    guard place >= 0, let value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, place)) else { return nil }
+    let text = UnsafeBufferPointer(start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value)))
+    return String(decoding: text, as: UTF8.self)
 }

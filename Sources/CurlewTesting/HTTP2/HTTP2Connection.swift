@@ -69,7 +69,7 @@ final class HTTP2Connection {
         do {
             let plain = PlainStream(waiter: waiter)
             for fault in options.onAccept(number) { try fault.perform(on: plain) }
-            let secure = try core.tls?.accept(waiter)
+            let secure = try core.secure(waiter)
             let connection = HTTP2Connection(
                 core, number: number, io: secure ?? plain, tls: secure?.details, options: options, respond: respond)
             try connection.run()

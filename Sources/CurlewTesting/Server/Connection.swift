@@ -28,8 +28,7 @@ final class Connection {
     private func serve() throws {
         let plain = PlainStream(waiter: waiter)
         for fault in core.options.onAccept(number) { try fault.perform(on: plain) }
-        guard let context = core.tls else { return try serve(RequestInput(plain)) }
-        let stream = try context.accept(waiter)
+        guard let stream = try core.secure(waiter) else { return try serve(RequestInput(plain)) }
         tls = stream.details
         try serve(RequestInput(stream))
     }

@@ -33,6 +33,9 @@ struct ServerState: Sendable {
     var openConnections = 0
     var bytesSent = 0
     var violations: [String] = []
+    /// How many handshakes have failed, and why the first of them did.
+    var tlsFailureCount = 0
+    var tlsFailures: [String] = []
     var isStopped = false
     /// What came over HTTP/2, as `requests` bounded.
     var frames: [ReceivedFrame] = []
@@ -41,6 +44,7 @@ struct ServerState: Sendable {
     static let requestLimit = 10_000
     static let frameLimit = 10_000
     static let violationLimit = 100
+    static let tlsFailureLimit = 100
 
     mutating func append(_ request: RecordedRequest) -> Int {
         if requests.count == 2 * Self.requestLimit {
@@ -166,6 +170,24 @@ final class ServerCore: Sendable {
     func record(violation: String) {
         state.update { state in
             if state.violations.count < ServerState.violationLimit { state.violations.append(violation) }
+        }
+    }
+
+    /// The connection inside TLS, its handshake done; nil on a server without TLS.
+    func secure(_ waiter: SocketWaiter) throws -> TLSStream? {
+        do {
+            return try tls?.accept(waiter)
+        } catch let failure as HandshakeFailure {
+            state.update { state in
+                state.tlsFailureCount += 1
+                if state.tlsFailures.count < ServerState.tlsFailureLimit { state.tlsFailures.append(failure.reason) }
+            }
+            if failure.mayHideAlert {
+                // A `close` with unread bytes sends RST, which can take our alert away from the client.
+                Socket.finishSending(waiter.socket)
+                try RequestInput(PlainStream(waiter: waiter)).discardAll()
+            }
+            throw Disconnect.ended
         }
     }
 

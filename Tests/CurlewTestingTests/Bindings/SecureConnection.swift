@@ -13,6 +13,20 @@ struct SecureSettings {
     var offersHTTP = true
     var session: SecureSession?
     var identity: TestIdentity?
+    var asksForStaple = false
+    var ciphers: String?
+    var securityLevel: CInt?
+    /// Where it is noted why the handshake, or the first read after it, failed.
+    var reasons: Reasons?
+}
+
+/// OpenSSL's words for what has failed on a client.
+final class Reasons {
+    private(set) var list: [String] = []
+
+    fileprivate func note() {
+        if let words = ERR_reason_error_string(ERR_peek_error()) { list.append(String(cString: words)) }
+    }
 }
 
 /// A TLS session that a later connection can resume.
@@ -32,6 +46,7 @@ final class SecureSession {
 final class SecureConnection {
     private let context: OpaquePointer
     private let connection: OpaquePointer
+    private let reasons: Reasons?
 
     init(_ socket: CInt, _ settings: SecureSettings) throws {
         guard let context = SSL_CTX_new(TLS_client_method()), let connection = SSL_new(context) else {
@@ -39,6 +54,7 @@ final class SecureConnection {
         }
         self.context = context
         self.connection = connection
+        reasons = settings.reasons
         signal(SIGPIPE, SIG_IGN)
         trust(settings.authorityPEM)
         configure(settings)
@@ -46,6 +62,7 @@ final class SecureConnection {
         if let session = settings.session { SSL_set_session(connection, session.pointer) }
         SSL_set_fd(connection, socket)
         guard SSL_connect(connection) == 1 else {
+            reasons?.note()
             ERR_clear_error()
             throw WireError.handshakeFailed
         }
@@ -67,6 +84,19 @@ final class SecureConnection {
         return start.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self) }
     }
 
+    /// The OCSP response that the server stapled.
+    var staple: [UInt8]? {
+        var start: UnsafePointer<UInt8>?
+        let count = SSL_ctrl(connection, SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP, 0, &start)
+        return start.map { Array(UnsafeBufferPointer(start: $0, count: count)) }
+    }
+
+    /// The certificates that the server sent, in order.
+    var servedChain: [[UInt8]] {
+        guard let list = SSL_get_peer_cert_chain(connection) else { return [] }
+        return (0..<curlew_count_certificates(list)).compactMap { curlew_certificate_at(list, $0).map(encode) }
+    }
+
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         Int(SSL_write(connection, bytes.baseAddress, CInt(bytes.count)))
     }
@@ -75,13 +105,14 @@ final class SecureConnection {
         ERR_clear_error()
         let count = SSL_read(connection, &scratch, CInt(scratch.count))
         if count > 0 { return Int(count) }
+        reasons?.note()
         let error = SSL_get_error(connection, count)
         if error == SSL_ERROR_ZERO_RETURN { throw WireError.ended(.closeNotify) }
         throw WireError.ended(error == SSL_ERROR_SYSCALL ? .reset : .fin)
     }
 
     private func trust(_ pem: String) {
-        withCertificate(pem) { certificate in
+        withCertificate(pem: pem) { certificate in
             let store = X509_STORE_new()
             X509_STORE_add_cert(store, certificate)
             SSL_ctrl(connection, SSL_CTRL_SET_VERIFY_CERT_STORE, 0, UnsafeMutableRawPointer(store))
@@ -92,6 +123,11 @@ final class SecureConnection {
     private func configure(_ settings: SecureSettings) {
         SSL_ctrl(connection, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(settings.maximumVersion), nil)
         if settings.maximumVersion < TLS1_2_VERSION { SSL_set_security_level(connection, 0) }
+        if let level = settings.securityLevel { SSL_set_security_level(connection, level) }
+        if let ciphers = settings.ciphers { SSL_set_cipher_list(connection, ciphers) }
+        if settings.asksForStaple {
+            SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, Int(TLSEXT_STATUSTYPE_ocsp), nil)
+        }
         let parameters = SSL_get0_param(connection)
         if settings.host.contains(where: \.isLetter) {
             var name = Array(settings.host.utf8CString)
@@ -106,7 +142,14 @@ final class SecureConnection {
     }
 
     private func show(_ identity: TestIdentity) {
-        withCertificate(identity.certificatePEM) { certificate in _ = SSL_use_certificate(connection, certificate) }
+        withCertificate(pem: identity.certificatePEM) { certificate in _ = SSL_use_certificate(connection, certificate)
+        }
+        for one in identity.intermediates {
+            // The connection takes a reference of its own.
+            withCertificate(pem: one.pem) { certificate in
+                _ = SSL_ctrl(connection, SSL_CTRL_CHAIN_CERT, 1, certificate.map { UnsafeMutableRawPointer($0) })
+            }
+        }
         let bio = BIO_new(BIO_s_mem())
         BIO_puts(bio, identity.privateKeyPEM)
         let key = PEM_read_bio_PrivateKey(bio, nil, nil, nil)
@@ -115,7 +158,7 @@ final class SecureConnection {
         BIO_free(bio)
     }
 
-    private func withCertificate(_ pem: String, _ body: (OpaquePointer?) -> Void) {
+    private func withCertificate(pem: String, _ body: (OpaquePointer?) -> Void) {
         let bio = BIO_new(BIO_s_mem())
         BIO_puts(bio, pem)
         let certificate = PEM_read_bio_X509(bio, nil, nil, nil)

@@ -64,6 +64,8 @@ final class WireClient {
     /// The session, for the next connection; there is one once a response was read.
     var session: SecureSession? { secure?.session }
     var applicationProtocol: String? { secure?.applicationProtocol }
+    var staple: [UInt8]? { secure?.staple }
+    var servedChain: [[UInt8]] { secure?.servedChain ?? [] }
 
     func send(_ text: String) throws {
         try send(Array(text.utf8))

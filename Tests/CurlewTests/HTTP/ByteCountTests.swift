@@ -79,6 +79,14 @@ struct ByteSetTests {
         #expect(text.escapingControls == escaped)
     }
 
+    @Test(arguments: [
+        ("", 3, ""), ("abc", 3, "abc"), ("abcd", 3, "abc"), ("a", 0, ""), ("\r\n\r\n", 3, "\r\n\r"),
+        ("e\u{301}\u{302}\u{303}x", 3, "e\u{301}\u{302}"), ("👩‍👩‍👧", 1, "👩"),
+    ])
+    func shortening(text: String, count: Int, shortened: String) {
+        #expect(Array(text.shortened(to: count).utf8) == Array(shortened.utf8))
+    }
+
     @Test func versions() {
         #expect(HTTPVersion(rawValue: "HTTP/2.0") == .http2)
         #expect(HTTPVersion(rawValue: "HTTP/3.0") == .http3)

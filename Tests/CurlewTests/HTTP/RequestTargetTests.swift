@@ -191,4 +191,17 @@ struct RedactionTests {
     func redacts(text: String, shown: String) {
         #expect(redactedURL(text) == shown)
     }
+
+    @Test func hostsInTables() {
+        let keys = [
+            "Example.TEST.": "example.test", "bücher.test": "xn--bcher-kva.test", "0:0::1": "::1",
+            "10.0.0.1": "10.0.0.1",
+        ]
+        for (written, key) in keys { #expect(HostName.key(written) == key) }
+        for wrong in ["", ".", "a b", "1:2", "127.1", "*.test", "a..b"] { #expect(HostName.key(wrong) == nil) }
+        #expect(HostName.isAddress("127.0.0.1") && HostName.isAddress("::1") && !HostName.isAddress("a.test"))
+        #expect(HostName.address([127, 0, 0, 1]) == "127.0.0.1")
+        #expect(HostName.address([UInt8](repeating: 0, count: 15) + [1]) == "::1")
+        #expect(HostName.address([1, 2, 3]) == nil && HostName.address([]) == nil)
+    }
 }

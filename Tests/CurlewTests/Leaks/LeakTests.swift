@@ -35,6 +35,27 @@ struct LeakTests {
         var open: Int
     }
 
+    private struct Handshakes: Decodable {
+        var outcomes: [String: Int]
+        var baseMemory: Int
+        var finalMemory: Int
+        var base: Figures
+        var final: Figures
+    }
+
+    private struct KeyLog: Decodable, Equatable {
+        var status: Int
+        var written: Int
+    }
+
+    private struct Rootless: Decodable {
+        var system: String
+        var hint: String
+        var both: String
+        var instead: Int
+        var any: Int
+    }
+
     private struct Crowd: Decodable {
         var successes: Int
         var failures: [String: Int]
@@ -57,6 +78,7 @@ struct LeakTests {
             secure = try MockServer(tls: authority.issue())
             for server in [plain, secure] {
                 server.on("GET", "/data", .text("hello"))
+                server.on("GET", "/closing", .text("hello").closing())
                 server.on("GET", "/stream", .pattern(PatternBody(seed: 1, length: 300_000)).chunked(size: 7001))
                 server.on("PUT", "/upload") { request in .text("\(request.bodyLength)", status: 201) }
                 // A gate that nobody opens: the server gives up when the client goes.
@@ -107,6 +129,31 @@ struct LeakTests {
         #expect(report.control.count == 1)
         #expect(report.control.first?.hasSuffix("/dev/zero") == true)
         #expect(report.open > 10, "epoll, eventfd, wake-up pairs, four sockets")
+    }
+
+    @Test func aThousandHandshakesLeaveNothing() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("handshakes"), as: Handshakes.self)
+        #expect(report.outcomes == ["200": 500, "pin": 250, "revocation": 250])
+        #expect(report.final == report.base)
+        // A TLS connection takes some 50 KiB and a trust domain some 10, so a thousand lost ones of either would show.
+        #expect(report.finalMemory - report.baseMemory < 2048, "KiB")
+        #expect(servers.secure.requestCount == 600)
+    }
+
+    @Test func theEnvironmentDoesNotLogKeys() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("keylog"), as: KeyLog.self)
+        #expect(servers.secure.requestCount == 1)
+        #expect(report == KeyLog(status: 200, written: 0))
+    }
+
+    @Test func aMachineWithoutRootsSaysSo() async throws {
+        let servers = try Servers()
+        let report = try await SoakProcess.run(servers.arguments("rootless"), as: Rootless.self)
+        #expect(report.system == "roots" && report.both == "roots" && report.hint.contains("ca-certificates"))
+        #expect(report.instead == 200 && report.any == 200)
+        #expect(servers.secure.requestCount == 2)
     }
 
     @Test func tenThousandCallsAtOnceAllSucceed() async throws {

@@ -12,10 +12,10 @@ struct ApacheTests {
 
     init() throws { server = try ApacheServer.shared() }
 
-    private func on(_ route: PeerRoute) -> PeerScenario<ApacheServer> { PeerScenario(server, route) }
+    private func on(_ route: PeerRoute) throws -> PeerScenario<ApacheServer> { try PeerScenario(server, route) }
 
     @Test(arguments: PeerRoute.allCases) func small(_ route: PeerRoute) async throws {
-        let scenario = on(route)
+        let scenario = try on(route)
         #expect(try await !scenario.small().isConnectionReused)
         #expect(try await scenario.small().isConnectionReused == route.reusesConnections)
     }
@@ -59,7 +59,7 @@ struct ApacheTests {
     }
 
     @Test func fallsBackToHTTP1() async throws {
-        let session = PeerRoute.http2.session(server)
+        let session = try PeerRoute.http2.session(server)
         for isReused in [false, true] {
             let response = try await session.transfer(Request(server.url(.http1Only, "/small.txt"))).response()
             #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.enabledIfInstalled(.nghttpd), .peer(.nghttpd), .timeLimit(.minutes(3)))
 struct NghttpdTests {
     private func on(_ route: PeerRoute) throws -> PeerScenario<NghttpdServer> {
-        PeerScenario(try NghttpdServer.shared(route), route)
+        try PeerScenario(NghttpdServer.shared(route), route)
     }
 
     /// Its responses end with a trailer field, which is none of the head's.
@@ -61,7 +61,7 @@ struct NghttpdTests {
     /// error that says that it was lost, and others go on.
     @Test(arguments: PeerRoute.http2Only) func answersEarly(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
-        let scenario = PeerScenario(server, route)
+        let scenario = try PeerScenario(server, route)
         try await scenario.small()
         let body = RequestBody.file(server.instance.largeFile)
         let answer = try await scenario.losingAnswer(.sending) {
@@ -77,7 +77,7 @@ struct NghttpdTests {
     /// The same with an answer as long as the body.
     @Test(arguments: PeerRoute.http2Only) func answersEarlyAtLength(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
-        let scenario = PeerScenario(server, route)
+        let scenario = try PeerScenario(server, route)
         let body = RequestBody.file(server.instance.largeFile)
         let answer = try await scenario.losingAnswer(.receiving) {
             try await scenario.response(.put, "/large.bin", body: body)

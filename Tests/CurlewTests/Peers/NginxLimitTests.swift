@@ -13,7 +13,7 @@ struct NginxLimitTests {
 
     init() throws { server = try NginxServer.shared() }
 
-    private func on(_ route: PeerRoute) -> PeerScenario<NginxServer> { PeerScenario(server, route) }
+    private func on(_ route: PeerRoute) throws -> PeerScenario<NginxServer> { try PeerScenario(server, route) }
 
     // MARK: Uploads
 
@@ -28,7 +28,7 @@ struct NginxLimitTests {
     // MARK: Answers
 
     @Test(arguments: PeerRoute.allCases) func nothing(_ route: PeerRoute) async throws {
-        let scenario = on(route)
+        let scenario = try on(route)
         for isReused in [false, true] {
             let response = try await scenario.response(.get, "/nothing")
             #expect(response.status == .noContent)
@@ -38,7 +38,7 @@ struct NginxLimitTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func errorPage(_ route: PeerRoute) async throws {
-        let scenario = on(route)
+        let scenario = try on(route)
         let response = try await scenario.response(.get, "/broken")
         #expect(response.status == .serviceUnavailable)
         #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
@@ -57,7 +57,7 @@ struct NginxLimitTests {
     }
 
     @Test func fallsBackToHTTP1() async throws {
-        let session = PeerRoute.http2.session(server)
+        let session = try PeerRoute.http2.session(server)
         for isReused in [false, true] {
             let response = try await session.transfer(Request(server.url(.http1Only, "/small.txt"))).response()
             #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
@@ -91,7 +91,7 @@ struct NginxLimitTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func closesAfterThreeRequests(_ route: PeerRoute) async throws {
-        let scenario = PeerScenario(try NginxServer(.init(keepAliveRequests: 3)), route)
+        let scenario = try PeerScenario(NginxServer(.init(keepAliveRequests: 3)), route)
         var all: [TransferMetrics] = []
         for number in 0..<100 { all.append(try await answer(number, scenario)) }
         #expect(all.count { !$0.isConnectionReused } == (route.reusesConnections ? 34 : 100))
@@ -100,7 +100,7 @@ struct NginxLimitTests {
     /// Over HTTP/2 many requests are on their way when this server resets the connection, with which its notice of what it
     /// has acted on is lost: then the error tells whether the request can be repeated.
     @Test(arguments: PeerRoute.allCases) func closesAfterThreeOfManyRequests(_ route: PeerRoute) async throws {
-        let scenario = PeerScenario(try NginxServer(.init(keepAliveRequests: 3)), route)
+        let scenario = try PeerScenario(NginxServer(.init(keepAliveRequests: 3)), route)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<50 {
                 group.addTask {
@@ -120,7 +120,7 @@ struct NginxLimitTests {
     /// A reload makes connections go away under requests, which are answered all the same.
     @Test(arguments: PeerRoute.allCases) func reloads(_ route: PeerRoute) async throws {
         let server = try NginxServer()
-        let scenario = PeerScenario(server, route)
+        let scenario = try PeerScenario(server, route)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<400 {
                 if number % 80 == 40 { try server.reload() }

@@ -13,6 +13,8 @@ struct NginxServer: PeerServer {
         /// How many requests a connection serves.
         var keepAliveRequests = 1000
         var hasLargeFile = false
+        /// Whether it shows an OCSP response, and asks clients for a certificate of its own authority.
+        var isStrict = false
     }
 
     /// The one that tests share, unless they look at all its connections or change its settings.
@@ -70,6 +72,7 @@ struct NginxServer: PeerServer {
                 ssl_certificate_key \(folder)/key.pem;
                 ssl_protocols TLSv1.2 TLSv1.3;
                 ssl_session_cache shared:tests:1m;
+                \(settings.isStrict ? strictness(folder) : "")
                 add_header Peer-Connection $connection always;
                 server {
                     \(listen(.plain));
@@ -81,6 +84,15 @@ struct NginxServer: PeerServer {
             }
 
             """
+    }
+
+    private static func strictness(_ folder: String) -> String {
+        """
+        ssl_stapling on;
+        ssl_stapling_file \(folder)/staple.der;
+        ssl_client_certificate \(folder)/ca.pem;
+        ssl_verify_client on;
+        """
     }
 
     private static func locations(_ folder: String, _ ports: [PeerListener: UInt16]) -> String {
@@ -96,6 +108,7 @@ struct NginxServer: PeerServer {
         location /gzip/ { alias \(folder)/files/; gzip on; gzip_types text/plain; }
         location = /answer { return 200 "Answered.\\n"; }
         location = /nothing { return 204; }
+        location = /who { return 200 "$ssl_client_s_dn $ssl_protocol"; }
         location = /moved { return 301 /small.txt; }
         location = /elsewhere { absolute_redirect off; return 307 /small.txt; }
         location = /other { return 308 http://127.0.0.1:\(ports[.plain] ?? 0)/small.txt; }

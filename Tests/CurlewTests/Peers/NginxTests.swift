@@ -22,7 +22,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func smallFile(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let response = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
         #expect(response.status == .ok)
         #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
@@ -34,7 +34,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func largeFile(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         let (length, sha256) = try await digest(transfer)
         #expect(length == PeerInstance.large.length)
@@ -45,7 +45,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func keepsConnectionAlive(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let request = Request(route.url(server, "/small.txt"))
         let first = try await session.transfer(request).response().metrics
         let second = try await session.transfer(request).response().metrics
@@ -59,7 +59,7 @@ struct NginxTests {
 
     @Test(arguments: SessionConfiguration.TLS.Version.allCases)
     func resumesTLSSession(_ version: SessionConfiguration.TLS.Version) async throws {
-        let session = PeerRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
+        let session = try PeerRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
         let request = Request(server.secureURL("/once.txt"))
         let first = try await session.transfer(request).response()
         let second = try await session.transfer(request).response()
@@ -71,7 +71,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func sixtyFourAtOnce(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let bodies = try await withThrowingTaskGroup(of: (Int, Data, Status).self) { group in
             for number in 0..<64 {
                 let range = "bytes=\(number * 65_536)-\(number * 65_536 + 65_535)"
@@ -91,7 +91,7 @@ struct NginxTests {
     }
 
     @Test func range() async throws {
-        let session = PeerRoute.plain.session(server)
+        let session = try PeerRoute.plain.session(server)
         let request = Request(server.url("/large.bin"), fields: [.range: "bytes=1000000-1000999"])
         let (body, head) = try await session.data(for: request)
         #expect(head.status == .partialContent)
@@ -106,7 +106,7 @@ struct NginxTests {
         try Data(body.bytes).write(to: source)
         defer { try? FileManager.default.removeItem(at: source) }
 
-        let session = route.session(server)
+        let session = try route.session(server)
         let request = Request(.put, route.url(server, "/upload/\(name)"), body: .file(source.path))
         let response = try await session.transfer(request).response()
         #expect(response.status == .created)
@@ -117,7 +117,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func head(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let (body, head) = try await session.data(for: Request(.head, route.url(server, "/large.bin")))
         #expect(head.status == .ok)
         #expect(head.contentLength == Int64(PeerInstance.large.length))
@@ -126,7 +126,7 @@ struct NginxTests {
 
     /// Absolute and relative, each with the body that nginx gives a redirect, and to plain HTTP.
     @Test(arguments: PeerRoute.allCases) func redirects(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         for (path, status) in [("/moved", 301), ("/elsewhere", 307)] {
             let response = try await session.transfer(Request(route.url(server, path))).response()
             #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
@@ -142,7 +142,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func missingFile(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let (body, head) = try await session.data(for: Request(route.url(server, "/missing.txt")))
         #expect(head.status == .notFound)
         #expect(String(decoding: body, as: UTF8.self).contains("404 Not Found"))
@@ -150,7 +150,7 @@ struct NginxTests {
 
     /// Others share the connection of a transfer whose reader stands still, and what is held for that one is bounded.
     @Test func slowReaderHoldsBackItsStreamOnly() async throws {
-        let session = PeerRoute.http2.session(server)
+        let session = try PeerRoute.http2.session(server)
         let transfer = session.transfer(Request(server.secureURL("/large.bin")))
         var stream = SHA256Stream()
         var length = 0
@@ -172,7 +172,7 @@ struct NginxTests {
     }
 
     @Test(arguments: PeerRoute.allCases) func cancelsMidway(_ route: PeerRoute) async throws {
-        let session = route.session(server)
+        let session = try route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         var received = 0
         let error = await #expect(throws: NetworkError.self) {
@@ -193,7 +193,7 @@ struct NginxTests {
 
     @Test(arguments: PeerRoute.allCases) func idleConnectionClosedByServer(_ route: PeerRoute) async throws {
         let impatient = try NginxServer(.init(keepAlive: "50ms"))
-        let session = route.session(impatient)
+        let session = try route.session(impatient)
         let request = Request(route.url(impatient, "/small.txt"))
         let first = try await session.transfer(request).response()
 
@@ -213,7 +213,7 @@ struct NginxTests {
     /// Requests that meet the end of an idle connection halfway are answered all the same.
     @Test(arguments: PeerRoute.http1Only) func requestsRaceKeepAlive(_ route: PeerRoute) async throws {
         let impatient = try NginxServer(.init(keepAlive: "1ms"))
-        let session = route.session(impatient)
+        let session = try route.session(impatient)
         for _ in 0..<500 {
             let (body, head) = try await session.data(for: Request(route.url(impatient, "/small.txt")))
             #expect(head.status == .ok)

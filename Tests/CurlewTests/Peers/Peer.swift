@@ -1,18 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Peers: real servers that others wrote. A suite names its peer with the two traits below; it is skipped where that is
-// not installed, unless CURLEW_REQUIRE_PEERS=1 demands it.
+// Peers: real servers and tools that others wrote. A suite names its peer with the two traits below; it is skipped where
+// that is not installed, unless CURLEW_REQUIRE_PEERS=1 demands it.
 
 import FoundationEssentials
 import Testing
 
-/// A real server that tests talk to; each has its line in Tests/peers.txt.
+/// A real server that tests talk to, or a tool that judges; each has its line in Tests/peers.txt.
 enum Peer: String, Sendable {
-    case nginx, nghttpd, apache2
+    case nginx, nghttpd, apache2, openssl, python3
+    /// A library of Python, as Debian packages it.
+    case werkzeug
 
     /// Where the program is; nil when it is not installed.
     var executable: String? {
+        if self == .werkzeug {
+            let isThere = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/werkzeug")
+            return isThere ? "/usr/bin/python3" : nil
+        }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         return (folders + ["/usr/sbin", "/usr/local/sbin"]).map { "\($0)/\(rawValue)" }
             .first { FileManager.default.isExecutableFile(atPath: $0) }

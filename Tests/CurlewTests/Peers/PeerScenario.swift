@@ -14,9 +14,9 @@ struct PeerScenario<Server: PeerServer>: Sendable {
 
     init(
         _ server: Server, _ route: PeerRoute, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
-    ) {
+    ) throws {
         (self.server, self.route) = (server, route)
-        session = route.session(server, configure)
+        session = try route.session(server, configure)
     }
 
     func request(

@@ -85,7 +85,7 @@ final class PeerInstance: Sendable {
         // Between finding a port and listening at it somebody else may take it.
         for _ in 0..<5 {
             let ports = try Dictionary(uniqueKeysWithValues: listeners.map { ($0, try findFreePort()) })
-            let folder = try Self.makeFolder(peer, authority.issue())
+            let folder = try Self.makeFolder(peer, authority)
             if hasLargeFile { try Data(Self.large.bytes).write(to: URL(filePath: "\(folder)/files/large.bin")) }
             let process = try PeerProcess(arguments(executable, folder, ports), folder: folder)
             guard let output = process.failure(before: mark) else {
@@ -98,7 +98,8 @@ final class PeerInstance: Sendable {
     }
 
     /// A server that gives up root for its work must be able to store there.
-    private static func makeFolder(_ peer: Peer, _ identity: TestIdentity) throws -> String {
+    private static func makeFolder(_ peer: Peer, _ authority: TestAuthority) throws -> String {
+        let identity = try authority.issue()
         let name = "curlew-\(peer.rawValue)-\(UUID().uuidString)"
         let folder = FileManager.default.temporaryDirectory.appending(path: name).path
         for name in ["files", "upload", "temporary"] {
@@ -109,9 +110,11 @@ final class PeerInstance: Sendable {
         }
         let files = [
             "chain.pem": identity.chainPEM, "key.pem": identity.privateKeyPEM, "files/small.txt": small,
-            "files/text.txt": text,
+            "files/text.txt": text, "ca.pem": authority.certificatePEM,
         ]
         for (name, text) in files { try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
+        let staple = try authority.ocspResponse(for: identity.certificate)
+        try Data(staple).write(to: URL(filePath: "\(folder)/staple.der"))
         return folder
     }
 }
@@ -140,8 +143,8 @@ enum PeerRoute: CaseIterable, Sendable {
 
     func session(
         _ server: some PeerServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
-    ) -> Session {
-        Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
+    ) throws -> Session {
+        try Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
             // On a busy machine a second is not long.
             configuration.http.expectContinueTimeout = .seconds(20)
             if self == .http1OverTLS { configuration.http.version = .http1Only }

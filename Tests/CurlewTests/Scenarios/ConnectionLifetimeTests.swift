@@ -13,7 +13,7 @@ struct ConnectionLifetimeTests {
     func whatNobodyUsesIsClosed(_ lifetime: Duration, isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { _ in .text("x") }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
             $0.limits.idleConnectionLifetime = lifetime
         }
         for round in 1...3 {

@@ -17,15 +17,27 @@ struct DowngradeTests {
     init() async throws {
         authority = try TestAuthority()
         let identity = try authority.issue()
-        session = Session(trust: CustomRoots(pem: authority.certificatePEM))
-        let modern = try HTTP2Server(tls: identity) { _ in .respond(200, text: "two") }
-        url = modern.url("/")
-        let (data, head) = try await session.data(for: Request(url))
-        #expect(head.version == .http2 && data == Data("two".utf8))
-        modern.stop()
+        session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
+        // Between the two servers somebody else may get the port.
+        for _ in 0..<20 {
+            let modern = try HTTP2Server(tls: identity) { _ in .respond(200, text: "two") }
+            let (data, head) = try await session.data(for: Request(modern.url("/")))
+            #expect(head.version == .http2 && data == Data("two".utf8))
+            modern.stop()
+            guard let server = try? Self.oldServer(identity, modern.port) else { continue }
+            self.server = server
+            url = modern.url("/")
+            return
+        }
+        throw NoPort()
+    }
+
+    private struct NoPort: Error {}
+
+    private static func oldServer(_ identity: TestIdentity, _ port: UInt16) throws -> MockServer {
         var options = MockServer.Options()
-        options.port = modern.port
-        server = try MockServer(tls: identity, options: options) { request in
+        options.port = port
+        return try MockServer(tls: identity, options: options) { request in
             switch request.path {
             case "/abrupt" where request.ordinal > 1: .raw("").fault(.close, at: .start)
             case "/pushy":

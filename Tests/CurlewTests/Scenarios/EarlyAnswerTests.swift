@@ -75,7 +75,7 @@ struct EarlyAnswerTests {
         let server = try MockServer(tls: way.isSecure ? authority.issue() : nil, options: options)
         let script = MockResponse.pattern(PatternBody(seed: 1, length: 1000))
         server.on("POST", "/", (way.isChunked ? script.chunked() : script).fault(fault, at: .body(10)), reading: .none)
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.http.expectContinue = .never }
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.http.expectContinue = .never }
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 16 << 20)))
         let error = try await networkError {
             try await session.data(for: Request(.post, server.url("/"), body: body))

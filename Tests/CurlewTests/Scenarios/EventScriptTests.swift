@@ -131,7 +131,7 @@ struct EventScriptTests {
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func everyTransferTellsItsStoryInOrder(_ seed: UInt64) async throws {
-        var chance = EventChance(seed)
+        var chance = SeededChance(seed)
         let server = try Self.server()
         let notes = SessionNotes()
         let session = Session(observers: [notes]) {
@@ -168,20 +168,5 @@ struct EventScriptTests {
         let flaw = words.contains { $0.hasPrefix("dropped") } ? nil : EventGrammar.flaw(in: words)
         #expect(flaw == nil, "\(flaw ?? "") in \(words) of \(what)")
         #expect(elapsed == elapsed.sorted(), "\(words) of \(what)")
-    }
-}
-
-/// Numbers that look random and are the same at each run (SplitMix64).
-private struct EventChance: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -125,7 +125,7 @@ struct EventTests {
     func overTLS(_ style: CallStyle) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("hello") }
-        let roots = CustomRoots(pem: authority.certificatePEM)
+        let roots = try CustomRoots(pem: authority.certificatePEM)
         let request = Request(server.url("/"))
         let words = try await wordsHeard(of: [request, request], style) { Session(trust: roots, observers: [$0]) }
         var secured = Self.fresh
@@ -137,7 +137,7 @@ struct EventTests {
     func overHTTP2(_ style: CallStyle) async throws {
         let authority = try TestAuthority()
         let server = try HTTP2Server(tls: authority.issue()) { _ in .respond(text: "hello") }
-        let roots = CustomRoots(pem: authority.certificatePEM)
+        let roots = try CustomRoots(pem: authority.certificatePEM)
         let request = Request(server.url("/"))
         let words = try await wordsHeard(of: [request, request], style) { Session(trust: roots, observers: [$0]) }
         var secured = Self.fresh

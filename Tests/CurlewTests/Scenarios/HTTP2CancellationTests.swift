@@ -129,7 +129,7 @@ struct HTTP2CancellationTests {
     /// A window that stays closed is silence.
     @Test(arguments: [HTTP2Script.now.settings(), .now.withholdingWindow().settings()])
     func anUploadWhoseWindowStaysClosed(_ connection: HTTP2Script) async throws {
-        let scene = try HTTP2Scene(idle: .milliseconds(500), connection: { _ in connection }) { _ in
+        let scene = try HTTP2Scene(idle: .seconds(2), connection: { _ in connection }) { _ in
             .now.withholdingWindow().reading()
         }
         let error = try await scene.failure(scene.post(.bytes(PatternBody(seed: 1, length: 1 << 20).bytes)))

@@ -115,7 +115,8 @@ struct HTTP2EarlyAnswerTests {
     /// Over HTTP/2 libcurl does not tell that an answer has ended while the body is not sent: without a length, a closed
     /// window is silence.
     @Test(arguments: [200, 413]) func anAnswerWithoutALengthBeforeAClosedWindow(_ status: Int) async throws {
-        let scene = try HTTP2Scene(idle: .milliseconds(500)) { _ in
+        // Long enough for the answer to come, also where everything takes ten times as long.
+        let scene = try HTTP2Scene(idle: .seconds(4)) { _ in
             .now.withholdingWindow().reading(bytes: 65_535).respond(status, body: [1, 2, 3])
         }
         let error = try await scene.failure(upload(scene))

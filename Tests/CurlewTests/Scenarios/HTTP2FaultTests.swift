@@ -63,7 +63,7 @@ struct HTTP2FaultTests {
         (HTTP2Script.now, NetworkError.Phase.waiting), (.now.head(103), .waiting), (.now.head(200), .receiving),
         (.now.head(200).body("abc"), .receiving),
     ]) func silence(_ script: HTTP2Script, _ phase: NetworkError.Phase) async throws {
-        let scene = try HTTP2Scene(idle: .milliseconds(500)) { _ in script }
+        let scene = try HTTP2Scene(idle: .seconds(2)) { _ in script }
         let error = try await scene.failure()
         #expect(error.kind == .timedOut && error.phase == phase)
     }

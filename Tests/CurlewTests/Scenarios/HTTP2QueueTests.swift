@@ -62,7 +62,7 @@ struct HTTP2QueueTests {
     @Test func ownConnectionsHaveTheHostsLimit() async throws {
         let authority = try TestAuthority()
         let identity = try authority.issue()
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
             $0.limits.connectionsPerHost = 1
             $0.timeouts.connect = .seconds(1)
         }

@@ -31,7 +31,7 @@ struct HTTP2Scene: Sendable {
         var configuration = SessionConfiguration()
         configuration.timeouts.idle = idle
         configure(&configuration)
-        session = Session(configuration, trust: CustomRoots(pem: authority.certificatePEM))
+        session = try Session(configuration, trust: CustomRoots(pem: authority.certificatePEM))
     }
 
     func request(_ path: String = "/") -> Request { Request(server.url(path)) }

@@ -26,7 +26,7 @@ struct IdleConnectionTests {
         let gate = Gate()
         let authority = try TestAuthority()
         let server = try server([.send(Array(bytes.utf8))], identity: isSecure ? authority.issue() : nil, gate: gate)
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         #expect(try await session.data(for: Request(server.url("/first"))).0 == Data("first".utf8))
         gate.open()
         // The connection ends because of the bytes alone: the server keeps it open.
@@ -53,7 +53,7 @@ struct IdleConnectionTests {
         server.on(
             "GET", "/first",
             first.fault(.stall(gate), at: .end).fault(.send(rest), at: .end).fault(.stall(done), at: .end))
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         #expect(try await session.data(for: Request(server.url("/first"))).1.status == .noContent)
         gate.open()
         // The connection ends because of the bytes alone: the server keeps it open.
@@ -72,7 +72,7 @@ struct IdleConnectionTests {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
         server.on("GET", "/first", .raw("HTTP/1.1 204 No Content\r\n\r\n" + bytes))
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         for path in ["/a", "/b"] {
             #expect(try await session.data(for: Request(server.url("/first"))).1.status == .noContent)
             let (data, head) = try await session.data(for: Request(server.url(path)))

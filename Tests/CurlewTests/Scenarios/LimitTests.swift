@@ -150,7 +150,7 @@ struct LimitTests {
     @Test func aCopyTrustsAsItsOriginal() async throws {
         let authority = try TestAuthority(commonName: "root")
         let server = try MockServer(tls: try authority.issue()) { _ in .text("x") }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         #expect(try await session.copy().data(for: Request(server.url("/"))).1.status == 200)
         let distrustful = session.copy(trust: SystemTrust())
         let error = try await networkError { try await distrustful.data(for: Request(server.url("/"))) }

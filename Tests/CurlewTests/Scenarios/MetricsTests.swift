@@ -92,7 +92,7 @@ struct MetricsTests {
     @Test func theHandshake() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x") }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         let first = try await measure(Request(server.url("/")), server, in: session)
         let second = try await measure(Request(server.url("/")), server, in: session)
         #expect(first.secure > .zero && second.secure == .zero && second.isConnectionReused)

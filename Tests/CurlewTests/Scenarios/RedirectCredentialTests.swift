@@ -68,7 +68,7 @@ struct RedirectCredentialTests {
         let authority = try TestAuthority()
         let secure = try MockServer(tls: authority.issue())
         let plain = try MockServer()
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) {
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
             $0.fields = ofSession ? Self.secrets : [:]
             $0.redirects = .follow().withholding("X-Tenant")
         }

@@ -48,7 +48,7 @@ struct ResumptionTests {
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
     func fiftyHostsResume(_ version: SessionConfiguration.TLS.Version) async throws {
         let session = session { $0.tls.maximumVersion = version }
-        let trust = CustomRoots(pem: authority.certificatePEM)
+        let trust = try CustomRoots(pem: authority.certificatePEM)
         #expect(try await resumed(session, trust) == 0)
         #expect(try await resumed(session, trust) >= 45)
         #expect(try await resumed(session, trust) >= 45)
@@ -58,7 +58,7 @@ struct ResumptionTests {
 
     @Test func noneAcrossTrustDomains() async throws {
         let session = session()
-        #expect(try await resumed(session, CustomRoots(pem: authority.certificatePEM)) == 0)
+        #expect(try await resumed(session, try CustomRoots(pem: authority.certificatePEM)) == 0)
         for name in ["one", "two"] { #expect(try await resumed(session, InsecureTrust(reason: name)) == 0) }
         #expect(try await resumed(session, InsecureTrust(reason: "one")) >= 45)
     }
@@ -66,7 +66,7 @@ struct ResumptionTests {
     /// One handle after the other serves all hosts, so that each of them finds the sessions of the host it serves.
     @Test func oneHandleServesManyHosts() async throws {
         let session = session { $0.limits.connections = 1 }
-        let trust = CustomRoots(pem: authority.certificatePEM)
+        let trust = try CustomRoots(pem: authority.certificatePEM)
         for round in 0..<2 {
             for host in 0..<20 {
                 let metrics = try await session.transfer(request(host, trust)).response().metrics
@@ -84,7 +84,7 @@ struct ResumptionTests {
         for round in 0..<2 {
             for server in servers {
                 var request = Request("https://a.shop.example:\(server.port)/")
-                request.trust = CustomRoots(pem: authority.certificatePEM)
+                request.trust = try CustomRoots(pem: authority.certificatePEM)
                 let metrics = try await session.transfer(request).response().metrics
                 #expect(metrics.isTLSSessionResumed == (round == 1))
             }

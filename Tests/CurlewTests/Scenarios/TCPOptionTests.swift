@@ -71,7 +71,7 @@ struct TCPOptionTests {
     @Test(arguments: [false, true]) func fastOpen(isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text($0.path).closing() }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tcp.fastOpen = true }
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tcp.fastOpen = true }
         for number in 0..<10 {
             #expect(try await session.data(for: Request(server.url("/\(number)"))).0 == Data("/\(number)".utf8))
         }

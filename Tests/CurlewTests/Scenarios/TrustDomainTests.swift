@@ -1,10 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import Curlew
 import CurlewTesting
 import FoundationEssentials
 import Testing
+
+@testable import Curlew
+@testable import CurlewEngine
 
 /// Connections and TLS sessions made under one evaluator never serve another; equal evaluators share them.
 @Suite(.timeLimit(.minutes(1)))
@@ -41,7 +43,7 @@ struct TrustDomainTests {
         let server = try MockServer(tls: identity) { _ in .text("x") }
         let (peers, seen) = AsyncStream<PeerIdentity>.makeStream()
         let session = Session()
-        let roots = TrustRoots.only([authority.certificateDER])
+        let roots = TrustRoots.only([try Certificate(der: authority.certificateDER)])
         for (name, host) in [("a", "localhost"), ("b", "127.0.0.1")] {
             var request = Request("https://\(host):\(server.port)/")
             request.trust = Watcher(name: name, roots: roots, seen: seen)
@@ -53,8 +55,8 @@ struct TrustDomainTests {
         #expect(all.map(\.host) == ["localhost", "127.0.0.1"])
         for peer in all {
             #expect(peer.port == Int(server.port))
-            #expect(peer.certificates == [identity.certificateDER, intermediate.certificateDER])
-            #expect(peer.verifiedChain == peer.certificates + [authority.certificateDER])
+            #expect(peer.certificates.map(\.der) == [identity.certificateDER, intermediate.certificateDER])
+            #expect(try peer.verifiedChain == peer.certificates + [Certificate(der: authority.certificateDER)])
             #expect(peer.chainError == nil && peer.isHostNamed)
         }
     }
@@ -69,12 +71,14 @@ struct TrustDomainTests {
             try await session.data(for: request(server, Watcher(name: "strict", refuses: true, seen: seen)))
         }
         #expect(error.kind == .untrusted && error.phase == .securing)
-        #expect(error.cause as? TrustFailure == TrustFailure(TrustFailure.Rule(rawValue: "mood"), "not today"))
+        let cause = try #require(error.cause as? TrustFailure)
+        #expect(cause.description == "mood: not today")
+        #expect(cause.chain.map(\.der) == [identity.certificateDER] && cause.host == "localhost")
         seen.finish()
         let all = await peers.reduce(into: [PeerIdentity]()) { $0.append($1) }
         #expect(all.count == 2)
         for peer in all {
-            #expect(peer.certificates == [identity.certificateDER] && peer.verifiedChain.isEmpty)
+            #expect(peer.certificates.map(\.der) == [identity.certificateDER] && peer.verifiedChain.isEmpty)
             #expect(peer.chainError != nil && !peer.isHostNamed)
         }
         #expect(server.requestCount == 1)
@@ -98,11 +102,11 @@ struct TrustDomainTests {
     @Test func equalEvaluatorsShareConnections() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x") }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         _ = try await session.data(for: Request(server.url("/")))
-        _ = try await session.data(for: request(server, CustomRoots(pem: authority.certificatePEM)))
+        _ = try await session.data(for: request(server, try CustomRoots(pem: authority.certificatePEM)))
         #expect(server.connectionCount == 1)
-        let more = CustomRoots(pem: authority.certificatePEM, addingToSystem: true)
+        let more = try CustomRoots(pem: authority.certificatePEM, addingToSystem: true)
         _ = try await session.data(for: request(server, more))
         _ = try await session.data(for: request(server, InsecureTrust(reason: "one")))
         _ = try await session.data(for: request(server, InsecureTrust(reason: "two")))
@@ -115,7 +119,7 @@ struct TrustDomainTests {
     func sessionsAreResumedWithinADomainOnly(_ version: SessionConfiguration.TLS.Version) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x").closing() }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tls.maximumVersion = version }
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tls.maximumVersion = version }
         var resumed: [Bool] = []
         for trust in [nil, nil, InsecureTrust(reason: "a"), InsecureTrust(reason: "b"), nil] as [InsecureTrust?] {
             var request = Request(server.url("/"))
@@ -134,7 +138,7 @@ struct TrustDomainTests {
     @Test func resetForgetsTLSSessions() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x").closing() }
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         var resumed: [Bool?] = []
         for round in 0..<3 {
             if round == 2 { await session.reset(.connections) }
@@ -142,6 +146,54 @@ struct TrustDomainTests {
             resumed.append(metrics.isTLSSessionResumed)
         }
         #expect(resumed == [false, true, false])
+    }
+
+    /// Ten thousand clients with equal pins make one domain; as many with different ones do not pile up.
+    @Test func domainsAreFreed() throws {
+        let domains = TrustDomains(own: SystemTrust())
+        let pins = try (0..<3).map { try PinnedPublicKeys([.unknown], withoutBackup: "client \($0)") }
+        let first = domains.domain(for: pins[0], host: "a")
+        for number in 0..<10_000 {
+            #expect(domains.domain(for: pins[number % 3], host: "a") === first)
+        }
+        #expect(domains.count == 2)
+        for number in 0..<10_000 { _ = domains.domain(for: InsecureTrust(reason: "\(number)"), host: "a") }
+        #expect(domains.count <= 8)
+    }
+
+    /// Domains that were used are let go with their connections.
+    @Test func usedDomainsAreFreed() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let session = Session()
+        for number in 0..<200 { _ = try await session.data(for: request(server, InsecureTrust(reason: "\(number)"))) }
+        #expect(session.core.domains.count <= 8)
+        #expect(await session.liveTrusts <= 8)
+    }
+
+    /// What changes the judgement changes the domain.
+    @Test func changesAreNewDomains() throws {
+        let scene = try TrustScene()
+        let roots = try scene.roots
+        let list = try RevocationList(der: scene.authority.revocationList().der)
+        let other = try RevocationList(der: scene.authority.revocationList(revoking: [scene.leaf.certificate]).der)
+        let pins = try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots))
+        let all: [any TrustEvaluator] = [
+            CustomRoots(roots), pins,
+            try PinnedPublicKeys([PublicKeyHash(number: 1)], withoutBackup: "a", chain: .required(roots)),
+            try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .notRequired),
+            try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), enforcement: .reportOnly),
+            try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), expires: .distantFuture),
+            pins.checkingRevocation(lists: [list]), pins.checkingRevocation(lists: [other]),
+            pins.checkingRevocation(lists: [list], scope: .chain), pins.checkingRevocation(staple: .ifPresent),
+            AllTrust(pins), AnyTrust(pins), try HostTrust(["a.test": pins]), try HostTrust(["b.test": pins]),
+            try PinnedCertificates([Certificate(scene.root.certificate)]),
+            try PinnedCertificates([Certificate(scene.root.certificate)], anchors: .pinsOnly),
+        ]
+        let domains = TrustDomains(own: SystemTrust())
+        let made = all.map { domains.domain(for: $0, host: "a") }
+        #expect(Set(made.map { ObjectIdentifier($0) }).count == all.count)
+        let again = all.map { domains.domain(for: $0, host: "a") }
+        #expect(zip(made, again).allSatisfy { $0 === $1 })
     }
 
     @Test func manyDomainsComeAndGo() async throws {
@@ -156,5 +208,13 @@ struct TrustDomainTests {
         #expect(server.requestCount == 40)
         try await session.shutdown()
         await server.waitUntil(openConnections: 0)
+    }
+}
+
+extension Session {
+    /// Trusts that have connections, or may.
+    fileprivate var liveTrusts: Int {
+        let domains = core.share.loop.transport?.domains ?? []
+        return Set(domains.compactMap { $0.map { ObjectIdentifier($0.live) } }).count
     }
 }

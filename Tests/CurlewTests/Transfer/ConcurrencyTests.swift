@@ -14,7 +14,7 @@ struct ConcurrencyTests {
         let server = try MockServer(tls: isSecure ? authority.issue() : nil)
         let gate = Gate()
         server.on("GET", "/held", .text("hello").fault(.stall(gate), at: .body(2)))
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         let transfers = (0..<6).map { _ in session.transfer(Request(.get, server.url("/held"))).start() }
         #expect(await gate.waitUntilReached(times: 6))
         #expect(server.openConnections == 6)
@@ -30,7 +30,7 @@ struct ConcurrencyTests {
         let gate = Gate()
         server.on("GET", "/silent", .text("late").fault(.stall(gate), at: .start))
         server.on("GET", "/", .text("hello"))
-        let session = Session(trust: CustomRoots(pem: authority.certificatePEM))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         let silent = session.transfer(Request(.get, server.url("/silent"))).start()
         #expect(await gate.waitUntilReached())
         #expect(try await session.data(for: Request(.get, server.url("/"))).0.count == 5)

@@ -1,38 +1,41 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import CurlewTesting
+import CurlewEngine
 import Testing
 
 @testable import Curlew
 
-@Suite("TransferWitness")
+@Suite(.timeLimit(.minutes(1)))
 struct TransferWitnessTests {
-    private func event(_ kind: TransferEvent.Kind) -> TransferEvent {
-        TransferEvent(
-            transfer: 1, label: nil, method: .get, url: "http://localhost/", attempt: 1, elapsed: .zero, kind: kind)
+    /// What an observer of one transfer hears when its attempt of that place is let go before it is started.
+    private func told(ofUnsentAttempt continues: Bool) async throws -> [TransferEvent.Kind] {
+        let session = Session()
+        let place = AttemptPlace(id: 7, ordinal: 2, offset: 1, continues: continues)
+        let engine = try session.core.run(of: "http://127.0.0.1:9/", at: place)
+        let witness = TransferWitness()
+        let buffer = EventBuffer<TransferEvent> { _ in preconditionFailure("two events are not too many") }
+        witness.add(buffer) { _ in nil }
+        engine.watch(witness)
+        engine.cancel()
+        witness.receive(
+            TransferEvent(
+                transfer: 7, label: nil, method: .get, url: "", attempt: 2, elapsed: .zero, kind: .finished(nil)))
+        var kinds: [TransferEvent.Kind] = []
+        while let event = await buffer.next() { kinds.append(event.kind) }
+        return kinds
     }
 
-    /// The end is told before anyone can see it, so that it must not be asked of what others see.
-    @Test func whoComesRightAfterTheEndWasToldDoesNotHearThatItRuns() async {
-        let witness = TransferWitness()
-        var states: [Bool] = []
-        func add() -> EventBuffer<TransferEvent> {
-            let buffer = EventBuffer<TransferEvent> { event(.dropped($0)) }
-            witness.add(buffer) { hasEnded in
-                states.append(hasEnded)
-                return event(.state(hasEnded ? .finished : .running))
-            }
-            return buffer
-        }
-        let early = add()
-        witness.receive(event(.finished(nil)))
-        let late = add()
-        #expect(states == [false, true])
-        for (buffer, expected) in [(early, ["is running", "finished"]), (late, ["is finished", "finished"])] {
-            var words: [String] = []
-            while let event = await buffer.next() { words.append(event.word) }
-            #expect(words == expected)
-        }
+    /// A further attempt that never was on its way is none: the session's observers do not hear of it either.
+    @Test func aFurtherAttemptThatWasNeverSentIsNotTold() async throws {
+        let kinds = try await told(ofUnsentAttempt: true)
+        #expect(kinds.count == 1)
+        guard case .finished(nil)? = kinds.first else { return #expect(Bool(false), "\(kinds)") }
+    }
+
+    @Test func theOnlyAttemptTellsItsEnd() async throws {
+        let kinds = try await told(ofUnsentAttempt: false)
+        #expect(kinds.count == 2)
+        guard case .metrics? = kinds.first else { return #expect(Bool(false), "\(kinds)") }
     }
 }

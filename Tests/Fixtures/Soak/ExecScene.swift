@@ -20,7 +20,7 @@ struct ExecScene {
     init(_ servers: Servers) { self.servers = servers }
 
     func run() async throws -> Result {
-        let session = Session(trust: servers.trust)
+        let session = try Session(trust: servers.trust)
         var held: [TransferBytes.Iterator] = []
         for origin in [servers.plain, servers.plain, servers.plain, servers.secure] {
             var bytes = session.transfer(Request(.get, origin + "/held")).bytes.makeAsyncIterator()

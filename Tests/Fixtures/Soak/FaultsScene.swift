@@ -88,7 +88,7 @@ struct FaultsScene {
         let servers =
             [try FaultyServer(seed: seed)]
             + (try authorities.map { try FaultyServer($0.issue(), seed: seed &+ 1) })
-        let sessions = sessions(authorities)
+        let sessions = try sessions(authorities)
         let watchdog = Task { await complain(about: sessions, at: end + .seconds(40)) }
         defer { watchdog.cancel() }
         var outcomes: [String: Int] = [:]
@@ -118,8 +118,8 @@ struct FaultsScene {
     }
 
     /// A patient session, a crowded one, and one that trusts everybody.
-    private func sessions(_ authorities: [TestAuthority]) -> [Session] {
-        let roots = CustomRoots(pem: authorities.map(\.certificatePEM).joined())
+    private func sessions(_ authorities: [TestAuthority]) throws -> [Session] {
+        let roots = try CustomRoots(pem: authorities.map(\.certificatePEM).joined())
         var configuration = SessionConfiguration()
         configuration.timeouts = Timeouts(connect: .seconds(1), idle: .milliseconds(700), total: .seconds(6))
         let patient = Session(configuration, trust: roots)

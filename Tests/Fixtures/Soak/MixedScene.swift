@@ -42,7 +42,7 @@ struct MixedScene {
 
     /// Runs transfers in a session of their own and shuts it down.
     private func transfers(_ count: Int) async throws -> [String: Int] {
-        let session = Session(trust: servers.trust) { $0.timeouts.connect = .seconds(20) }
+        let session = try Session(trust: servers.trust) { $0.timeouts.connect = .seconds(20) }
         var outcomes: [String: Int] = [:]
         await withTaskGroup(of: String.self) { group in
             for number in 0..<count {

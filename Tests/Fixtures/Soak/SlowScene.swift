@@ -21,7 +21,7 @@ struct SlowScene {
     init(_ servers: Servers) { self.servers = servers }
 
     func run() async throws -> Result {
-        let session = Session(trust: servers.trust)
+        let session = try Session(trust: servers.trust)
         // What a process needs once for any transfer is part of the base.
         _ = try await session.data(for: Request(.get, servers.plain + "/data"))
         let base = ProcessFigures.memory("VmRSS")

@@ -12,7 +12,7 @@ import Glibc
 @main
 struct Soak {
     private static let usage = """
-        usage: curlew-soak mixed|slow|exec PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
+        usage: curlew-soak mixed|slow|exec|handshakes|keylog|rootless PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
                curlew-soak crowd
                curlew-soak faults SECONDS [SEED]
         """
@@ -24,6 +24,9 @@ struct Soak {
         case ("mixed", 4): try await report(MixedScene(Servers(arguments)).run())
         case ("slow", 4): try await report(SlowScene(Servers(arguments)).run())
         case ("exec", 4): try await report(ExecScene(Servers(arguments)).run())
+        case ("handshakes", 4): try await report(HandshakeScene(Servers(arguments)).run())
+        case ("keylog", 4): try await report(KeyLogScene(servers: Servers(arguments)).run())
+        case ("rootless", 4): try await report(RootlessScene(servers: Servers(arguments)).run())
         case ("crowd", 1): try await report(CrowdScene().run())
         case ("faults", 2...3):
             let seed = arguments.count == 3 ? UInt64(arguments[2]) : UInt64.random(in: 0..<1_000_000)
@@ -48,5 +51,5 @@ struct Servers: Sendable {
 
     init(_ arguments: [String]) { (plain, secure, roots) = (arguments[1], arguments[2], arguments[3]) }
 
-    var trust: CustomRoots { CustomRoots(pem: roots) }
+    var trust: CustomRoots { get throws { try CustomRoots(pem: roots) } }
 }

@@ -1,0 +1,145 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+extension Client {
+    // MARK: Calls
+
+    /// Makes a call and gives what the serializer makes of its response.
+    ///
+    /// - Throws: `NetworkError`, as ``APIClient/value(of:using:)`` says.
+    public func value<S: ResponseSerializer>(
+        of call: Call, using serializer: S
+    ) async throws(NetworkError) -> S.Output {
+        let serializer = serializer.bound(to: responses)
+        let types = serializer.accepts
+        var request = try request(for: call, accepting: types)
+        let isBodyWanted = S.self != EmptySerializer.self && S.self != HeadSerializer.self
+        if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.answerLimit)) }
+        let rule = ResponseRule(request, types)
+        let (body, head): (Data, ResponseHead)
+        do throws(NetworkError) {
+            (body, head) = try await session.core.collect(request)
+        } catch {
+            (body, head) = try rule.start(of: error, isEnough: !isBodyWanted)
+        }
+        return try await rule.output(of: serializer, body, head)
+    }
+
+    /// The cold transfer of a call.
+    public func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output> {
+        let serializer = serializer.bound(to: responses)
+        let (token, rule) = run(of: call, accepting: serializer.accepts)
+        let made = OnceMade<S.Output>()
+        return Transfer(
+            token,
+            output: { response throws(NetworkError) in
+                try await made.value { () async throws(NetworkError) in
+                    try await rule.output(of: serializer, response.value, response.head)
+                }
+            }, failure: rule.reconsidered)
+    }
+
+    /// The elements of a call's response as they arrive.
+    public func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element> {
+        let (token, rule) = run(of: call, accepting: serializer.accepts)
+        return TransferSequence { SerializedReader(token, serializer, rule) }
+    }
+
+    /// The run of a call, which ends at once for one that makes no sense.
+    private func run(of call: Call, accepting types: [MediaType]) -> (TransferToken, ResponseRule) {
+        do throws(NetworkError) {
+            let request = try request(for: call, accepting: types)
+            return (session.core.transfer(request), ResponseRule(request, types))
+        } catch {
+            let request = error.request ?? bareRequest(for: call, to: base.url(of: call.path.text).text)
+            return (session.core.transfer(request, refusedBy: error), ResponseRule(request, types))
+        }
+    }
+
+    // MARK: Requests
+
+    /// The request that a call makes, with everything that the client adds; for code that sends it itself, or signs it.
+    ///
+    /// - Parameters:
+    ///   - call: What is asked for.
+    ///   - types: What `Accept` says where neither client nor call do.
+    /// - Throws: `NetworkError` of kind `invalidRequest` or `encodingFailed`.
+    public func request(for call: Call, accepting types: [MediaType] = [.any]) throws(NetworkError) -> Request {
+        let (url, isElsewhere) = base.url(of: call.path.text)
+        var request = bareRequest(for: call, to: url)
+        if let misleading = call.path.misleading { throw .misleadingPath(misleading, request) }
+        request.interceptors = interceptors
+        request.trust = ownTrust
+        do {
+            // Keys and credentials are for the server that they were given for.
+            let own = isElsewhere ? Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
+            let query = try own.merging(call.query).text(configuration.queryEncoder)
+            request.urlText = Curlew.url(url, appending: query)
+            if let body = call.body {
+                let (bytes, type) = try body.made(by: requests)
+                request.body = bytes
+                if let type, !bytes.isNone { request.fields[.contentType] = type.description }
+            }
+        } catch {
+            throw .encoding(error, request: request)
+        }
+        let accepted = request.options.accepting ?? types
+        if let accept = accepted == ownTypes.types ? ownTypes.field : MediaType.acceptField(for: accepted) {
+            request.fields[.accept] = accept
+        }
+        if let language = ownLanguage { request.fields[.acceptLanguage] = language }
+        request.apply(isElsewhere ? fields(elsewhere: request) : configuration.fields)
+        // What every call has in common is not about a body that is not there.
+        if request.body.isNone { request.fields.remove(.contentType) }
+        request.apply(call.fields)
+        return request
+    }
+
+    /// The client's fields but for credentials, which are not for other servers.
+    private func fields(elsewhere request: Request) -> HeaderChanges {
+        let policies = [request.options.redirects, session.configuration.redirects].compactMap(\.self)
+        return configuration.fields.withoutSensitiveFields(and: policies.flatMap(\.sensitiveFields))
+    }
+
+    /// The languages of the environment, unless the session names others.
+    private var ownLanguage: String? {
+        session.core.namesLanguages ? nil : AcceptLanguage.standard
+    }
+
+    /// The request of a call before anything that may fail.
+    private func bareRequest(for call: Call, to url: String) -> Request {
+        Request(call.method, url, options: configuration.options.merging(call.options))
+    }
+}
+
+extension Request {
+    /// Sets and leaves out fields.
+    fileprivate mutating func apply(_ changes: HeaderChanges) {
+        if changes.isEmpty { return }
+        for name in changes.removed {
+            fields.remove(name)
+            withheld.append(name)
+        }
+        if !withheld.isEmpty { withheld.removeAll { changes.fields.contains($0) } }
+        fields.merge(changes.fields)
+    }
+}
+
+extension MediaType {
+    /// What `Accept` says where these can be read; nil where nothing has to be said.
+    static func acceptField(for types: [MediaType]) -> String? {
+        let ranges = types.filter(\.isAcceptable)
+        return ranges.isEmpty ? nil : ranges.map(\.description).joined(separator: ", ")
+    }
+}
+
+extension NetworkError {
+    fileprivate static func misleadingPath(_ what: Path.Misleading, _ request: Request) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .preparing,
+            "Interpolation \(what.number) makes the path's segment “\(what.segment)”, which names another resource.",
+            hint: "Check the value; Path(raw:) is for paths that are meant to have such segments.", request: request)
+    }
+}

@@ -1,0 +1,111 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// What gives the elements of one stream to one reader.
+protocol StreamReader<Element> {
+    associatedtype Element: Sendable
+
+    nonisolated(nonsending) mutating func next() async throws(NetworkError) -> Element?
+}
+
+/// Reads a transfer's body through a serializer, after its head was found acceptable.
+struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
+    /// How long it waits for what a refused response says.
+    private static var patience: Duration { .seconds(1) }
+
+    private let token: TransferToken
+    private let reader: TransferReader
+    private let serializer: Serializer
+    private let rule: ResponseRule
+    private var head: ResponseHead?
+    private var kept: Serializer.State?
+    /// What was decoded and not asked for yet; the last one comes next.
+    private var elements: [Serializer.Element] = []
+    private var end: Result<Void, NetworkError>?
+
+    init(_ token: TransferToken, _ serializer: Serializer, _ rule: ResponseRule) {
+        self.token = token
+        reader = TransferReader(token, withProgress: false)
+        self.serializer = serializer
+        self.rule = rule
+    }
+
+    nonisolated(nonsending) mutating func next() async throws(NetworkError) -> Serializer.Element? {
+        do throws(NetworkError) {
+            while elements.isEmpty {
+                if let end {
+                    try end.get()
+                    return nil
+                }
+                try await read()
+            }
+        } catch {
+            end = .failure(error)
+            // Its place on the wire is for others, also while somebody keeps the iterator; but a reader who came second, and
+            // so saw no head, leaves it to the first.
+            if head != nil { token.run.cancel() }
+            throw error
+        }
+        return elements.removeLast()
+    }
+
+    private nonisolated(nonsending) mutating func read() async throws(NetworkError) {
+        switch try await reader.next() {
+        case .head(let head): try await begin(head)
+        case .bytes(let chunk): try decode(chunk)
+        case .informational, .progress, .trailers: break
+        case nil:
+            try decode(nil)
+            end = .success(())
+        }
+    }
+
+    private nonisolated(nonsending) mutating func begin(_ head: ResponseHead) async throws(NetworkError) {
+        self.head = head
+        if rule.refusal(of: head, startingWith: nil) != nil {
+            let (body, error) = await start()
+            if Task.isCancelled, let error { throw error }
+            if let refusal = rule.refusal(of: head, startingWith: body) { throw refusal }
+        }
+        do { kept = try serializer.begin(head) } catch { throw failure(error, in: nil) }
+    }
+
+    /// The start of the body of a response that was refused, as much as an error keeps and as comes soon; and why there is
+    /// no more.
+    private nonisolated(nonsending) func start() async -> (Data, NetworkError?) {
+        let run = token.run
+        let patience = Task {
+            try await Task.sleep(for: Self.patience)
+            run.cancel()
+        }
+        defer { patience.cancel() }
+        var body = Data()
+        do throws(NetworkError) {
+            while body.count < NetworkError.answerLimit, let element = try await reader.next() {
+                if case .bytes(let chunk) = element { body.append(contentsOf: chunk) }
+            }
+        } catch {
+            return (body, error)
+        }
+        return (body, nil)
+    }
+
+    private mutating func decode(_ chunk: ByteChunk?) throws(NetworkError) {
+        guard var state = kept else { return }
+        // Changed in place where it is not shared.
+        kept = nil
+        defer { kept = state }
+        do {
+            elements = try serializer.decode(chunk, &state).reversed()
+        } catch {
+            throw failure(error, in: chunk)
+        }
+    }
+
+    private func failure(_ error: any Error, in chunk: ByteChunk?) -> NetworkError {
+        .decoding(
+            error, as: Serializer.Element.self, of: head, body: chunk.map { Data($0) } ?? Data(), request: rule.request)
+    }
+}

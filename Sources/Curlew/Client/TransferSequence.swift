@@ -1,0 +1,38 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The elements of a response as they arrive: one reader, back-pressure, typed errors.
+///
+/// The call is made with the first step. Leaving the loop early cancels it; a cancelled task gets
+/// `NetworkError(kind: .cancelled)`, never a silent end.
+public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
+    /// What it throws.
+    public typealias Failure = NetworkError
+
+    private let makeReader: @Sendable () -> any StreamReader<Element>
+
+    init(_ makeReader: @escaping @Sendable () -> any StreamReader<Element>) { self.makeReader = makeReader }
+
+    /// Makes the one iterator that gets the elements; a second one gets `.invalidRequest`.
+    public func makeAsyncIterator() -> Iterator { Iterator(makeReader()) }
+
+    /// Reads the elements; dropping it before the end cancels the call.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var reader: any StreamReader<Element>
+
+        fileprivate init(_ reader: any StreamReader<Element>) { self.reader = reader }
+
+        /// The next element, nil at the end.
+        ///
+        /// - Throws: `NetworkError`: `.unacceptableStatus` and `.unacceptableContentType` with the start of the body,
+        ///   `.decodingFailed`, or whatever else a transfer can end with.
+        public mutating func next() async throws(NetworkError) -> Element? { try await reader.next() }
+
+        /// The next element, nil at the end, in the caller's isolation.
+        ///
+        /// - Throws: As `next()` does.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> Element? {
+            try await reader.next()
+        }
+    }
+}

@@ -1,0 +1,57 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension String {
+    /// This text's UTF-8 with every byte that is not in `kept` as `%XX`, in upper case (RFC 3986 §2.1).
+    ///
+    /// - Parameter space: What a space becomes when it is not kept; "%20" unless given.
+    func percentEncoded(keeping kept: ByteSet, space: String = "%20") -> String {
+        guard !kept.containsAll(of: self) else { return self }
+        var output: [UInt8] = []
+        output.reserveCapacity(utf8.count * 2)
+        for byte in utf8 {
+            if kept.contains(byte) {
+                output.append(byte)
+            } else if byte == 0x20 {
+                output += space.utf8
+            } else {
+                output.append(UInt8(ascii: "%"))
+                output.append((byte >> 4).hexDigit)
+                output.append((byte & 15).hexDigit)
+            }
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+}
+
+extension Substring.UTF8View {
+    /// These bytes as the readers of forms take them: `%XX` decoded, "+" as a space; a "%" without two digits stays.
+    var formDecoded: [UInt8] {
+        var output: [UInt8] = []
+        var rest = self[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first?.hexValue, let low = rest.dropFirst().first?.hexValue {
+                output.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                output.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
+            }
+        }
+        return output
+    }
+}
+
+extension UInt8 {
+    /// The upper-case digit for 0…15.
+    fileprivate var hexDigit: UInt8 { self < 10 ? 0x30 + self : 0x41 + self - 10 }
+
+    /// What a digit of either case stands for; nil for other bytes.
+    fileprivate var hexValue: UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46: self - 0x41 + 10
+        case 0x61...0x66: self - 0x61 + 10
+        default: nil
+        }
+    }
+}

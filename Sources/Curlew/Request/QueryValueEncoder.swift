@@ -1,0 +1,145 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What values encode themselves to: their containers fill a tree.
+struct QueryValueEncoder: Encoder {
+    let tree: QueryTree
+    let styles: QueryEncoder
+    /// How many values encode themselves around this one; not the length of the path, since a value may encode another
+    /// in its own place.
+    var depth = 0
+
+    /// How many names and indices a path may have.
+    static let longestPath = 64
+    /// How deep values may encode one another.
+    static let deepest = 4 * longestPath
+
+    var codingPath: [any CodingKey] { tree.path }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        tree.open(.keyed)
+        return KeyedEncodingContainer(QueryKeyedContainer(encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        tree.open(.list)
+        return QueryListContainer(encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { QuerySingleContainer(encoder: self) }
+
+    /// The encoder of a child.
+    func inside(_ name: String, key: any CodingKey) -> QueryValueEncoder {
+        QueryValueEncoder(tree: tree.child(name, key: key), styles: styles, depth: depth)
+    }
+
+    func inside(_ key: any CodingKey) -> QueryValueEncoder { inside(styles.keys.name(key.stringValue), key: key) }
+
+    /// The encoder of a list's next element.
+    func next() -> QueryValueEncoder { inside("", key: QueryKey(intValue: tree.entries.count)) }
+
+    /// Encodes a value in the place of this encoder's tree.
+    func put<T: Encodable>(_ value: T) throws {
+        guard depth < Self.deepest, codingPath.count <= Self.longestPath else {
+            throw EncodingError.inQuery(
+                T.self, at: codingPath, "More than \(Self.longestPath) values are inside one another.")
+        }
+        if let text = styles.plainText(of: value) { return tree.put(text) }
+        var deeper = self
+        deeper.depth += 1
+        if let dictionary = value as? any KeyedByValues {
+            tree.open(.keyed)
+            for (name, value) in try dictionary.entries(deeper) {
+                try deeper.inside(QueryKey(stringValue: name)).put(value)
+            }
+        } else {
+            try value.encode(to: deeper)
+            if value is any Unordered { tree.forgetOrder() }
+        }
+    }
+}
+
+/// Sets; a list would have an order and brackets.
+private protocol Unordered {}
+
+extension Set: Unordered {}
+
+/// Dictionaries; by themselves they become lists when their keys are neither texts nor integers.
+private protocol KeyedByValues {
+    /// The values by their names, in the order of the names.
+    func entries(_ encoder: QueryValueEncoder) throws -> [(String, any Encodable)]
+}
+
+extension Dictionary: KeyedByValues where Key: Encodable, Value: Encodable {
+    fileprivate func entries(_ encoder: QueryValueEncoder) throws -> [(String, any Encodable)] {
+        var entries: [(String, any Encodable)] = []
+        entries.reserveCapacity(count)
+        for (key, value) in self { entries.append((try Self.name(key, encoder), value)) }
+        return entries.sorted { $0.0.utf8.lexicographicallyPrecedes($1.0.utf8) }
+    }
+
+    private static func name(_ key: Key, _ encoder: QueryValueEncoder) throws -> String {
+        if let key = key as? any CodingKeyRepresentable { return key.codingKey.stringValue }
+        let tree = QueryTree(path: encoder.codingPath)
+        try QueryValueEncoder(tree: tree, styles: encoder.styles, depth: encoder.depth).put(key)
+        guard tree.kind == .text else {
+            throw EncodingError.inQuery(
+                Key.self, at: tree.path, "The key of a dictionary must be one text or number.")
+        }
+        return tree.text
+    }
+}
+
+/// `encode(_:forKey:)` stands for all types but the two that the standard library refuses unless they are named.
+private struct QueryKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: QueryValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    func encodeNil(forKey key: Key) { encoder.inside(key).tree.putNil() }
+    func encode(_ value: some Encodable, forKey key: Key) throws { try encoder.inside(key).put(value) }
+    func encode(_ value: Int128, forKey key: Key) throws { try encoder.inside(key).put(value) }
+    func encode(_ value: UInt128, forKey key: Key) throws { try encoder.inside(key).put(value) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> { encoder.inside(key).container(keyedBy: type) }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        encoder.inside(key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { encoder.inside(QueryKey(stringValue: "super")) }
+    func superEncoder(forKey key: Key) -> any Encoder { encoder.inside(key) }
+}
+
+private struct QueryListContainer: UnkeyedEncodingContainer {
+    let encoder: QueryValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+    var count: Int { encoder.tree.entries.count }
+
+    func encodeNil() { encoder.next().tree.putNil() }
+    func encode(_ value: some Encodable) throws { try encoder.next().put(value) }
+    func encode(_ value: Int128) throws { try encoder.next().put(value) }
+    func encode(_ value: UInt128) throws { try encoder.next().put(value) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> { encoder.next().container(keyedBy: type) }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { encoder.next().unkeyedContainer() }
+    func superEncoder() -> any Encoder { encoder.next() }
+}
+
+private struct QuerySingleContainer: SingleValueEncodingContainer {
+    let encoder: QueryValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    func encodeNil() { encoder.tree.putNil() }
+    func encode(_ value: some Encodable) throws { try encoder.put(value) }
+    func encode(_ value: Int128) throws { try encoder.put(value) }
+    func encode(_ value: UInt128) throws { try encoder.put(value) }
+}

@@ -1,0 +1,155 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+// What a failed encoding or decoding means to a user. Messages name types and places, never values: those may be
+// secrets, and messages go to logs.
+
+extension NetworkError {
+    /// What kept a body from becoming a value.
+    ///
+    /// A `NetworkError` passes, given what it lacks of its circumstances; a cancelled task stays one.
+    static func decoding(
+        _ error: any Error, as type: Any.Type?, of head: ResponseHead?, body: Data, request: Request
+    ) -> NetworkError {
+        switch error {
+        case let error as NetworkError: error.completed(head, body, request)
+        case is CancellationError:
+            NetworkError(.cancelled, phase: .decoding, "The task was cancelled.", request: request, response: head)
+        default:
+            undecodable(type, (error as? DecodingError)?.reason ?? ": " + typeName(Swift.type(of: error)), cause: error)
+                .completed(head, body, request)
+        }
+    }
+
+    /// A body that did not become a value, before it is known whose.
+    /// - Parameters:
+    ///   - reason: What follows "Decoding User failed": a place, or what is wrong after a colon.
+    static func undecodable(_ type: Any.Type?, _ reason: String, hint: String? = nil, cause: any Error) -> NetworkError
+    {
+        let what = type.map { "Decoding \(typeName($0)) failed" } ?? "Decoding failed"
+        return NetworkError(
+            .decodingFailed, phase: .decoding, "\(what)\(reason).",
+            hint: hint ?? textHint(type) ?? (cause as? DecodingError)?.hint, cause: cause)
+    }
+
+    /// What kept a value from becoming the body of a request.
+    static func encoding(_ error: any Error, request: Request? = nil) -> NetworkError {
+        switch error {
+        case let error as NetworkError: error.request == nil ? error.with(request: request) : error
+        case is CancellationError:
+            NetworkError(.cancelled, phase: .preparing, "The task was cancelled.", request: request)
+        case EncodingError.invalidValue(let value, let context):
+            NetworkError(
+                .encodingFailed, phase: .preparing,
+                "Encoding failed\(context.codingPath.place): \(reason(value, context))", cause: error, request: request)
+        default:
+            NetworkError(
+                .encodingFailed, phase: .preparing, "Encoding failed: \(typeName(Swift.type(of: error))).",
+                cause: error, request: request)
+        }
+    }
+
+    /// An empty body, where a value was expected.
+    static func emptyBody(expecting type: Any.Type, of head: ResponseHead, request: Request) -> NetworkError {
+        NetworkError(
+            .decodingFailed, phase: .decoding, "The body is empty, where a \(typeName(type)) was expected.",
+            hint: textHint(type)
+                ?? "Ask for an Optional (`\(typeName(type))?`) where a body may be missing, or for none: `using: .empty`.",
+            request: request, response: head)
+    }
+
+    private static func textHint(_ type: Any.Type?) -> String? {
+        type == String.self ? "For the body itself as text: `using: .text`." : nil
+    }
+
+    /// Why a value cannot be encoded.
+    ///
+    /// A type in its place marks our own errors, whose words hold no values; others may quote them.
+    private static func reason(_ value: Any, _ context: EncodingError.Context) -> String {
+        value is Any.Type
+            ? context.debugDescription.shortened(to: 256).escapingControls
+            : "the \(typeName(Swift.type(of: value))) cannot be encoded."
+    }
+
+    private static func typeName(_ type: Any.Type) -> String { String(describing: type) }
+
+    private func completed(_ head: ResponseHead?, _ body: Data, _ request: Request) -> NetworkError {
+        // One that has a response or a request speaks of another exchange, or knows this one better.
+        guard self.request == nil, response == nil || response == head else { return self }
+        return with(request: request, response: head, body: Array(body.prefix(Self.bodyLimit)))
+    }
+}
+
+extension DecodingError {
+    /// Where it failed and for what reason, without values of the body.
+    fileprivate var reason: String {
+        switch self {
+        case .typeMismatch(let type, let context):
+            "\(context.codingPath.place): expected \(type)" + (context.found.map { ", found \($0)" } ?? "")
+        case .valueNotFound(let type, let context): "\(context.codingPath.place): expected \(type), found null"
+        case .keyNotFound(let key, let context): "\(context.codingPath.place): nothing for the key “\(key.shown)”"
+        case .dataCorrupted(let context): "\(context.codingPath.place): the value is malformed or out of range"
+        @unknown default: ": \(title)"
+        }
+    }
+}
+
+extension DecodingError.Context {
+    /// What stood there instead, in the words of Foundation's decoders; nil when others speak, who may quote the body.
+    fileprivate var found: String? {
+        ["null", "bool", "a string", "number", "a dictionary", "an array", "an integer", "a real", "a string/data"]
+            .first { debugDescription.hasSuffix(" but found \($0) instead.") }
+    }
+}
+
+extension [any CodingKey] {
+    /// " at users[3].name"; nothing for the root.
+    ///
+    /// Of a long path, the end.
+    fileprivate var place: String {
+        if isEmpty { return "" }
+        let shown = suffix(16).reduce(into: count > 16 ? "…" : "") { text, key in
+            if let index = key.intValue {
+                text += "[\(index)]"
+            } else {
+                text += (text.isEmpty ? "" : ".") + key.shown
+            }
+        }
+        return " at " + shown
+    }
+}
+
+extension CodingKey {
+    /// The key on one line and not longer than a name: those of dictionaries come from the body.
+    fileprivate var shown: String { stringValue.shortened(to: 64).escapingControls }
+}
+
+// Their descriptions quote values.
+extension DecodingError: DetailedCause {
+    var title: String {
+        switch self {
+        case .typeMismatch: "DecodingError.typeMismatch"
+        case .valueNotFound: "DecodingError.valueNotFound"
+        case .keyNotFound: "DecodingError.keyNotFound"
+        case .dataCorrupted: "DecodingError.dataCorrupted"
+        @unknown default: "DecodingError"
+        }
+    }
+
+    var hint: String? {
+        switch self {
+        case .keyNotFound, .valueNotFound: "Make the property Optional if the server may leave it out."
+        default: nil
+        }
+    }
+
+    var details: [String] { [] }
+}
+
+extension EncodingError: DetailedCause {
+    var title: String { "EncodingError.invalidValue" }
+    var hint: String? { nil }
+    var details: [String] { [] }
+}

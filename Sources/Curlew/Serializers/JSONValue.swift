@@ -1,0 +1,165 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Any JSON (RFC 8259 §3), for what has no type of its own.
+///
+/// Integers of 64 bits, signed or not, are kept exactly; other numbers as `Double` (RFC 8259 §6). Numbers are equal when
+/// they are the same number, in whatever case they are.
+///
+/// ```swift
+/// let value: JSONValue = ["users": [["name": "Ann", "age": 41]], "next": nil]
+/// print(value["users"]?[0]?["name"]?.asString ?? "")   // Ann
+/// print(value.removingNulls())                         // {"users":[{"age":41,"name":"Ann"}]}
+/// ```
+public enum JSONValue: Sendable {
+    /// `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A whole number.
+    case integer(Int64)
+    /// A whole number, which may be larger than the largest `Int64`.
+    case unsigned(UInt64)
+    /// Any number; one that is not finite cannot be encoded.
+    case number(Double)
+    /// A text.
+    case string(String)
+    /// A list.
+    case array([JSONValue])
+    /// Members by name.
+    case object([String: JSONValue])
+
+    /// Which nulls are removed.
+    public enum Containers: Sendable, Hashable, CaseIterable {
+        /// Members of objects.
+        case objects
+        /// Members of objects, and elements of arrays, so that those behind them move up.
+        case objectsAndArrays
+    }
+
+    /// The same value without nulls, at any depth; a null that stands alone stays.
+    ///
+    /// - Parameter containers: Where; in objects alone unless given.
+    public func removingNulls(from containers: Containers = .objects) -> JSONValue {
+        switch self {
+        case .object(let members):
+            .object(members.filter { !$1.isNull }.mapValues { $0.removingNulls(from: containers) })
+        case .array(let elements):
+            .array(
+                elements.filter { containers == .objects || !$0.isNull }.map { $0.removingNulls(from: containers) })
+        default: self
+        }
+    }
+}
+
+extension JSONValue {
+    // MARK: Looking inside
+
+    /// A member of an object; nil when there is none, and when this is no object.
+    public subscript(key: String) -> JSONValue? { asObject?[key] }
+
+    /// An element of an array; nil when there is none, and when this is no array.
+    public subscript(index: Int) -> JSONValue? {
+        guard let elements = asArray, elements.indices.contains(index) else { return nil }
+        return elements[index]
+    }
+
+    /// Whether it is `null`.
+    public var isNull: Bool { if case .null = self { true } else { false } }
+
+    /// The truth value, if it is one.
+    public var asBool: Bool? { if case .bool(let value) = self { value } else { nil } }
+
+    /// The whole number, if it is one that `Int` can hold; 2.0 is 2.
+    public var asInt: Int? {
+        switch numeral {
+        case .integer(let value): Int(exactly: value)
+        default: nil
+        }
+    }
+
+    /// The number, if it is one; the nearest `Double` of integers beyond 2⁵³.
+    public var asDouble: Double? {
+        switch numeral {
+        case .integer(let value): Double(value)
+        case .unsigned(let value): Double(value)
+        case .real(let value): value
+        case nil: nil
+        }
+    }
+
+    /// The text, if it is one.
+    public var asString: String? { if case .string(let value) = self { value } else { nil } }
+
+    /// The elements, if it is an array.
+    public var asArray: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+
+    /// The members, if it is an object.
+    public var asObject: [String: JSONValue]? { if case .object(let value) = self { value } else { nil } }
+}
+
+extension JSONValue: Hashable {
+    /// A number in the one case that all numbers equal to it have.
+    private enum Numeral: Hashable {
+        case integer(Int64)
+        /// Beyond `Int64`.
+        case unsigned(UInt64)
+        /// No whole number of 64 bits.
+        case real(Double)
+    }
+
+    private var numeral: Numeral? {
+        switch self {
+        case .integer(let value): .integer(value)
+        case .unsigned(let value): Int64(exactly: value).map { .integer($0) } ?? .unsigned(value)
+        case .number(let value):
+            Int64(exactly: value).map { .integer($0) } ?? UInt64(exactly: value).map { .unsigned($0) } ?? .real(value)
+        default: nil
+        }
+    }
+
+    /// Whether both are the same JSON; numbers are compared by their value.
+    public static func == (one: JSONValue, other: JSONValue) -> Bool {
+        switch (one, other) {
+        case (.null, .null): true
+        case (.bool(let one), .bool(let other)): one == other
+        case (.string(let one), .string(let other)): one == other
+        case (.array(let one), .array(let other)): one == other
+        case (.object(let one), .object(let other)): one == other
+        default: one.numeral.map { $0 == other.numeral } ?? false
+        }
+    }
+
+    /// Hashes the value; equal numbers have equal hashes.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: break
+        case .bool(let value): hasher.combine(value)
+        case .string(let value): hasher.combine(value)
+        case .array(let value): hasher.combine(value)
+        case .object(let value): hasher.combine(value)
+        case .integer, .unsigned, .number: hasher.combine(numeral)
+        }
+    }
+}
+
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// `null`.
+    public init(nilLiteral: ()) { self = .null }
+    /// A truth value.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    /// A whole number.
+    public init(integerLiteral value: Int64) { self = .integer(value) }
+    /// A number.
+    public init(floatLiteral value: Double) { self = .number(value) }
+    /// A text.
+    public init(stringLiteral value: String) { self = .string(value) }
+    /// A list.
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    /// Members by name; of a name that is given twice, the last.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(Dictionary(elements) { $1 })
+    }
+}

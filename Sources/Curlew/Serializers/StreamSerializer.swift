@@ -1,0 +1,57 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Turns the body of a response into elements while it arrives.
+///
+/// ```swift
+/// struct Bytes: StreamSerializer {
+///     func begin(_ head: ResponseHead) throws {}
+///     func decode(_ chunk: ByteChunk?, _ state: inout Void) throws -> [UInt8] { chunk.map(Array.init) ?? [] }
+/// }
+/// ```
+public protocol StreamSerializer<Element>: Sendable {
+    /// What the stream consists of.
+    associatedtype Element: Sendable
+    /// What is kept from chunk to chunk, such as the start of a line; it has to be bounded.
+    associatedtype State: Sendable
+
+    /// What it can read: becomes `Accept`, and the rule for the response's `Content-Type`; anything unless said
+    /// otherwise.
+    var accepts: [MediaType] { get }
+
+    /// Begins with an acceptable response.
+    ///
+    /// Called in the task that iterates the stream, as `decode` is.
+    /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
+    func begin(_ head: ResponseHead) throws -> State
+
+    /// Gives the elements that a chunk completes.
+    ///
+    /// - Parameters:
+    ///   - chunk: The next bytes, decoded from their content codings; nil once, at the end of the body.
+    ///   - state: What is kept.
+    /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
+    func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Element]
+}
+
+extension StreamSerializer {
+    /// Anything.
+    public var accepts: [MediaType] { [.any] }
+}
+
+/// The bytes of a body as they arrive.
+public struct Chunks: StreamSerializer {
+    /// Takes any media type.
+    public init() {}
+
+    /// Nothing has to be kept.
+    public func begin(_ head: ResponseHead) {}
+
+    /// The chunk itself.
+    public func decode(_ chunk: ByteChunk?, _ state: inout Void) -> [ByteChunk] { chunk.map { [$0] } ?? [] }
+}
+
+extension StreamSerializer where Self == Chunks {
+    /// The bytes as they arrive.
+    public static var chunks: Chunks { Chunks() }
+}

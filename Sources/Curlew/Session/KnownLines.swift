@@ -1,0 +1,53 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// The header lines that a session made last, since the requests of one client mostly have the same.
+///
+/// Names are sent as they are spelled, so spellings count. Strings are equal that are spelled in different bytes; of ASCII
+/// no other spelling is as long, so that no others are kept.
+struct KnownLines {
+    /// What lines are made of beside the session's own fields.
+    struct Wish {
+        let fields: HeaderFields
+        let withheld: [HeaderName]
+        let contentEncoding: String?
+        let decodes: Bool
+        let sends: Bool
+        let expects: Bool
+
+        fileprivate var isASCII: Bool {
+            fields.allSatisfy { Self.isASCII($0.name.rawValue) && Self.isASCII($0.value) }
+        }
+
+        private static func isASCII(_ text: String) -> Bool { text.utf8.allSatisfy { $0 < 0x80 } }
+
+        fileprivate func isSame(as other: Wish) -> Bool {
+            guard decodes == other.decodes, sends == other.sends, expects == other.expects,
+                contentEncoding == other.contentEncoding, fields.count == other.fields.count,
+                withheld == other.withheld
+            else { return false }
+            return zip(fields, other.fields).allSatisfy { one, other in
+                Self.isSame(one.value, other.value) && Self.isSame(one.name.rawValue, other.name.rawValue)
+            }
+        }
+
+        private static func isSame(_ text: String, _ ascii: String) -> Bool {
+            text.utf8.count == ascii.utf8.count && text == ascii
+        }
+    }
+
+    private static let size = 4
+    private var entries: [(wish: Wish, lines: HeaderLines)] = []
+    private var oldest = 0
+
+    subscript(wish: Wish) -> HeaderLines? { entries.first { wish.isSame(as: $0.wish) }?.lines }
+
+    mutating func keep(_ lines: HeaderLines, for wish: Wish) {
+        guard wish.isASCII else { return }
+        if entries.count < Self.size { return entries.append((wish, lines)) }
+        entries[oldest] = (wish, lines)
+        oldest = (oldest + 1) % Self.size
+    }
+}

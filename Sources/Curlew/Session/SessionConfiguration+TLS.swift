@@ -1,0 +1,118 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+extension SessionConfiguration {
+    /// How TLS is spoken, and what is demanded of it; who is trusted is an evaluator's business.
+    public struct TLS: Sendable, Hashable {
+        /// A TLS version, ordered by age.
+        public enum Version: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+            /// TLS 1.2 (RFC 5246).
+            case v1_2 = "1.2"
+            /// TLS 1.3 (RFC 8446).
+            case v1_3 = "1.3"
+
+            /// Orders the older version first.
+            public static func < (lhs: Version, rhs: Version) -> Bool {
+                lhs.rawValue < rhs.rawValue
+            }
+        }
+
+        /// The oldest version accepted; TLS 1.2 unless set (RFC 8996 forbids older ones).
+        public var minimumVersion: Version
+        /// The newest version offered; nil, the default, for the newest there is.
+        public var maximumVersion: Version?
+        /// Whether requests without TLS fail with `.invalidRequest`, redirects to them too; false unless set.
+        public var isRequired: Bool
+        /// Which cipher suites of TLS 1.2 are offered, as OpenSSL lists them (`openssl ciphers`), such as
+        /// "ECDHE+AESGCM:ECDHE+CHACHA20"; nil, the default, for OpenSSL's own choice.
+        ///
+        /// Suites without certificates or encryption are never offered.
+        public var ciphers: String?
+        /// Which cipher suites of TLS 1.3 are offered, such as "TLS_AES_128_GCM_SHA256"; nil, the default, for OpenSSL's
+        /// own choice.
+        public var cipherSuites: String?
+        /// Whether it is negotiated what is spoken over TLS (ALPN, RFC 7301); true unless set.
+        ///
+        /// Without, that is HTTP/1.1 unless `http.version` knows better.
+        public var negotiatesProtocol: Bool
+        /// What is named to servers instead of the host of the URL (SNI, RFC 6066 §3), by host; an empty name names nothing.
+        ///
+        /// Certificates must be for the host of the URL all the same.
+        public var serverNames: [String: String]
+        /// A file that the secrets of all TLS connections are appended to, for programs such as Wireshark; nil, the
+        /// default, for none.
+        ///
+        /// Whoever can read it can read everything that is sent and received. It is made so that only its owner can. When it
+        /// cannot be written, transfers go on without. It is neither encoded nor decoded, and what `SSLKEYLOGFILE` says
+        /// does not count.
+        public var keyLogFile: String?
+
+        /// Choices, each with its default.
+        public init(
+            minimumVersion: Version = .v1_2, maximumVersion: Version? = nil, isRequired: Bool = false,
+            ciphers: String? = nil, cipherSuites: String? = nil, negotiatesProtocol: Bool = true,
+            serverNames: [String: String] = [:], keyLogFile: String? = nil
+        ) {
+            self.minimumVersion = minimumVersion
+            self.maximumVersion = maximumVersion
+            self.isRequired = isRequired
+            self.ciphers = ciphers
+            self.cipherSuites = cipherSuites
+            self.negotiatesProtocol = negotiatesProtocol
+            self.serverNames = serverNames
+            self.keyLogFile = keyLogFile
+        }
+
+        /// The rule that a member breaks, ciphers aside; nil when none does.
+        var firstBrokenRule: String? {
+            if let maximumVersion, maximumVersion < minimumVersion {
+                return "tls.maximumVersion must not be below tls.minimumVersion"
+            }
+            for (host, name) in serverNames {
+                guard HostName.key(host) != nil else {
+                    return "“\(host.escapingControls)” in tls.serverNames is no host"
+                }
+                guard name.isEmpty || HostName.key(name) != nil && !HostName.isAddress(name) else {
+                    return "“\(name.escapingControls)” in tls.serverNames is no name"
+                }
+            }
+            if cipherSuites?.isEmpty == true { return "tls.cipherSuites must not be empty" }
+            if keyLogFile?.isEmpty == true { return "tls.keyLogFile must not be empty" }
+            return nil
+        }
+    }
+}
+
+extension SessionConfiguration.TLS: Codable {
+    private enum Keys: CodingKey {
+        case minimumVersion, maximumVersion, isRequired, ciphers, cipherSuites, negotiatesProtocol, serverNames
+    }
+
+    /// Decodes the members that are there; ``keyLogFile`` is never among them.
+    /// - Throws: `DecodingError.dataCorrupted` for versions other than "1.2" and "1.3".
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Keys.self)
+        self.init()
+        minimumVersion = try container.decodeIfPresent(Version.self, forKey: .minimumVersion) ?? minimumVersion
+        maximumVersion = try container.decodeIfPresent(Version.self, forKey: .maximumVersion)
+        isRequired = try container.decodeIfPresent(Bool.self, forKey: .isRequired) ?? isRequired
+        ciphers = try container.decodeIfPresent(String.self, forKey: .ciphers)
+        cipherSuites = try container.decodeIfPresent(String.self, forKey: .cipherSuites)
+        negotiatesProtocol =
+            try container.decodeIfPresent(Bool.self, forKey: .negotiatesProtocol) ?? negotiatesProtocol
+        serverNames = try container.decodeIfPresent([String: String].self, forKey: .serverNames) ?? serverNames
+    }
+
+    /// Encodes everything but ``keyLogFile``: a file of settings must not be able to give all secrets away.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Keys.self)
+        try container.encode(minimumVersion, forKey: .minimumVersion)
+        try container.encode(maximumVersion, forKey: .maximumVersion)
+        try container.encode(isRequired, forKey: .isRequired)
+        try container.encode(ciphers, forKey: .ciphers)
+        try container.encode(cipherSuites, forKey: .cipherSuites)
+        try container.encode(negotiatesProtocol, forKey: .negotiatesProtocol)
+        try container.encode(serverNames, forKey: .serverNames)
+    }
+}

@@ -1,0 +1,71 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+public import FoundationEssentials
+
+extension IncomingResponse {
+    /// The start of the body, and the same response with its whole body still to be read; its trailers stay.
+    ///
+    /// It takes the body of this response, and holds no more of it than the pieces that have come.
+    ///
+    /// ```swift
+    /// let (start, response) = try await next(request).peek(.kibibytes(1))
+    /// if start.starts(with: "<".utf8) { print("markup") }
+    /// return response
+    /// ```
+    ///
+    /// - Parameter count: How much of it; fewer bytes when the body is shorter. 4 KiB unless given.
+    /// - Returns: The start, decoded, and the response to hand on.
+    /// - Throws: `NetworkError`: `.invalidRequest` when the body was read before, or whatever ended the transfer.
+    public func peek(
+        _ count: ByteCount = .kibibytes(4)
+    ) async throws(NetworkError) -> (start: Data, response: IncomingResponse) {
+        let source = PeekedSource(try body.take(for: request))
+        let start = try await source.start(Int(clamping: count.bytes))
+        return (start, IncomingResponse(head, IncomingBody(source, carrier: body.carrier), request, attempt))
+    }
+}
+
+/// A body of which the first pieces have been read already.
+private final class PeekedSource: ChunkSource {
+    private struct State {
+        /// Read, and not handed on.
+        var pieces: [ByteChunk] = []
+        var trailers: HeaderFields?
+    }
+
+    private let reader: BodyReader
+    private let state = Lock(State())
+
+    init(_ reader: BodyReader) { self.reader = reader }
+
+    /// The first bytes; before the first piece is handed on.
+    func start(_ count: Int) async throws(NetworkError) -> Data {
+        var start = Data()
+        while start.count < count, let piece = try await read() {
+            state.withLock { $0.pieces.append(piece) }
+            start.append(contentsOf: piece.prefix(count - start.count))
+        }
+        return start
+    }
+
+    func next() async throws -> ByteChunk? {
+        let piece = state.withLock { $0.pieces.isEmpty ? nil : $0.pieces.removeFirst() }
+        if let piece { return piece }
+        return try await read()
+    }
+
+    var trailers: HeaderFields? { state.withLock { $0.trailers } }
+
+    private func read() async throws(NetworkError) -> ByteChunk? {
+        while let element = try await reader.next() {
+            switch element {
+            case .bytes(let piece): return piece
+            case .trailers(let fields): state.withLock { $0.trailers = fields }
+            default: break
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,99 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+extension Certificate {
+    /// Reads every certificate of a PEM text, or the one in DER.
+    ///
+    /// - Parameter bytes: PEM with at least one certificate, or DER.
+    /// - Returns: The certificates in their order.
+    /// - Throws: `InvalidTrust` when there is none, or one cannot be read.
+    public static func all(in bytes: [UInt8]) throws(InvalidTrust) -> [Certificate] {
+        switch X509Certificate.read(bytes) {
+        case .success(let all) where !all.isEmpty: return all.map { Certificate($0) }
+        case .success: throw InvalidTrust("There is no certificate in it.", hint: "Give PEM or DER.")
+        case .failure(let failure):
+            throw InvalidTrust("A certificate cannot be read: \(failure.reason).", hint: "Give PEM or DER.")
+        }
+    }
+
+    /// Reads every certificate of a PEM text.
+    ///
+    /// - Throws: `InvalidTrust` when there is none, or one cannot be read.
+    public static func all(pem: String) throws(InvalidTrust) -> [Certificate] { try all(in: Array(pem.utf8)) }
+
+    /// Reads every certificate of a file, on the calling thread.
+    ///
+    /// - Parameter path: A file with PEM or DER.
+    /// - Throws: `InvalidTrust` naming the file, when it cannot be read or holds no certificate.
+    public static func all(file path: String) throws(InvalidTrust) -> [Certificate] {
+        let bytes = try TrustFile.bytes(of: path)
+        return try InvalidTrust.about(file: path) { () throws(InvalidTrust) in try all(in: bytes) }
+    }
+
+    /// Reads the certificates of every file of a directory that ends in `.cer`, `.crt`, `.der` or `.pem`, in the order of
+    /// their names, on the calling thread.
+    ///
+    /// Folders in it are not entered.
+    /// - Throws: `InvalidTrust` when there is no such file, or one of them cannot be read.
+    public static func all(directory path: String) throws(InvalidTrust) -> [Certificate] {
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: path)
+        } catch {
+            throw InvalidTrust("The directory \(path.escapingControls) cannot be read: \(error).")
+        }
+        var certificates: [Certificate] = []
+        for name in names.sorted() where endings.contains(where: { name.lowercased().hasSuffix($0) }) {
+            certificates += try all(file: "\(path)/\(name)")
+        }
+        guard !certificates.isEmpty else {
+            throw InvalidTrust(
+                "The directory \(path.escapingControls) holds no certificate.",
+                hint: "Their names end in .cer, .crt, .der or .pem.")
+        }
+        return certificates
+    }
+
+    private static let endings = [".cer", ".crt", ".der", ".pem"]
+}
+
+/// Files that trust is made of.
+enum TrustFile {
+    /// A file that is larger is none of ours, in bytes.
+    private static let most = 64 << 20
+
+    static func bytes(of path: String) throws(InvalidTrust) -> [UInt8] {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(filePath: path))
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            throw unreadable(path, "there is no such file")
+        } catch let error as CocoaError where error.code == .fileReadNoPermission {
+            throw unreadable(path, "permission is denied")
+        } catch {
+            throw unreadable(path, "it cannot be opened")
+        }
+        guard data.count <= most else { throw unreadable(path, "it is larger than 64 MiB") }
+        return Array(data)
+    }
+
+    private static func unreadable(_ path: String, _ reason: String) -> InvalidTrust {
+        InvalidTrust("The file \(path.escapingControls) cannot be read: \(reason).")
+    }
+}
+
+extension InvalidTrust {
+    /// Names the file that is wrong.
+    static func about<Result>(
+        file path: String, _ body: () throws(InvalidTrust) -> Result
+    ) throws(InvalidTrust) -> Result {
+        do throws(InvalidTrust) {
+            return try body()
+        } catch {
+            throw InvalidTrust("\(path.escapingControls): \(error.message)", hint: error.hint)
+        }
+    }
+}

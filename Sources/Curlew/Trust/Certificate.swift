@@ -1,0 +1,128 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+public import FoundationEssentials
+
+/// An X.509 certificate (RFC 5280), parsed by OpenSSL.
+///
+/// Equal certificates are equal byte by byte. Its parts are read when they are asked for.
+///
+/// ```swift
+/// for certificate in try Certificate.all(file: "/etc/ssl/certs/ca-certificates.crt") {
+///     print(certificate.subject, certificate.notAfter, certificate.publicKeyHash)
+/// }
+/// ```
+public struct Certificate: Hashable, Sendable {
+    let x509: X509Certificate
+
+    init(_ x509: X509Certificate) { self.x509 = x509 }
+
+    /// Reads one certificate in DER.
+    ///
+    /// - Throws: `InvalidTrust` when the bytes are anything else.
+    public init(der: [UInt8]) throws(InvalidTrust) {
+        guard der.first == 0x30 else { throw InvalidTrust("The bytes are no certificate in DER.") }
+        self = try Certificate.all(in: der)[0]
+    }
+
+    /// Reads the one certificate of a PEM text (RFC 7468).
+    ///
+    /// - Throws: `InvalidTrust` when the text holds none, several, or something unreadable.
+    public init(pem: String) throws(InvalidTrust) {
+        let all = try Certificate.all(pem: pem)
+        guard all.count == 1 else {
+            throw InvalidTrust("The PEM text holds \(all.count) certificates.", hint: "Use Certificate.all(pem:).")
+        }
+        self = all[0]
+    }
+
+    /// The certificate as bytes.
+    public var der: [UInt8] { x509.der }
+
+    /// The certificate as text (RFC 7468).
+    public var pem: String {
+        let lines = Data(x509.der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN CERTIFICATE-----\n\(lines)\n-----END CERTIFICATE-----\n"
+    }
+
+    /// Whom it is for, as RFC 4514 writes names.
+    public var subject: String { x509.subject }
+    /// Who signed it, as RFC 4514 writes names.
+    public var issuer: String { x509.issuer }
+    /// Its number at the issuer's, in hexadecimal digits.
+    public var serialNumber: String { x509.serialNumber }
+    /// When it begins to be valid; `distantFuture` when that cannot be read.
+    public var notBefore: Date { Certificate.date(x509.validity.begins, else: .distantFuture) }
+    /// When it ends to be valid; `distantPast` when that cannot be read.
+    public var notAfter: Date { Certificate.date(x509.validity.ends, else: .distantPast) }
+    /// The kind of its key, such as "RSA 2048", "EC P-256" or "ED25519".
+    public var keyType: String { x509.keyType }
+    /// How it is signed, such as "ecdsa-with-SHA256".
+    public var signatureAlgorithm: String { x509.signatureAlgorithm }
+    /// The hash of its public key: what a pin compares.
+    public var publicKeyHash: PublicKeyHash { PublicKeyHash(of: self) }
+    /// SHA-256 of the certificate, in hexadecimal digits.
+    public var fingerprint: String { Certificate.hexadecimal(sha256(x509.der)) }
+    /// Whether it may sign others.
+    public var isAuthority: Bool { x509.isAuthority }
+    /// Whether subject and issuer are the same.
+    public var isSelfIssued: Bool { x509.isSelfIssued }
+
+    /// What a certificate is for besides its subject (RFC 5280 §4.2.1.6).
+    public enum Name: Hashable, Sendable {
+        /// A DNS name as it stands there, perhaps with a wildcard.
+        case dns(String)
+        /// An IP address; empty when it has neither four nor sixteen bytes.
+        case address(String)
+        /// A mailbox.
+        case email(String)
+        /// A URI.
+        case uri(String)
+        /// A name of another kind.
+        case other
+    }
+
+    /// The subject alternative names.
+    public var names: [Name] { names(upTo: .max) }
+
+    func names(upTo most: Int) -> [Name] {
+        x509.names(upTo: most).map { name in
+            switch name {
+            case .dns(let bytes): .dns(String(decoding: bytes, as: UTF8.self))
+            case .address(let bytes): .address(HostName.address(bytes) ?? "")
+            case .email(let bytes): .email(String(decoding: bytes, as: UTF8.self))
+            case .uri(let bytes): .uri(String(decoding: bytes, as: UTF8.self))
+            case .other: .other
+            }
+        }
+    }
+
+    /// Whether it names a host: a DNS name or an IP address among the subject alternative names, a wildcard for the whole
+    /// left-most label only, never the common name (RFC 9525 §6).
+    ///
+    /// - Parameter host: An A-label or an IP address; a dot at its end does not count.
+    public func isNamed(_ host: String) -> Bool { x509.isFor(host) }
+
+    /// Whether it is valid at a time.
+    public func isValid(at time: Date) -> Bool { notBefore <= time && time <= notAfter }
+
+    private static func date(_ seconds: Int64, else other: Date) -> Date {
+        seconds == .max || seconds == .min ? other : Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+    }
+}
+
+extension Certificate: CustomStringConvertible, CustomReflectable {
+    /// Subject, issuer and validity in one line.
+    public var description: String {
+        "\(subject.isEmpty ? "no subject" : subject), issued by \(issuer.isEmpty ? "nobody" : issuer), valid from "
+            + "\(notBefore.formatted(.iso8601)) to \(notAfter.formatted(.iso8601))"
+    }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}

@@ -1,0 +1,69 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// The SHA-256 hash of a public key (SubjectPublicKeyInfo), as pins are written: `sha256/` and 44 characters of Base64.
+///
+/// It stays the same when a certificate is renewed with the same key. The command that makes one is in the README; the
+/// error of a refused server lists those that it has.
+public struct PublicKeyHash: Hashable, Sendable {
+    /// The 32 bytes of the digest.
+    public let digest: [UInt8]
+
+    /// Reads a pin.
+    ///
+    /// - Parameter pin: `sha256/` and the digest in Base64, as RFC 7469 §2.4 has it.
+    /// - Throws: `InvalidTrust` when it is anything else.
+    public init(_ pin: String) throws(InvalidTrust) {
+        let prefix = "sha256/"
+        guard pin.hasPrefix(prefix), let digest = Data(base64Encoded: String(pin.dropFirst(prefix.count))),
+            digest.count == 32
+        else {
+            throw InvalidTrust(
+                "“\(pin.escapingControls)” is no pin.",
+                hint: "A pin is “sha256/” and the SHA-256 digest of a public key in Base64, 44 characters.")
+        }
+        self.digest = Array(digest)
+    }
+
+    /// Takes a digest.
+    ///
+    /// - Throws: `InvalidTrust` when it has not 32 bytes.
+    public init(sha256 digest: [UInt8]) throws(InvalidTrust) {
+        guard digest.count == 32 else {
+            throw InvalidTrust("A SHA-256 digest has 32 bytes, not \(digest.count).")
+        }
+        self.digest = digest
+    }
+
+    /// The hash of a certificate's key.
+    public init(of certificate: Certificate) { digest = certificate.x509.publicKeyHash }
+}
+
+extension PublicKeyHash: CustomStringConvertible, Codable {
+    /// The pin, ready to paste.
+    public var description: String { "sha256/" + Data(digest).base64EncodedString() }
+
+    /// Reads a pin.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted` when it is none.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let pin = try container.decode(String.self)
+        do throws(InvalidTrust) {
+            try self.init(pin)
+        } catch {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+        }
+    }
+
+    /// Writes the pin.
+    ///
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -1,0 +1,17 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// What tells a file from what it was before: which it is, how long, and when it was last written.
+package struct FileStamp: Equatable, Sendable {
+    private let inode: UInt64
+    private let size, seconds, nanoseconds: Int64
+
+    /// Nil when there is no such file.
+    package init?(_ path: String) {
+        var stamp = curlew_stamp()
+        guard curlew_file_stamp(path, &stamp) else { return nil }
+        (inode, size, seconds, nanoseconds) = (stamp.inode, stamp.size, stamp.seconds, stamp.nanoseconds)
+    }
+}

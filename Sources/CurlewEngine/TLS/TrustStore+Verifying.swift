@@ -1,0 +1,109 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+extension TrustStore {
+    /// What OpenSSL says of a chain.
+    package struct Verdict: Sendable {
+        /// From the server's own certificate to the root; empty when there is no valid chain.
+        package var chain: [X509Certificate] = []
+        /// Why not, nil for a valid chain; which certificate that is about, 0 for the server's own, and that certificate.
+        package var error: String?
+        package var kind = Kind.other
+        package var depth = 0
+        package var offender: X509Certificate?
+
+        package init(
+            chain: [X509Certificate] = [], error: String? = nil, kind: Kind = .other, depth: Int = 0,
+            offender: X509Certificate? = nil
+        ) {
+            self.chain = chain
+            self.error = error
+            self.kind = kind
+            self.depth = depth
+            self.offender = offender
+        }
+
+        package enum Kind: Sendable { case unanchored, validity, noList, staleList, noRoots, other }
+    }
+
+    /// What an OCSP response says of a certificate (RFC 6960).
+    package enum Staple: Sendable {
+        case good, revoked, unknown, unsuccessful, malformed, forged, stale, other, noIssuer
+    }
+
+    /// Verifies a chain for a TLS server (RFC 5280 §6).
+    ///
+    /// - Parameters:
+    ///   - served: What the server sent, its own certificate first.
+    ///   - lists: Revocation lists, of which each certificate that is checked needs one; none are checked without.
+    ///   - checksChain: Whether all certificates of the chain are checked or only the server's own.
+    ///   - now: Seconds since 1970.
+    package func verify(
+        _ served: [X509Certificate], lists: [X509RevocationList] = [], checksChain: Bool = false, now: Int64
+    ) -> Verdict {
+        let certificates: [OpaquePointer?] = served.map(\.pointer)
+        let pointers: [OpaquePointer?] = lists.map(\.pointer)
+        var verdict = curlew_verdict()
+        certificates.withUnsafeBufferPointer { certificates in
+            pointers.withUnsafeBufferPointer { lists in
+                var question = curlew_question(
+                    served: certificates.baseAddress, served_count: CInt(certificates.count), lists: lists.baseAddress,
+                    list_count: CInt(lists.count), checks_chain: checksChain, now: now)
+                curlew_verify(pointer, &question, &verdict)
+            }
+        }
+        withExtendedLifetime((served, lists)) {}
+        defer { curlew_stack_free(verdict.chain) }
+        guard verdict.code != X509_V_OK else { return Verdict(chain: X509Certificate.all(of: verdict.chain)) }
+        return Verdict(
+            error: String(cString: X509_verify_cert_error_string(Int(verdict.code))), kind: .init(verdict.code),
+            depth: Int(verdict.depth), offender: X509Certificate(verdict.offender))
+    }
+
+    /// What an OCSP response says of the first certificate of a verified chain.
+    package func read(staple: [UInt8], chain: [X509Certificate], now: Int64) -> Staple {
+        let certificates: [OpaquePointer?] = chain.map(\.pointer)
+        let result = certificates.withUnsafeBufferPointer { certificates in
+            staple.withUnsafeBufferPointer { staple in
+                curlew_staple_read(
+                    pointer, staple.baseAddress, staple.count, certificates.baseAddress, CInt(certificates.count), now)
+            }
+        }
+        withExtendedLifetime(chain) {}
+        return switch Int(result) {
+        case Int(curlew_staple_good): .good
+        case Int(curlew_staple_revoked): .revoked
+        case Int(curlew_staple_unknown): .unknown
+        case Int(curlew_staple_unsuccessful): .unsuccessful
+        case Int(curlew_staple_no_issuer): .noIssuer
+        case Int(curlew_staple_forged): .forged
+        case Int(curlew_staple_stale): .stale
+        case Int(curlew_staple_other): .other
+        default: .malformed
+        }
+    }
+}
+
+extension TrustStore.Verdict.Kind {
+    fileprivate init(_ code: CInt) {
+        switch code {
+        case X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_ERROR_IN_CERT_NOT_AFTER_FIELD,
+            X509_V_ERR_ERROR_IN_CERT_NOT_BEFORE_FIELD:
+            self = .validity
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN,
+            X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_CERT_UNTRUSTED:
+            self = .unanchored
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER, X509_V_ERR_DIFFERENT_CRL_SCOPE:
+            self = .noList
+        case X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID, X509_V_ERR_CRL_SIGNATURE_FAILURE,
+            X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE, X509_V_ERR_KEYUSAGE_NO_CRL_SIGN,
+            X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD, X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD,
+            X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION, X509_V_ERR_CRL_PATH_VALIDATION_ERROR:
+            self = .staleList
+        default: self = .other
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Curlew
+
+/// Paths: what is interpolated stays in its segment.
+@Suite(.timeLimit(.minutes(1)))
+struct PathTests {
+    private enum Kind: String { case odd = "a/b" }
+    private enum Number: Int { case seven = 7 }
+
+    @Test func literalsStayAsTheyAre() {
+        #expect(("users/42?a=b&c#d" as Path).text == "users/42?a=b&c#d")
+        #expect(Path(raw: "a b/../c").text == "a b/../c")
+    }
+
+    @Test func everyTypeOfInterpolation() throws {
+        let id = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
+        #expect(("a/\(7)/b" as Path).text == "a/7/b")
+        #expect(("a/\(-7 as Int64)" as Path).text == "a/-7")
+        #expect(("a/\(id)" as Path).text == "a/E621E1F8-C36C-495A-93FC-0C247A3E6E5F")
+        #expect(("a/\(Kind.odd)/\(Number.seven)" as Path).text == "a/a%2Fb/7")
+        #expect(("a/\("bcd".dropFirst())" as Path).text == "a/cd")
+        #expect(("\(path: "x y/z:1/")" as Path).text == "x%20y/z%3A1/")
+        #expect(("f/\(path: "a/b")" as Path).misleading == nil && ("f/\(path: "a/")" as Path).misleading == nil)
+    }
+
+    @Test(arguments: [
+        ("../admin?x", "..%2Fadmin%3Fx"), ("...", "..."), ("..;", "..%3B"), ("a#b", "a%23b"),
+        ("a%2Fb", "a%252Fb"), ("javascript:x", "javascript%3Ax"), ("//evil.test", "%2F%2Fevil.test"),
+        ("ä 👴🏻", "%C3%A4%20%F0%9F%91%B4%F0%9F%8F%BB"), ("a\r\nb\0", "a%0D%0Ab%00"), ("-._~", "-._~"),
+        ("!$&'()*+,;=@", "%21%24%26%27%28%29%2A%2B%2C%3B%3D%40"), ("a\\b", "a%5Cb"),
+    ])
+    func valuesStayInTheirSegment(_ value: String, _ escaped: String) throws {
+        #expect(("users/\(value)" as Path).text == "users/\(escaped)")
+        #expect(("\(value)/x" as Path).text == "\(escaped)/x")
+        // The whole way: host, number of segments and the value at its place.
+        let base: BaseURL = "http://h.test/v1"
+        let url = base.url(of: ("users/\(value)/x" as Path).text)
+        #expect(!url.isElsewhere)
+        let target = try RequestTarget(url.text)
+        #expect(target.host == "h.test" && target.query == nil)
+        let segments = target.path.split(separator: "/")
+        #expect(segments.count == 4)
+        #expect(segments.count > 2 && String(segments[2]).removingPercentEncoding == value)
+    }
+
+    /// No encoding keeps a dot segment from being one (RFC 3986 §6.2.2.2), and literal and value may make it up together.
+    @Test func segmentsThatMislead() {
+        func refused(_ path: Path) -> [String] { path.misleading.map { ["\($0.number)", $0.segment] } ?? [] }
+        let (dot, none) = (".", "")
+        #expect(refused("users/\("..")") == ["1", ".."] && refused("users/\(dot)/x") == ["1", "."])
+        #expect(refused("a/\(dot)\(dot)/b") == ["2", ".."] && refused("a/.\(dot)/b") == ["1", ".."])
+        #expect(refused("a/\(dot).?q") == ["1", ".."] && refused("a/\(dot)#") == ["1", "."])
+        #expect(refused("a/x\(dot)\(dot)").isEmpty && refused("../\(dot)x").isEmpty && refused("s?q=\("..")").isEmpty)
+        #expect(refused("users/\(none)") == ["1", ""] && refused("users/\(1)/\(none)/x") == ["2", ""])
+        #expect(refused("\(none)/x") == ["1", ""] && refused("\(none)?x") == ["1", ""])
+        #expect(refused("users/a\(none)").isEmpty && refused("users//x").isEmpty && refused("").isEmpty)
+        #expect(refused("s?q=\(none)").isEmpty)
+        // What has several segments names no host and does not leave the base URL's path either.
+        for several in ["", "/", "//evil.test/x", "/admin", "a//b", "a/../b", ".."] {
+            #expect(!refused("\(path: several)").isEmpty, "\(several)")
+            #expect(!refused("x/\(path: several)/y").isEmpty, "\(several)")
+        }
+    }
+
+    @Test func valuesOfTheQuery() {
+        let value = "a&b=c d#e+/?ü"
+        #expect(("s?q=\(value)&n=\(2)" as Path).text == "s?q=a%26b%3Dc%20d%23e%2B%2F%3F%C3%BC&n=2")
+        #expect(("s?q=\("..")" as Path).text == "s?q=..")
+        #expect(("s#\("a b")" as Path).text == "s#a%20b")
+    }
+
+    @Test func descriptionsHideTheQuery() {
+        let path: Path = "a/\(1)?token=\("secret")"
+        var text = ""
+        dump(path, to: &text)
+        #expect("\(path)" == "a/1?token=<redacted>" && !text.contains("secret"))
+    }
+
+    /// Whatever is interpolated comes out of the URL again, and nothing else changes.
+    @Test func anyTextStaysInItsSegment() throws {
+        var chance = SeededChance(5)
+        let alphabet = Array("ab./?#%:@&=+ \\\u{0}\n~é👴🏻[]{}|^`\"<>")
+        let base: BaseURL = "https://h.test:8443/v1/x"
+        for _ in 0..<2000 {
+            let value = String(
+                (0..<Int.random(in: 1...6, using: &chance)).compactMap { _ in
+                    alphabet.randomElement(using: &chance)
+                })
+            let path: Path = "a/\(value)/b?q=\(value)"
+            guard value != "." && value != ".." else { continue }
+            #expect(path.misleading == nil)
+            let (text, isElsewhere) = base.url(of: path.text)
+            #expect(!isElsewhere)
+            let target = try RequestTarget(text)
+            let segments = target.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+            #expect(segments.count == 6 && segments[4].removingPercentEncoding == value, "\(value.debugDescription)")
+            #expect(target.query?.dropFirst(2).removingPercentEncoding == value, "\(value.debugDescription)")
+        }
+    }
+}

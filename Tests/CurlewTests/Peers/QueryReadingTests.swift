@@ -1,0 +1,98 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import FoundationEssentials
+import Testing
+
+/// Queries of a table and of chance, and what stands in them.
+private enum QueryScene {
+    typealias Pairs = [[String]]
+
+    /// Names and values as they are given, nil among them, in any order.
+    static func atRandom(_ encoder: QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
+        var chance = SeededChance(20)
+        var (queries, expected): ([String], [Pairs]) = ([], [])
+        for _ in 0..<500 {
+            let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: false)
+            queries.append(try encoder.encode(value))
+            expected.append(value.pairs(named: nil))
+        }
+        return (queries, expected)
+    }
+
+    /// Flat ones: queries, and their pairs in order.
+    static let table: [(Query, Pairs)] = [
+        ([:], []),
+        (["a": 1, "b": "x y+z"], [["a", "1"], ["b", "x y+z"]]),
+        (["a": nil, "b": ""], [["a", ""], ["b", ""]]),
+        (["a&b=c": "d&e=f;g", "#?/": "%41"], [["#?/", "%41"], ["a&b=c", "d&e=f;g"]]),
+        (["ключ": "👴🏻\r\n\t\u{0}"], [["ключ", "👴🏻\r\n\t\u{0}"]]),
+        (["a": [true, false], "s": Set(["y", "x"])], [["a[]", "1"], ["a[]", "0"], ["s", "x"], ["s", "y"]]),
+        (["o": ["l": [["k": 1.5]]]], [["o[l][][k]", "1.5"]]),
+        (["d": Data([0xFB, 0xEF, 0xBE])], [["d", "++++"]]),
+    ]
+
+    static func ofTable(_ encoder: QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
+        (try table.map { try $0.0.text(encoder) }, table.map(\.1))
+    }
+
+    static let encoders = [QueryEncoder(), QueryEncoder(spaces: .plus)]
+}
+
+extension QueryValue {
+    /// What a query of brackets has to say, in the order of the names' bytes.
+    func pairs(named name: String?) -> [[String]] {
+        switch self {
+        case .null: [[name ?? "", ""]]
+        case .text(let text): [[name ?? "", text]]
+        case .list(let elements): elements.flatMap { $0.pairs(named: (name ?? "") + "[]") }
+        case .keyed(let members):
+            members.sorted { Array($0.key.utf8).lexicographicallyPrecedes(Array($1.key.utf8)) }
+                .flatMap { inner, value in value.pairs(named: name.map { "\($0)[\(inner)]" } ?? inner) }
+        }
+    }
+}
+
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+struct PythonQueryTests {
+    @Test func readsQueriesOfTheTable() async throws {
+        for encoder in QueryScene.encoders {
+            let (queries, expected) = try QueryScene.ofTable(encoder)
+            #expect(try await QueryReading.byPython(queries) == expected)
+        }
+    }
+
+    @Test func readsQueriesAtRandom() async throws {
+        for encoder in QueryScene.encoders {
+            let (queries, expected) = try QueryScene.atRandom(encoder)
+            #expect(try await QueryReading.byPython(queries) == expected)
+        }
+    }
+}
+
+@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(1)))
+struct WerkzeugQueryTests {
+    /// Werkzeug gives the pairs of one name together.
+    static func grouped(_ pairs: [[String]]) -> [[String]] {
+        var names: [String] = []
+        for pair in pairs where !names.contains(where: { $0.utf8.elementsEqual(pair[0].utf8) }) {
+            names.append(pair[0])
+        }
+        return names.flatMap { name in pairs.filter { $0[0].utf8.elementsEqual(name.utf8) } }
+    }
+
+    @Test func readsQueriesAndFormsOfTheTable() async throws {
+        for encoder in QueryScene.encoders {
+            let (queries, expected) = try QueryScene.ofTable(encoder)
+            #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))
+        }
+    }
+
+    @Test func readsQueriesAndFormsAtRandom() async throws {
+        for encoder in QueryScene.encoders {
+            let (queries, expected) = try QueryScene.atRandom(encoder)
+            #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import FoundationEssentials
+
+/// A server of Werkzeug's, which tells what it read in a request, and writes what it is given in other ways.
+struct WerkzeugServer: PeerServer {
+    /// The one that tests share.
+    static func shared() throws -> WerkzeugServer { try sharedResult.get() }
+    private static let sharedResult = Result { try WerkzeugServer() }
+
+    let instance: PeerInstance
+
+    init() throws {
+        instance = try PeerInstance(.werkzeug, [.plain], hasLargeFile: false, mark: "ready") {
+            executable, folder, ports in
+            let script = "\(folder)/server.py"
+            try Data(Self.script.utf8).write(to: URL(filePath: script))
+            return [executable, "-B", "-u", script, "\(ports[.plain] ?? 0)", folder]
+        }
+    }
+
+    /// A client whose calls go there.
+    func client(_ session: Session = Session()) throws -> JSONClient {
+        Client(try BaseURL(url("/api")), session: session)
+    }
+
+    /// What it prints once it is ready goes to a file, so that nobody has to read on.
+    private static let script = #"""
+        import base64, datetime, json, os, plistlib, sys
+        from urllib.parse import unquote
+        from werkzeug.serving import WSGIRequestHandler, make_server
+        from werkzeug.wrappers import Request, Response
+
+        def credential(request):
+            read, field = request.authorization, request.headers.get("Authorization")
+            if read is not None and read.type == "basic":
+                return {"type": read.type, "user": read.username, "password": read.password}
+            # Older ones know of no tokens.
+            scheme, _, token = (field or "").partition(" ")
+            return {"type": scheme.lower(), "token": token} if field else None
+
+        def weighted(list):
+            return [{"value": value, "quality": quality} for value, quality in list]
+
+        def plain(value):
+            if isinstance(value, bytes): return base64.b64encode(value).decode()
+            if isinstance(value, datetime.datetime): return value.isoformat()
+            if isinstance(value, dict): return {name: plain(member) for name, member in value.items()}
+            if isinstance(value, list): return [plain(element) for element in value]
+            return value
+
+        def reading(request):
+            body = request.get_data(cache=True)
+            target = request.environ["REQUEST_URI"]
+            return {
+                "method": request.method,
+                "path": request.path,
+                "segments": [unquote(part, errors="strict") for part in target.split("?")[0].split("/")[1:]],
+                "query": list(request.args.items(multi=True)),
+                "form": list(request.form.items(multi=True)),
+                "json": request.get_json() if request.is_json else None,
+                "plist": plain(plistlib.loads(body)) if request.mimetype == "application/x-plist" else None,
+                "type": request.mimetype,
+                "typeParameters": dict(request.mimetype_params),
+                "length": request.content_length,
+                "body": base64.b64encode(body).decode(),
+                "accept": weighted(request.accept_mimetypes),
+                "languages": weighted(request.accept_languages),
+                "credential": credential(request),
+                "fields": {name.lower(): value for name, value in request.headers.items()},
+            }
+
+        def text(request, mark):
+            codec, charset = request.args["codec"], request.args.get("charset")
+            kind = request.args["type"] + (f"; charset={charset}" if charset else "")
+            body = request.get_data().decode()
+            if "json" in kind: body = json.dumps(json.loads(body), ensure_ascii=False)
+            return Response((mark + body).encode(codec), content_type=kind)
+
+        def plist(request):
+            layout = plistlib.FMT_BINARY if request.args["layout"] == "binary" else plistlib.FMT_XML
+            return Response(plistlib.dumps(plistlib.loads(request.get_data()), fmt=layout), mimetype="application/x-plist")
+
+        def problem(request):
+            body = json.dumps(request.get_json())
+            return Response(body, int(request.args["status"]), mimetype="application/problem+json")
+
+        @Request.application
+        def application(request):
+            if request.path == "/api/text": response = text(request, "\ufeff" if request.args.get("mark") == "1" else "")
+            elif request.path == "/api/plist": response = plist(request)
+            elif request.path == "/api/problem": response = problem(request)
+            else: response = Response(json.dumps(reading(request)), mimetype="application/json")
+            response.headers["Peer-Method"] = request.method
+            return response
+
+        class Silent(WSGIRequestHandler):
+            def log(self, *arguments): pass
+
+        server = make_server("127.0.0.1", int(sys.argv[1]), application, threaded=True, request_handler=Silent)
+        print("ready")
+        log = os.open(sys.argv[2] + "/error.log", os.O_WRONLY | os.O_CREAT)
+        for descriptor in 1, 2: os.dup2(log, descriptor)
+        server.serve_forever()
+
+        """#
+}
+
+/// What Werkzeug read in a request.
+struct WerkzeugReading: Decodable, Sendable {
+    struct Weighted: Decodable, Sendable, Hashable {
+        var value: String
+        var quality: Double
+    }
+
+    struct Credentials: Decodable, Sendable, Hashable {
+        var type: String
+        var user: String?
+        var password: String?
+        var token: String?
+    }
+
+    var method: String
+    /// Decoded as a whole.
+    var path: String
+    /// Between the slashes of the request's target, each decoded by itself.
+    var segments: [String]
+    var query: [[String]]
+    var form: [[String]]
+    var json: JSONValue?
+    /// Data in Base64, dates by ISO 8601.
+    var plist: JSONValue?
+    var type: String
+    var typeParameters: [String: String]
+    var length: Int?
+    var body: Data
+    var accept: [Weighted]
+    var languages: [Weighted]
+    var credential: Credentials?
+    /// By names in lower case.
+    var fields: [String: String]
+}

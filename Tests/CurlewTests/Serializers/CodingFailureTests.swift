@@ -1,0 +1,179 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("RS-16: why a body is no value, and where", .timeLimit(.minutes(1)))
+struct CodingFailureTests {
+    private typealias User = ReadingScene.User
+
+    private static func failure<T: Decodable & Sendable>(
+        _ body: String, as type: T.Type = T.self, by format: any ResponseFormat = JSON()
+    ) async throws -> NetworkError {
+        try #require(
+            await #expect(throws: NetworkError.self) {
+                try await FormatSerializer<T>(format).output(from: ReadingScene.response(body))
+            })
+    }
+
+    static let users: [(String, String)] = [
+        (#"{"users":[{"name":"s3cret"},{"name":null}]}"#, " at users[1].name: expected String, found null"),
+        (#"{"users":[{"name":17}]}"#, " at users[0].name: expected String, found number"),
+        (#"{"users":[{"name":"s3cret","age":"s3cret"}]}"#, " at users[0].age: expected Int, found a string"),
+        (#"{"users":[{"name":true}]}"#, " at users[0].name: expected String, found bool"),
+        (#"{"users":[{"name":["s3cret"]}]}"#, " at users[0].name: expected String, found an array"),
+        (#"{"users":[{"name":{"s3cret":1}}]}"#, " at users[0].name: expected String, found a dictionary"),
+        (#"{"users":[{"age":7}]}"#, " at users[0]: nothing for the key “name”"),
+        (
+            #"{"users":[{"name":"x","addresses":[{"street":"s3cret"},{}]}]}"#,
+            " at users[0].addresses[1]: nothing for the key “street”"
+        ),
+        (#"["s3cret"]"#, ": expected Dictionary<String, Any>, found an array"),
+        (#""s3cret""#, ": expected Dictionary<String, Any>, found a string"),
+        (#"{"users":s3cret}"#, ": the body is no valid JSON"),
+    ]
+
+    @Test("The message has the path and no value", arguments: users)
+    func places(body: String, place: String) async throws {
+        let error = try await Self.failure(body, as: [String: [User]].self)
+        #expect(error.message == "Decoding Dictionary<String, Array<User>> failed\(place).")
+        #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
+        #expect(error.request?.urlText == "https://h/users/1" && error.response?.status == .ok)
+        #expect(error.body == Array(body.utf8))
+        for text in [error.description, error.detailedDescription, error.hint ?? ""] {
+            #expect(!text.contains("s3cret"))
+        }
+    }
+
+    private enum Color: String, Codable { case red }
+
+    @Test func whatDecodersQuoteIsNotRepeated() async throws {
+        let error = try await Self.failure(#"["red","s3cret"]"#, as: [Color].self)
+        #expect(error.message == "Decoding Array<Color> failed at [1]: the value is malformed or out of range.")
+        #expect(!error.detailedDescription.contains("s3cret"))
+        #expect(error.detailedDescription.contains("cause: DecodingError.dataCorrupted"))
+        let other = DecodingError.typeMismatch(
+            Int.self, DecodingError.Context(codingPath: [], debugDescription: "wanted Int but found s3cret instead."))
+        #expect(Self.failure(of: other).message == "Decoding Int failed: expected Int.")
+    }
+
+    private static func failure(of error: any Error, as type: Any.Type? = Int.self) -> NetworkError {
+        .decoding(error, as: type, of: ReadingScene.head(nil), body: Data("body".utf8), request: ReadingScene.request)
+    }
+
+    private struct Key: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    @Test func pathsAreShortAndSafe() {
+        let keys: [any CodingKey] = (0..<20).map { Key(stringValue: "k\($0)") }
+        let context = DecodingError.Context(codingPath: keys, debugDescription: "")
+        let end = (4..<20).map { ".k\($0)" }.joined()
+        #expect(
+            Self.failure(of: DecodingError.dataCorrupted(context)).message
+                == "Decoding Int failed at …\(end): the value is malformed or out of range.")
+        let bad = Key(stringValue: "\u{1B}" + String(repeating: "x", count: 99))
+        let missing = DecodingError.keyNotFound(bad, DecodingError.Context(codingPath: [bad], debugDescription: ""))
+        let shown = "\\u{1B}" + String(repeating: "x", count: 63)
+        #expect(Self.failure(of: missing).message == "Decoding Int failed at \(shown): nothing for the key “\(shown)”.")
+        let marks = String(repeating: "\u{301}", count: 999)
+        let one = DecodingError.Context(codingPath: [Key(stringValue: "e" + marks)], debugDescription: "")
+        #expect(Self.failure(of: DecodingError.dataCorrupted(one)).message.utf8.count < 200)
+        #expect(Self.failure(of: missing).hint == "Make the property Optional if the server may leave it out.")
+    }
+
+    private struct Odd: Error, CustomStringConvertible {
+        var description: String { "s3cret" }
+    }
+
+    @Test func otherErrorsAreNamed() {
+        let error = Self.failure(of: Odd(), as: nil)
+        #expect(error.message == "Decoding failed: Odd." && error.cause is Odd && error.body == Array("body".utf8))
+        #expect(Self.failure(of: CancellationError()).isCancellation)
+        #expect(NetworkError.encoding(Odd()).message == "Encoding failed: Odd.")
+        #expect(NetworkError.encoding(CancellationError(), request: "https://h").isCancellation)
+    }
+
+    @Test func errorsOfOursPassAndGetWhatTheyLack() {
+        let plain = Self.failure(of: NetworkError(.unsupported, phase: .decoding, "x"))
+        #expect(plain.kind == .unsupported && plain.request?.urlText == "https://h/users/1" && plain.body.count == 4)
+        let foreign = Self.failure(of: NetworkError(.timedOut, phase: .waiting, "x", request: "https://other"))
+        #expect(foreign.request?.urlText == "https://other" && foreign.response == nil && foreign.body.isEmpty)
+        let other = ResponseHead(status: .notFound)
+        let answered = Self.failure(of: NetworkError(.timedOut, phase: .waiting, "x", response: other))
+        #expect(answered.response == other && answered.request == nil)
+        let encoding = NetworkError.encoding(NetworkError(.bodyFailed, phase: .preparing, "x"), request: "https://h")
+        #expect(encoding.kind == .bodyFailed && encoding.request?.urlText == "https://h")
+        #expect(NetworkError.encoding(foreign, request: "https://h").request?.urlText == "https://other")
+    }
+
+    @Test func encodingSaysWhere() throws {
+        let error = try #require(
+            #expect(throws: EncodingError.self) { try JSON().encode(["secrets": [1, Double.infinity]]) })
+        let failure = NetworkError.encoding(error, request: "https://h")
+        #expect(failure.message == "Encoding failed at secrets[1]: the Double cannot be encoded.")
+        #expect(failure.kind == .encodingFailed && failure.phase == .preparing && failure.cause is EncodingError)
+        #expect(failure.request?.urlText == "https://h" && failure.hint == nil)
+        #expect(failure.detailedDescription.contains("cause: EncodingError.invalidValue"))
+        #expect((failure.cause as? any DetailedCause)?.hint == nil && !failure.detailedDescription.contains(" try:"))
+    }
+
+    private struct Both: Encodable, Sendable {
+        func encode(to encoder: any Encoder) throws {
+            _ = encoder.unkeyedContainer()
+            try "s3cret".encode(to: encoder)
+        }
+    }
+
+    static let queries: [(Query, QueryEncoder, String)] = [
+        (
+            .encoding(["s3cret"]), QueryEncoder(),
+            ": A query has names: encode a structure or a dictionary, and put lists and texts into one."
+        ),
+        (
+            ["ids": [["s3cret"]]], QueryEncoder(arrays: .commaJoined),
+            " at ids[0]: Arrays that are joined by commas hold plain values only."
+        ),
+        (["a\n": Both()], QueryEncoder(), " at a\\n: A value encoded itself in two ways at once."),
+        (["o": [["s3cret"]: 1]], QueryEncoder(), " at o: The key of a dictionary must be one text or number."),
+        (
+            ["q": Query.percentEncoded("s3cret")], QueryEncoder(),
+            " at q: A percent-encoded text can be sent, but not be encoded."
+        ),
+    ]
+
+    @Test("RQ-12: what a query cannot be is said in words", arguments: queries)
+    func queriesSayWhy(query: Query, encoder: QueryEncoder, reason: String) throws {
+        let error = try #require(#expect(throws: EncodingError.self) { try query.text(encoder) })
+        let failure = NetworkError.encoding(error, request: "https://h")
+        #expect(failure.message == "Encoding failed" + reason && failure.kind == .encodingFailed)
+        #expect(!failure.detailedDescription.contains("s3cret"))
+    }
+
+    @Test func wordsOfErrorsAreOneShortLine() {
+        let context = EncodingError.Context(
+            codingPath: [], debugDescription: "a\n" + String(repeating: "x", count: 999))
+        let message = NetworkError.encoding(EncodingError.invalidValue(Int.self, context)).message
+        #expect(message == "Encoding failed: a\\n" + String(repeating: "x", count: 254))
+    }
+
+    @Test("RS-14, B-93: an empty body is no value", arguments: ["", " ", "\r\n\t"])
+    func emptyBodies(body: String) async throws {
+        let error = try await Self.failure(body, as: User.self)
+        #expect(error.kind == .decodingFailed && error.message == "The body is empty, where a User was expected.")
+        #expect(error.hint?.contains("`User?`") == true && error.hint?.contains("using: .empty") == true)
+        #expect(try await Self.failure(body, as: String.self).hint == "For the body itself as text: `using: .text`.")
+    }
+
+    @Test func textThatIsNoJSONIsReadOtherwise() async throws {
+        #expect(
+            try await Self.failure("hello", as: String.self).hint == "For the body itself as text: `using: .text`.")
+    }
+}

@@ -1,0 +1,46 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+
+extension JSONValue {
+    /// Any JSON, at most `depth` levels deep.
+    static func random(_ chance: inout SeededChance, depth: Int) -> JSONValue {
+        switch Int.random(in: 0..<(depth > 0 ? 10 : 7), using: &chance) {
+        case 0: return .null
+        case 1: return .bool(.random(using: &chance))
+        case 2: return .integer(Int64(bitPattern: chance.next()))
+        case 3: return .unsigned(chance.next())
+        case 4: return .number(Double(Int32(truncatingIfNeeded: chance.next())) / 256)
+        case 5:
+            let double = Double(bitPattern: chance.next())
+            return .number(double.isFinite ? double : 0)
+        case 6: return .string(.random(&chance))
+        case 7, 8:
+            return .array((0..<Int.random(in: 0...4, using: &chance)).map { _ in random(&chance, depth: depth - 1) })
+        default: return randomObject(&chance, depth: depth)
+        }
+    }
+
+    /// An object, in which every encoding of Unicode can be told by the first two characters (RFC 4627 §3).
+    static func randomObject(_ chance: inout SeededChance, depth: Int) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        for _ in 0..<Int.random(in: 0...4, using: &chance) {
+            members[.random(&chance)] = random(&chance, depth: depth - 1)
+        }
+        return .object(members)
+    }
+}
+
+extension String {
+    /// Controls, ASCII, letters of other scripts, separators of lines and faces.
+    fileprivate static func random(_ chance: inout SeededChance) -> String {
+        let scalars: [ClosedRange<UInt32>] = [0...0x1F, 0x20...0x7E, 0x7F...0x7FF, 0x2020...0x2030, 0x1F600...0x1F64F]
+        var text = ""
+        for _ in 0..<Int.random(in: 0...6, using: &chance) {
+            let range = scalars[Int.random(in: 0..<scalars.count, using: &chance)]
+            if let scalar = Unicode.Scalar(.random(in: range, using: &chance)) { text.unicodeScalars.append(scalar) }
+        }
+        return text
+    }
+}

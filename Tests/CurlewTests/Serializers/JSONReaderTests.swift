@@ -1,0 +1,184 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("JSON of any shape and depth", .timeLimit(.minutes(1)))
+struct JSONReaderTests {
+    private static func read<T: Decodable>(_ type: T.Type, _ text: String, by json: JSON = JSON()) throws -> T {
+        try json.decode(type, from: Data(text.utf8), of: ReadingScene.head(nil))
+    }
+
+    private static func nested(_ depth: Int, _ start: String, _ end: String, _ inmost: String = "") -> String {
+        String(repeating: start, count: depth) + inmost + String(repeating: end, count: depth)
+    }
+
+    static let valid = [
+        "null", "true", "false", "0", "-0", "1", "-1", "1.5", "1.0", "-1.0", "-0.0", "1e5", "1E+2", "1e-2", "0e0",
+        "0.10e1", "1e18", "1e19", "1e-400", "5e-324", "9223372036854775807", "9223372036854775808",
+        "-9223372036854775808", "-9223372036854775809", "18446744073709551615", "18446744073709551616",
+        "1.7976931348623157e308", "123456789012345678901234567890", #""""#, #""\u0000""#, "\"\u{7F}\"", #""\uFFFF""#,
+        #""\/\b\f\n\r\t\"\\""#, #""a\u00E9b\ud83d\uDE00c""#, #""é😀""#, #""\\""#, "[]", "{}", " [ ] ", "\t{ }\r\n",
+        "[1 , 2]", #"{"a":1,"a":2}"#, #"{"":[{}]," b ":{"c":[null,true,[[]]]}}"#, #"{ "a" : 1 , "b" : [ 2 ] }"#,
+    ]
+
+    @Test("What the decoder says of it, it says too", arguments: valid)
+    func agrees(text: String) throws {
+        let value = try JSONReader.value(of: text.utf8)
+        let decoded = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
+        #expect(value == decoded && value.description == decoded.description)
+    }
+
+    static let invalid: [(text: String, offset: Int)] = [
+        ("", 0), (" ", 1), ("1 2", 2), ("tru", 0), ("nul", 0), ("nullx", 4), ("falsE", 0), ("NaN", 0), ("Infinity", 0),
+        ("01", 1), ("-", 1), ("1.", 2), (".5", 0), ("+1", 0), ("1e", 2), ("1e+", 3), ("0x10", 1), ("-a", 1), ("[", 1),
+        ("[1", 2), ("[1,]", 3), ("[,1]", 1), ("[1 2]", 3), ("[1]]", 3), ("]", 0), ("{", 1), ("{,}", 1), ("{1:2}", 1),
+        (#"{"a"}"#, 4), (#"{"a" 1}"#, 5), (#"{"a":}"#, 5), (#"{"a":1"#, 6), (#"{"a":1,}"#, 7), (#"{"a":1]"#, 6),
+        ("'a'", 0), (#"""#, 1), (#""a"#, 2), (#""\"#, 2), (#""\x""#, 2), (#""\u12G4""#, 5), (#""\u12"#, 5),
+        (#""\ud800""#, 3), (#""\ud800\n""#, 3), (#""\ud800\u0041""#, 3), (#""\udc00""#, 3), (#""\ud800\ud800""#, 3),
+        ("\"a\tb\"", 2), ("\"\u{0}\"", 1), ("\u{FEFF}1", 0), ("\u{A0}1", 0), ("\u{B}1", 0), ("1\u{0}", 1), ("/**/1", 0),
+    ]
+
+    @Test(arguments: invalid)
+    func refuses(text: String, offset: Int) {
+        #expect(throws: JSONReader.Failure.malformed(at: offset)) { try JSONReader.value(of: text.utf8) }
+    }
+
+    // RFC 3629 §3, §4: a lone tail, a cut character, a surrogate, an overlong form, beyond U+10FFFF.
+    static let noText: [[UInt8]] = [
+        [0x80], [0xC3], [0xED, 0xA0, 0x80], [0xC0, 0x80], [0xF4, 0x90, 0x80, 0x80], Array(#"\n"#.utf8) + [0xC3],
+        [0xC3] + Array(#"\u00e9"#.utf8), [0xC3] + Array(#"\n"#.utf8) + [0xA9],
+    ]
+
+    @Test(arguments: noText)
+    func refusesWhatIsNoText(bytes: [UInt8]) {
+        #expect(throws: JSONReader.Failure.malformed(at: 1)) {
+            try JSONReader.value(of: [0x5B, 0x22] + bytes + [0x22, 0x5D])
+        }
+    }
+
+    @Test(arguments: [("1e400", 0), ("-1e400", 0), ("[1,2e999]", 3)])
+    func refusesNumbersBeyondDouble(text: String, offset: Int) throws {
+        #expect(throws: JSONReader.Failure.overflow(at: offset)) { try JSONReader.value(of: text.utf8) }
+        let error = try #require(#expect(throws: NetworkError.self) { try Self.read(JSONValue.self, text) })
+        #expect(error.kind == .decodingFailed && error.message.contains("a value in it does not fit"))
+    }
+
+    @Test("Any value is read as the decoder reads it", arguments: 0..<200 as Range<UInt64>)
+    func agreesAboutAny(seed: UInt64) throws {
+        var chance = SeededChance(seed)
+        let value = JSONValue.random(&chance, depth: 4)
+        for data in [try JSONEncoder().encode(value), Data(value.description.utf8)] {
+            let read = try JSONReader.value(of: data)
+            let decoded = try JSONDecoder().decode(JSONValue.self, from: data)
+            #expect(read == value && read.description == decoded.description)
+        }
+    }
+
+    @Test func numbersAreOfTheirOwnCase() throws {
+        guard case .integer(.max) = try JSONReader.value(of: "9223372036854775807".utf8),
+            case .unsigned(1 << 63) = try JSONReader.value(of: "9223372036854775808".utf8),
+            case .integer(1) = try JSONReader.value(of: "1.0".utf8),
+            case .unsigned(10_000_000_000_000_000_000) = try JSONReader.value(of: "1e19".utf8),
+            case .number(1.5) = try JSONReader.value(of: "1.5".utf8)
+        else {
+            Issue.record("another case")
+            return
+        }
+    }
+
+    @Test("Levels of arrays and objects")
+    func depth() throws {
+        for (start, end, inmost) in [("[", "]", ""), (#"{"a":"#, "}", "1"), (#"[{"a":"#, "}]", "1")] {
+            let limit = 512 / start.count(where: "[{".contains)
+            let text = Self.nested(limit, start, end, inmost)
+            #expect(try JSONReader.value(of: text.utf8).description == text)
+            for depth in [limit + 1, 100_000] {
+                #expect(throws: JSONReader.Failure.tooDeep(at: limit * start.utf8.count)) {
+                    try JSONReader.value(of: Self.nested(depth, start, end, inmost).utf8)
+                }
+            }
+            // Not to the end: what has not even one.
+            #expect(throws: (any Error).self) {
+                try JSONReader.value(of: String(repeating: start, count: 100_000).utf8)
+            }
+        }
+        // As many levels beside each other.
+        let pair = "[\(Self.nested(511, "[", "]")),\(Self.nested(511, #"{"a":"#, "}", "1"))]"
+        #expect(try JSONReader.value(of: pair.utf8).asArray?.count == 2)
+    }
+
+    @Test("64 KiB of deep values are read, whoever is asked for them")
+    func hostile() throws {
+        let arrays = "[" + Array(repeating: Self.nested(500, "[", "]"), count: 65).joined(separator: ",") + "]"
+        let objects = Array(repeating: Self.nested(500, #"{"a":"#, "}", "1"), count: 10).joined(separator: ",")
+        #expect(try Self.read(JSONValue.self, arrays).asArray?.count == 65)
+        #expect(try Self.read([JSONValue].self, "[\(objects)]").count == 10)
+        #expect(try Self.read([String: JSONValue].self, #"{"type":\#(arrays)}"#).count == 1)
+        let half = "[" + Array(repeating: Self.nested(500, "[", "]"), count: 30).joined(separator: ",") + "]"
+        let problem = NetworkError(
+            .unacceptableStatus, phase: .validating, "x", response: ReadingScene.head("application/problem+json", 403),
+            body: Array(#"{"title":"T","x":\#(half),"y":[\#(objects)]}"#.utf8)
+        ).decode(ProblemDetails.self)
+        #expect(problem?.title == "T" && problem?.extensions.count == 2)
+    }
+
+    @Test func errorsAreThoseOfTheDecoder() throws {
+        for text in ["[1", "<html>", Self.nested(100_000, "[", "]")] {
+            let error = try #require(#expect(throws: NetworkError.self) { try Self.read([JSONValue].self, text) })
+            #expect(error.message == "Decoding Array<JSONValue> failed: the body is no valid JSON.")
+            #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
+            #expect((error.hint != nil) == text.hasPrefix("<"))
+        }
+        // JSON of another shape.
+        #expect(throws: DecodingError.self) { try Self.read([JSONValue].self, "{}") }
+        #expect(throws: DecodingError.self) { try Self.read([String: JSONValue].self, "[]") }
+        #expect(throws: DecodingError.self) { try Self.read(ProblemDetails.self, "[]") }
+    }
+
+    @Test func moreThanJSONIsTheDecoders() throws {
+        let json = JSON { $1.allowsJSON5 = true }
+        #expect(try Self.read(JSONValue.self, "{a:[1,],/**/}", by: json) == ["a": [1]])
+        let members = JSON { $1.assumesTopLevelDictionary = true }
+        #expect(try Self.read([String: JSONValue].self, #""a":1"#, by: members) == ["a": 1])
+    }
+
+    // RS-13.
+    @Test(arguments: [#"["é😀"]"#, "7", "[]", #"{"a":"é"}"#])
+    func encodings(text: String) throws {
+        let value = try JSONReader.value(of: text.utf8)
+        for width in [2, 4] {
+            for (isBig, isMarked) in [(false, false), (false, true), (true, false), (true, true)] {
+                let units = width == 2 ? text.utf16.map { UInt32($0) } : text.unicodeScalars.map(\.value)
+                let bytes = ((isMarked ? [0xFEFF] : []) + units).flatMap { unit in
+                    let little = (0..<width).map { UInt8(truncatingIfNeeded: unit >> (8 * $0)) }
+                    return isBig ? little.reversed() : little
+                }
+                #expect(try JSON().decode(JSONValue.self, from: Data(bytes), of: ReadingScene.head(nil)) == value)
+            }
+        }
+        // A surrogate alone.
+        #expect(throws: NetworkError.self) {
+            try JSON().decode(JSONValue.self, from: Data([0x22, 0, 0, 0xD8, 0x22, 0]), of: ReadingScene.head(nil))
+        }
+    }
+
+    @Test("Inside of other types, 64 levels are the most")
+    func insideOthers() throws {
+        struct Row: Decodable {
+            var value: JSONValue
+        }
+        for (start, end) in [("[", "]"), (#"{"a":"#, "}")] {
+            let text = Self.nested(63, start, end, "1")
+            #expect(try Self.read(Row.self, #"{"value":\#(text)}"#).value.description == text)
+            let error = #expect(throws: DecodingError.self) {
+                try Self.read(Row.self, #"{"value":\#(Self.nested(64, start, end, "1"))}"#)
+            }
+            guard case .dataCorrupted(let context)? = error else { throw try #require(error) }
+            #expect(context.codingPath.count == 64 && context.debugDescription == "more than 64 levels of JSON")
+        }
+    }
+}

@@ -1,0 +1,135 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+@Suite("JSON, RFC 8259")
+struct JSONTests {
+    private typealias User = ReadingScene.User
+
+    private static let text = #"{"name":"é😀"}"#
+
+    private static func units(_ bytes: Int, bigEndian: Bool, mark: Bool) -> [UInt8] {
+        let all: [UInt32] =
+            (mark ? [0xFEFF] : []) + (bytes == 2 ? text.utf16.map { UInt32($0) } : text.unicodeScalars.map(\.value))
+        return all.flatMap { unit in
+            let little = (0..<bytes).map { UInt8(truncatingIfNeeded: unit >> (8 * $0)) }
+            return bigEndian ? little.reversed() : little
+        }
+    }
+
+    /// RS-13: bodies in all encodings, with a byte order mark and without.
+    static let bodies: [(name: String, body: [UInt8], type: String)] = {
+        let (start, end) = (Array(#"{"name":""#.utf8), Array(#""}"#.utf8))
+        let utf8 = Array(text.utf8)
+        var rows: [(name: String, body: [UInt8], type: String)] = [
+            ("UTF-8", utf8, "application/json"), ("UTF-8 marked", [0xEF, 0xBB, 0xBF] + utf8, "application/json"),
+            ("UTF-8 that is called otherwise", utf8, "application/json; charset=iso-8859-1"),
+            ("UTF-8 marked that is called otherwise", [0xEF, 0xBB, 0xBF] + utf8, "a/b; charset=iso-8859-1"),
+            ("UTF-8 of an unknown name", utf8, "application/json; charset=no-such"),
+        ]
+        // Python 3.11's codec.
+        let characters: [UInt8] = [0xA8, 0xA6, 0x94, 0x39, 0xFC, 0x36]
+        rows.append(("GB 18030", start + characters + end, "a/b; charset=gb18030"))
+        for bytes in [2, 4] {
+            for (isBig, isMarked) in [(false, false), (false, true), (true, false), (true, true)] {
+                for charset in ["", "; charset=utf-16", "; charset=utf-16le", "; charset=utf-8"] {
+                    let name = "UTF-\(8 * bytes), big-endian: \(isBig), marked: \(isMarked)\(charset)"
+                    let body = units(bytes, bigEndian: isBig, mark: isMarked)
+                    rows.append((name, body, "application/json" + charset))
+                }
+            }
+        }
+        return rows
+    }()
+
+    @Test(arguments: bodies)
+    func encodings(name: String, body: [UInt8], type: String) throws {
+        #expect(try JSON().decode(User.self, from: Data(body), of: ReadingScene.head(type)).name == "é😀")
+    }
+
+    @Test func namedEncodingsAreForOldServers() throws {
+        let body = Data(#"{"name":""#.utf8) + [0xE9] + Data(#""}"#.utf8)
+        #expect(try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b; charset=latin1")).name == "é")
+        #expect(throws: (any Error).self) { try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b")) }
+        // No character of what it is said to be.
+        let bad = Data([0x22, 0x81, 0x22])
+        let error = #expect(throws: NetworkError.self) {
+            try JSON().decode(String.self, from: bad, of: ReadingScene.head("a/b; charset=shift_jis"))
+        }
+        #expect(error?.kind == .decodingFailed)
+    }
+
+    // B-94.
+    static let prefixes: [(String, [String], String?)] = [
+        (")]}',\n[1]", JSON.guardPrefixes, "[1]"), (")]}'\n[1]", JSON.guardPrefixes, "[1]"),
+        ("for(;;);[1]", JSON.guardPrefixes, "[1]"), ("while(1);[1]", JSON.guardPrefixes, "[1]"),
+        (" \n{}&&[1]", JSON.guardPrefixes, "[1]"), ("[1]", JSON.guardPrefixes, "[1]"),
+        ("\u{FEFF})]}'[1]", JSON.guardPrefixes, "[1]"), ("\u{FEFF}[1]", JSON.guardPrefixes, "[1]"),
+        ("ab[1]", ["a", "ab"], "[1]"), ("ab[1]", ["ab", "a"], "[1]"),
+        (")]}'[1]", [], nil), ("abab[1]", ["ab"], nil), (")]}'", JSON.guardPrefixes, nil),
+    ]
+
+    @Test(arguments: prefixes)
+    func guards(body: String, prefixes: [String], json: String?) {
+        let format = JSON(stripping: prefixes)
+        let value = try? format.decode(JSONValue.self, from: Data(body.utf8), of: ReadingScene.head("application/json"))
+        #expect(value?.description == json)
+    }
+
+    @Test func thePrefixesAreSkippedBeforeNulls() {
+        let format = JSON.json(decoder: JSONDecoder(), stripping: JSON.guardPrefixes)
+        #expect(format.isNull(Data(")]}'\n null ".utf8), of: ReadingScene.head(nil)))
+        #expect(!format.isNull(Data(")]}' nullable".utf8), of: ReadingScene.head(nil)))
+        #expect(!format.isNull(Data([0x22, 0x81, 0x22]), of: ReadingScene.head("a/b; charset=shift_jis")))
+    }
+
+    @Test("RQ-13, RS-13: encoder and decoder are the caller's")
+    func configured() throws {
+        let json = JSON { encoder, decoder in
+            encoder.keyEncodingStrategy = .convertToSnakeCase
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+        }
+        struct Row: Codable, Equatable {
+            var firstName: String
+        }
+        let data = try json.encode(Row(firstName: "A"))
+        #expect(String(decoding: data, as: UTF8.self) == #"{"first_name":"A"}"#)
+        #expect(try json.decode(Row.self, from: data, of: ReadingScene.head(nil)) == Row(firstName: "A"))
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        #expect(try JSON.json(encoder: encoder).encode(["b": 1, "a": 2]) == Data(#"{"a":2,"b":1}"#.utf8))
+        struct Refusal: Error {}
+        #expect(throws: Refusal.self) { try JSON { _, _ in throw Refusal() } }
+    }
+
+    @Test("RS-12: types")
+    func types() {
+        func request(_ format: some RequestFormat) -> String { format.contentType.description }
+        func response(_ format: some ResponseFormat) -> [String] { format.accepts.map(\.description) }
+        #expect(request(.json) == "application/json")
+        #expect(
+            response(.json)
+                == ["application/json", "application/*+json", "text/json; q=0.5", "text/javascript; q=0.1"])
+    }
+
+    static let failures: [(String, String, String?)] = [
+        ("[1.5]", "the body is JSON, but a value in it does not fit the type it is read as", "Numbers"),
+        ("[1", "the body is no valid JSON", nil), ("hello", "the body is no valid JSON", nil),
+        (" <html>", "the body is no valid JSON", "It begins with “<”"),
+    ]
+
+    @Test("RS-16: what is wrong with it", arguments: failures)
+    func saysWhatIsWrong(body: String, reason: String, hint: String?) throws {
+        let error = try #require(
+            #expect(throws: NetworkError.self) {
+                try JSON().decode([Int].self, from: Data(body.utf8), of: ReadingScene.head(nil))
+            })
+        #expect(error.message == "Decoding Array<Int> failed: \(reason).")
+        #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
+        #expect(hint.map { error.hint?.hasPrefix($0) == true } ?? (error.hint == nil))
+    }
+}

@@ -1,0 +1,72 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+
+/// The policies of a situation, by the columns of the table.
+struct TrustScenarioPolicies {
+    private let roots: TrustRoots
+    private let keys: [PublicKeyHash]
+    private let certificates: [Certificate]
+    private let lists: [RevocationList]
+
+    init(_ chain: TrustScenarioChain) throws {
+        let pins = chain.scenario.pins
+        roots = .only(try chain.roots().map { try Certificate(der: $0.der) })
+        keys = try (pins?.keys ?? []).map { id in
+            if id == "unknown" { return try PublicKeyHash(sha256: [UInt8](repeating: 0, count: 32)) }
+            return try PublicKeyHash(sha256: chain.certificate(id).publicKeySHA256)
+        }
+        certificates = try (pins?.certificates ?? []).map { try Certificate(der: chain.certificate($0).der) }
+        lists = try chain.lists.map { try RevocationList(der: $0.der) }
+    }
+
+    /// What trusts as the system does where none of the roots is known, which the table does not say.
+    static func knowingNobody() throws -> CustomRoots { try stranger.get() }
+    private static let stranger = Result { try CustomRoots(pem: TestAuthority().certificatePEM) }
+
+    func evaluator(_ column: TrustColumn) throws -> any TrustEvaluator {
+        switch column {
+        case .roots: return CustomRoots(roots)
+        case .insecure: return InsecureTrust(reason: "a column of the table")
+        case .pinnedKeys: return try pinnedKeys(.required(roots))
+        case .pinnedKeysNoChain: return try pinnedKeys(.notRequired)
+        case .pinnedCertificates: return try PinnedCertificates(certificates, anchors: .roots(roots))
+        case .pinnedCertificatesOnly: return try PinnedCertificates(certificates, anchors: .pinsOnly)
+        case .policyNone, .policyNoneNoDomain, .policyPublicKey, .policyCertificate, .policyPublicKeyAllowInvalid,
+            .policyCertificateAllowInvalid:
+            return try policy(column)
+        case .revocationCRL, .revocationCRLChain, .revocationStapleSoft, .revocationStapleRequired:
+            return revocation(column)
+        }
+    }
+
+    private func pinnedKeys(_ chain: PinnedPublicKeys.Chain) throws -> PinnedPublicKeys {
+        try PinnedPublicKeys(keys, withoutBackup: "a row of the table", chain: chain)
+    }
+
+    private func policy(_ column: TrustColumn) throws -> SecurityPolicyTrust {
+        let mode: SecurityPolicyTrust.PinningMode =
+            switch column {
+            case .policyPublicKey, .policyPublicKeyAllowInvalid: .publicKey
+            case .policyCertificate, .policyCertificateAllowInvalid: .certificate
+            default: .none
+            }
+        return try SecurityPolicyTrust(
+            pinningMode: mode,
+            allowInvalidCertificates: [.policyPublicKeyAllowInvalid, .policyCertificateAllowInvalid].contains(column),
+            validatesDomainName: column != .policyNoneNoDomain, certificates: mode == .none ? [] : certificates,
+            roots: roots)
+    }
+
+    private func revocation(_ column: TrustColumn) -> Revocation<CustomRoots> {
+        let base = CustomRoots(roots)
+        return switch column {
+        case .revocationCRL: base.checkingRevocation(lists: lists, scope: .leaf)
+        case .revocationCRLChain: base.checkingRevocation(lists: lists, scope: .chain)
+        case .revocationStapleSoft: base.checkingRevocation(staple: .ifPresent)
+        default: base.checkingRevocation(staple: .required)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Foundation
+import Testing
+
+@testable import Curlew
+
+/// Every situation of the table, shown to every policy that the table knows a verdict of: as a value, and by a server.
+@Suite("Trust scenarios, RFC 5280 and others", .timeLimit(.minutes(2)))
+struct TrustScenarioTests {
+    @Test(arguments: TrustScenario.all) func verdicts(_ scenario: TrustScenario) async throws {
+        let chain = try TrustScenarioChain(scenario)
+        let policies = try TrustScenarioPolicies(chain)
+        try judge(chain, policies)
+        try await serve(chain, policies)
+    }
+
+    /// Without a wire: all columns.
+    private func judge(_ chain: TrustScenarioChain, _ policies: TrustScenarioPolicies) throws {
+        for (column, expected) in chain.scenario.expect where expected != .failInTLS {
+            // Each has to find out for itself.
+            let verdict = verdict(of: try policies.evaluator(column), on: try chain.peer())
+            #expect(expected.allows(verdict), "\(column) as a value: \(verdict)")
+        }
+        let stranger = verdict(of: try TrustScenarioPolicies.knowingNobody(), on: try chain.peer())
+        #expect(TrustScenario.Expectation.refuse(["chain"]).allows(stranger), "unknown roots: \(stranger)")
+    }
+
+    private func verdict(of evaluator: any TrustEvaluator, on peer: PeerIdentity) -> TrustVerdict {
+        do throws(TrustFailure) {
+            try evaluator.judge(peer)
+            return .accepted
+        } catch {
+            return .refused(error.rule, error.message)
+        }
+    }
+
+    /// Over a real handshake: roots, pins and revocation, and nothing is sent to those who are refused.
+    private func serve(_ chain: TrustScenarioChain, _ policies: TrustScenarioPolicies) async throws {
+        let scenario = chain.scenario
+        let isV6 = scenario.host.contains(":")
+        let server = try MockServer(
+            tls: chain.identity, address: isV6 ? .v6 : .v4, options: chain.serverOptions()
+        ) { _ in .text("here").closing() }
+        let session = Session(SessionConfiguration(), resolver: Resolver { _ in .success(["127.0.0.1"]) })
+        var welcome: [String] = []
+        for column in TrustColumn.allCases where column == .roots || !TrustColumn.common.contains(column) {
+            guard let expected = scenario.expect[column] else { continue }
+            let host = isV6 ? "[\(scenario.host)]" : scenario.host
+            var request = Request(.post, "https://\(host):\(server.port)/\(column)", body: .text("secret"))
+            request.trust = try policies.evaluator(column)
+            let verdict = await verdict(of: session, on: request)
+            #expect(expected.allows(verdict), "\(column) over the wire: \(verdict)")
+            if expected == .accept { welcome.append("/\(column)") }
+        }
+        await server.waitUntil(openConnections: 0)
+        #expect(server.requests.map(\.path) == welcome)
+    }
+
+    private func verdict(of session: Session, on request: Request) async -> TrustVerdict {
+        do throws(NetworkError) {
+            let (body, head) = try await session.data(for: request)
+            return head.status == .ok && body == Data("here".utf8) ? .accepted : .strange("\(head)")
+        } catch {
+            let isInTLS = error.response == nil && [.tlsFailed, .connectionLost].contains(error.kind)
+            if isInTLS { return .failedInTLS }
+            guard error.kind == .untrusted, error.phase == .securing, let cause = error.cause as? TrustFailure else {
+                return .strange("\(error)")
+            }
+            return .refused(cause.rule, cause.message)
+        }
+    }
+}
+
+/// The table itself.
+@Suite(.timeLimit(.minutes(1)))
+struct TrustScenarioTableTests {
+    @Test func isSound() throws {
+        let rows = try TrustScenario.table.get()
+        #expect(rows.count >= 100)
+        #expect(Set(rows.map(\.id)).count == rows.count)
+        #expect(Set(rows.flatMap { $0.expect.keys }) == Set(TrustColumn.allCases))
+        for row in rows {
+            #expect(row.follows.hasPrefix("RFC ") || row.follows.hasPrefix("SP-"), "\(row.id): \(row.follows)")
+            #expect(TrustColumn.common.isSubset(of: row.expect.keys), "\(row.id) lacks a column")
+            let pinned = row.expect.keys.contains { "\($0)".hasPrefix("pinned") }
+            #expect(pinned == (row.pins != nil), "\(row.id): pins and columns")
+            #expect((row.expect[.revocationCRL] != nil) == (row.crls != nil), "\(row.id): lists and columns")
+            #expect(row.staple == nil || row.expect[.revocationStapleSoft] != nil, "\(row.id): nobody wants the staple")
+        }
+    }
+
+    /// A member that nobody reads would promise what is not tested.
+    @Test func hasNoMembersThatNobodyReads() throws {
+        let table = try JSONSerialization.jsonObject(with: Data(contentsOf: TrustScenario.file)) as? [String: Any]
+        let rows = try #require(table?["scenarios"] as? [[String: Any]])
+        let known: [String: Set<String>] = [
+            "pins": ["keys", "certificates"],
+            "crls": ["issuer", "revokes", "thisUpdate", "nextUpdate", "signedBy"],
+            "staple": ["issuer", "for", "status", "thisUpdate", "nextUpdate", "signer"],
+            "server": ["minimum", "maximum", "securityLevel", "clientCertificate"],
+            "certificates": Set(TrustScenario.Recipe.CodingKeys.allCases.map(\.stringValue)),
+        ]
+        let plain: Set = ["id", "title", "host", "served", "roots", "expect", "follows", "note", "differs"]
+        for row in rows {
+            let id = "\(row["id"] ?? "no id")"
+            #expect(Set(row.keys).isSubset(of: plain.union(known.keys)), "\(id)")
+            for (member, names) in known {
+                for value in values(row[member], isByID: member == "certificates") {
+                    #expect(Set(value.keys).isSubset(of: names), "\(id): \(member)")
+                }
+            }
+        }
+    }
+
+    private func values(_ member: Any?, isByID: Bool) -> [[String: Any]] {
+        if let list = member as? [[String: Any]] { return list }
+        guard let value = member as? [String: Any] else { return [] }
+        return isByID ? value.values.compactMap { $0 as? [String: Any] } : [value]
+    }
+}

@@ -1,0 +1,139 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// The jobs that people have, in the lines that they write, with nothing but the public module.
+@Suite(.timeLimit(.minutes(1)))
+struct TenJobsTests {
+    struct User: Codable, Sendable, Equatable { var id = 1, name = "Ada" }
+    struct Photo: Codable, Sendable { var title: String }
+    struct Draft: Codable, Sendable { var name: String }
+    struct Invalid: Decodable, Sendable { var fields: [String: String] }
+
+    struct CreateUser: Endpoint {
+        typealias Output = User
+        typealias Problem = Invalid
+
+        let draft: Draft
+        let method = Method.post
+        let path: Path = "users"
+        var body: Body? { .json(draft) }
+    }
+
+    struct GitHub: Sendable {
+        var api: any APIClient = Client("https://api.github.com").with {
+            $0.fields[.accept] = "application/vnd.github+json"
+        }
+
+        func repositories(_ login: String, page: Int = 1) async throws(NetworkError) -> [String] {
+            try await api.get("users/\(login)/repos", query: ["page": page])
+        }
+    }
+
+    private func server() throws -> MockServer {
+        try MockServer { request in
+            switch (request.method, request.path) {
+            case ("POST", "/users"): .json(#"{"fields": {"name": "taken"}}"#, status: 422)
+            case ("POST", "/photos"): .json(#"{"title": "Alps"}"#)
+            case (_, "/users/ada/repos"): .json(#"["engine"]"#)
+            case (_, "/users/42"): .json(#"{"id": 42, "name": "Ada"}"#)
+            default: .text("video")
+            }
+        }
+    }
+
+    @Test func inAFewLines() async throws {
+        let server = try server()
+        let api = Client(try BaseURL(server.origin))
+        let (name, secret) = ("ada", "s")
+        // A value.
+        let user: User = try await api.get("users/42")
+        #expect(user == User(id: 42))
+        // A form, of whose answer nothing is read.
+        try await api.post("login", .form(["user": name, "password": secret]))
+        // An upload with progress.
+        let task = api.transfer(.post, "photos", .bytes([1, 2, 3], type: "image/jpeg"), as: Photo.self)
+        var fractions: [Double?] = []
+        for await progress in task.progress { fractions.append(progress.fraction) }
+        #expect(try await task.value.title == "Alps" && fractions.last == 1)
+        // A stream that is left early.
+        for try await chunk in api.stream("video") where !chunk.isEmpty { break }
+        // Another format, another limit, for one call.
+        let text = try await api.get(
+            "x", options: [.timeout(.seconds(5)), .responseLimit(.kibibytes(1))], using: .text)
+        #expect(text == "video")
+        // Credentials that every call sends.
+        let signed = api.with { $0.fields = [.authorization: Credential.bearer("token")] }
+        _ = try await signed.get("x", using: .bytes)
+        // A pinned client, which is made for https alone.
+        let pins = try PinnedPublicKeys(
+            [PublicKeyHash(sha256: [UInt8](repeating: 1, count: 32))], withoutBackup: "a test")
+        #expect(throws: NetworkError.self) { try Client("http://pay.example.com", trust: pins) }
+        _ = try Client("https://pay.example.com", trust: pins)
+        // An endpoint with a typed problem.
+        do {
+            _ = try await api.send(CreateUser(draft: Draft(name: name)))
+        } catch {
+            #expect(error.problem?.fields == ["name": "taken"])
+        }
+        // An API of one's own, over whatever client.
+        #expect(try await GitHub(api: api).repositories("ada") == ["engine"])
+        #expect(server.requests.last?.query == "page=1")
+    }
+
+    @Test func manyAtOnce() async throws {
+        let server = try server()
+        let api = Client(try BaseURL(server.origin))
+        async let first: User = api.get("users/42")
+        async let second = api.get("users/42", as: User.self)
+        #expect(try await first == second)
+        let users = try await withThrowingTaskGroup(of: User.self) { group in
+            for _ in 0..<4 { group.addTask { try await api.get("users/42") } }
+            return try await group.reduce(into: [User]()) { $0.append($1) }
+        }
+        #expect(users.count == 4)
+        let model = await Model(api)
+        await model.load()
+        #expect(await model.name == "Ada")
+    }
+
+    @MainActor
+    final class Model {
+        private let api: JSONClient
+        var name = ""
+
+        init(_ api: JSONClient) { self.api = api }
+
+        func load() async {
+            do {
+                name = try await api.get("users/42", as: User.self).name
+            } catch {
+                name = error.message
+            }
+        }
+    }
+}
+
+extension APIClient {
+    /// What somebody adds for one API.
+    fileprivate func user(_ id: Int) async throws(NetworkError) -> TenJobsTests.User { try await get("users/\(id)") }
+}
+
+extension APIClient where Self == JSONClient {
+    fileprivate static var gitHub: Self { Client("https://api.github.com") }
+}
+
+private func generic<Requests, Responses, Trust>(_ api: Client<Requests, Responses, Trust>) async throws -> Int {
+    let user = try await api.user(42)
+    return user.id
+}
+
+private func passed(_ api: some APIClient) -> String { "\(api)" }
+private let known = passed(.gitHub)
+
+/// Refuses clients that do not pin, when it is compiled.
+private struct Payments<Trust: PinningTrust> { let api: Client<JSON, JSON, Trust> }
