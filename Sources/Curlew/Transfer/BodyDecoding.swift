@@ -166,12 +166,10 @@ final class CollectedDecoding: Sendable {
     /// The decoded body, the same every time.
     /// - Throws: As ``BodyDecoding/step()`` and ``BodyDecoding/finish()`` do; the same every time but for `cancelled`.
     func value() async throws(NetworkError) -> Data {
-        var steps = 0
+        var turn = Turn()
         while true {
             if let result = state.withLock({ advance(&$0) }) { return try result.get() }
-            steps += 1
-            // Other tasks, and the session's loop if this is its thread, get their turn.
-            if steps.isMultiple(of: 16) { await Task.yield() }
+            await turn.giveWayIfOver()
         }
     }
 

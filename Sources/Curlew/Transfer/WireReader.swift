@@ -40,13 +40,13 @@ final class WireReader: Sendable {
 
     /// The next decoded bytes, nil when more have to come over the wire first.
     private func decoded(by decoding: BodyDecoding) async throws(NetworkError) -> ByteChunk? {
-        var steps = 0
+        var turn = Turn()
         while true {
             do throws(NetworkError) {
                 switch try decoding.step() {
                 case .bytes(let chunk): return chunk
                 case .starved: return nil
-                case .working: steps += 1
+                case .working: break
                 }
             } catch {
                 attempt.engine.cancel()
@@ -54,7 +54,7 @@ final class WireReader: Sendable {
                 state.withLock { $0.error = error }
                 throw error
             }
-            if steps.isMultiple(of: 16) { await Task.yield() }
+            await turn.giveWayIfOver()
         }
     }
 
