@@ -32,6 +32,7 @@ extension CurlTransport {
         origin?.count(1, in: domain.number)
         let connection = transfer.wire.connection
         transfer.part()
+        leaveLimits(transfer)
         transfer.wire.handle = nil
         // After an answer that came before the body's end, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
@@ -174,6 +175,7 @@ extension CurlTransport {
         guard let url = handle.url, transfer.rewindBody() else { return false }
         takeFromWire(handle)
         transfer.part()
+        leaveLimits(transfer)
         transfer.wire.beginAgain(at: now)
         transfer.wire.needsFreshConnection = overFresh
         if overFresh { transfer.wire.repairs += 1 }

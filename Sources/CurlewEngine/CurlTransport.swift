@@ -52,6 +52,10 @@ package final class CurlTransport {
     private var oweAt = Monotonic.never
     /// Transfers that have received enough for this turn.
     private var turnsOver: [EngineTransfer] = []
+    /// What all transfers together may take, those that have taken too much, and when the first may go on.
+    var throttle: Throttle
+    var limited: [EngineTransfer] = []
+    var releaseAt = Monotonic.never
     /// Origins that can take more than was thought.
     var widened: [Origin] = []
     /// Transfers without a place.
@@ -91,6 +95,7 @@ package final class CurlTransport {
         turnClock = .allocate(capacity: 1)
         turnClock.initialize(to: Monotonic.now())
         limits = loop.configuration
+        throttle = Throttle(limits.bandwidth)
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
@@ -155,6 +160,7 @@ package final class CurlTransport {
         collectEnded()
         if !dirty.isEmpty { flush(now) }
         if now >= oweAt { settle(now) }
+        if now >= releaseAt { release(now) }
         if !widened.isEmpty { admitWidened() }
         if now >= sweepAt { sweep(now) }
         if now >= sockets.rearmAt { sockets.rearm(now) }
@@ -183,7 +189,7 @@ package final class CurlTransport {
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
         if wantsTurn || !turnsOver.isEmpty { return 0 }
-        var first = min(sweepAt, closeAt, oweAt, sockets.rearmAt, sockets.expireAt)
+        var first = min(sweepAt, closeAt, oweAt, releaseAt, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)

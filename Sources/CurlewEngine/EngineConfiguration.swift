@@ -60,6 +60,8 @@ package struct EngineConfiguration: Sendable {
     package var lowWater = 512 << 10
     /// Bytes libcurl reads at a time.
     package var receiveBuffer = 64 << 10
+    /// What all transfers together may send and receive.
+    package var bandwidth = Bandwidth()
     /// Bytes of a streamed body that one transfer receives in a turn before the others have theirs.
     package var turn = 8 << 20
     /// Nanoseconds after which a turn of the loop is reported.

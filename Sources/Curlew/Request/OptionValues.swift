@@ -13,6 +13,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var redirects: RedirectPolicy?
     var statuses: StatusSet?
     var accepting: [MediaType]?
+    var bandwidth: BandwidthLimit?
 
     /// These values, with `other`'s in the place of those that it sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -21,13 +22,14 @@ struct OptionValues: Hashable, Codable, Sendable {
             responseLimit: other.responseLimit ?? responseLimit, decompression: other.decompression ?? decompression,
             compression: other.compression ?? compression, expectContinue: other.expectContinue ?? expectContinue,
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
-            statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting)
+            statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
+            bandwidth: other.bandwidth ?? bandwidth)
     }
 
     /// All but `timeout`, which is written in seconds.
     enum CodingKeys: CodingKey {
         case timeouts, responseLimit, decompression, compression, expectContinue, connection, redirects,
-            statuses, accepting
+            statuses, accepting, bandwidth
     }
 }
 
@@ -75,6 +77,11 @@ extension Request.Options: ExpressibleByArrayLiteral {
     /// Which media types are asked for and taken, in the place of what the serializer says.
     public static func accepting(_ types: MediaType...) -> Self { made { $0.accepting = types } }
 
+    /// How many bytes of bodies are sent and received in a second.
+    public static func bandwidth(upload: ByteCount? = nil, download: ByteCount? = nil) -> Self {
+        made { $0.bandwidth = BandwidthLimit(upload: upload, download: download) }
+    }
+
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()
         change(&options)
@@ -95,6 +102,7 @@ extension Request.Options: Codable {
             redirects: values.redirects)
         statuses = values.statuses
         accepting = values.accepting
+        bandwidth = values.bandwidth
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let rank = try container.decodeIfPresent(Int.self, forKey: .priority) {
             priority = Request.Priority(rawValue: rank)

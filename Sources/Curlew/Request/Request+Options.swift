@@ -67,6 +67,12 @@ extension Request {
             get { others?.values.redirects }
             set { values.redirects = newValue }
         }
+        /// How many bytes of bodies the request sends and receives in a second, beside what the session allows; nil for no
+        /// limit of its own.
+        public var bandwidth: BandwidthLimit? {
+            get { others?.values.bandwidth }
+            set { values.bandwidth = newValue }
+        }
         /// Which statuses a client takes for a success; nil for 200…299.
         ///
         /// Only a ``Client`` judges; a session returns whatever comes.

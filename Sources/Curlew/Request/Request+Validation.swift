@@ -25,6 +25,9 @@ extension Request {
         if let timeout = options.timeout, timeout <= .zero {
             throw refused("The timeout is not above zero.", hint: "Leave options.timeout out for none.")
         }
+        if let way = options.bandwidth?.firstInvalid {
+            throw refused("The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
+        }
         if let limit = options.responseLimit, limit < 0 {
             throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
         }

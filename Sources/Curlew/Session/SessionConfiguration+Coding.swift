@@ -40,7 +40,7 @@ extension SessionConfiguration: Codable {
 extension SessionConfiguration.Limits: Codable {
     private enum Keys: CodingKey {
         case connectionsPerHost, connections, transfersPerHost, streamsPerConnection, idleConnectionLifetime
-        case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio
+        case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio, bandwidth
     }
 
     /// Decodes the members that are there; times are seconds.
@@ -57,6 +57,7 @@ extension SessionConfiguration.Limits: Codable {
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
         decompressionRatio = try container.count(.decompressionRatio)
+        bandwidth = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) ?? bandwidth
         responseFields = try container.count(.responseFields) ?? responseFields
     }
 
@@ -74,6 +75,7 @@ extension SessionConfiguration.Limits: Codable {
         try container.encode(responseHead, forKey: .responseHead)
         try container.encode(responseFields, forKey: .responseFields)
         try container.encode(decompressionRatio, forKey: .decompressionRatio)
+        try container.encode(bandwidth, forKey: .bandwidth)
     }
 }
 

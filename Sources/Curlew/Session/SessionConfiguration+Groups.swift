@@ -45,6 +45,11 @@ extension SessionConfiguration {
         ///
         /// Honest bodies can reach a thousand. Collected bodies are bounded by `responseBody` in any case.
         public var decompressionRatio: Int?
+        /// How many bytes of bodies all transfers of the session together send and receive in a second; any number unless
+        /// set.
+        ///
+        /// Those that wait stand in one line, and each gets a little at a time.
+        public var bandwidth: BandwidthLimit
 
         /// Limits, each with its default.
         public init(
@@ -52,7 +57,8 @@ extension SessionConfiguration {
             streamsPerConnection: Int = 100, idleConnectionLifetime: Duration = .seconds(60),
             connectionLifetime: Duration? = nil,
             responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256),
-            responseFields: Int = 1000, decompressionRatio: Int? = nil
+            responseFields: Int = 1000, decompressionRatio: Int? = nil,
+            bandwidth: BandwidthLimit = BandwidthLimit()
         ) {
             self.connectionsPerHost = connectionsPerHost
             self.connections = connections
@@ -64,6 +70,7 @@ extension SessionConfiguration {
             self.responseHead = responseHead
             self.responseFields = responseFields
             self.decompressionRatio = decompressionRatio
+            self.bandwidth = bandwidth
         }
     }
 

@@ -50,6 +50,7 @@ extension SessionConfiguration {
         if let ratio = limits.decompressionRatio, ratio < 1 {
             throw refused("limits.decompressionRatio must be above zero")
         }
+        if let way = limits.bandwidth.firstInvalid { throw refused("limits.bandwidth.\(way) must be above zero") }
         if let threshold = http.compression.threshold, threshold < 0 {
             throw refused("http.compression must not have a negative threshold")
         }

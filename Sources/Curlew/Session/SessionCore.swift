@@ -104,6 +104,7 @@ final class SessionCore: Sendable {
         plan.fieldLimit = configuration.limits.responseFields
         plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes)
         if let total = request.options.timeout { plan.totalTimeout = total.engineTime }
+        if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
         plan.continueTimeout = continueTime
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
@@ -334,6 +335,15 @@ extension EngineConfiguration {
         highWater = Int(clamping: configuration.buffers.highWater.bytes)
         lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
         receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
+        bandwidth = Bandwidth(configuration.limits.bandwidth)
+    }
+}
+
+extension Bandwidth {
+    fileprivate init(_ limit: BandwidthLimit) {
+        self.init(
+            sending: limit.upload.map { UInt64(clamping: $0.bytes) },
+            receiving: limit.download.map { UInt64(clamping: $0.bytes) })
     }
 }
 

@@ -60,7 +60,7 @@ final class EasyHandle {
     /// libcurl's own choice, until it is told another.
     private var uploadBuffer = smallBody
     private var method: String?
-    private var isBulk = false
+    private var receiveBuffer = 0
     private var connectTimeout = 0
     private var continueTimeout = 1000
     private var waitsForShare = false
@@ -97,7 +97,8 @@ final class EasyHandle {
         // No signals, and no join of a resolver thread when a transfer ends during look-up.
         _ = curlew_set_long(curl, CURLOPT_NOSIGNAL, 1)
         _ = curlew_set_long(curl, CURLOPT_QUICK_EXIT, 1)
-        _ = curlew_set_long(curl, CURLOPT_BUFFERSIZE, configuration.receiveBuffer)
+        receiveBuffer = configuration.receiveBuffer
+        _ = curlew_set_long(curl, CURLOPT_BUFFERSIZE, receiveBuffer)
         _ = curlew_set_string(curl, CURLOPT_PROTOCOLS_STR, "http,https")
         _ = curlew_set_string(curl, CURLOPT_PROXY, "")
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
@@ -136,12 +137,10 @@ final class EasyHandle {
         }
         // Where libcurl reads what it is offered; with TLS that is one record at a time.
         let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
-        if self.isBulk != isBulk {
-            let limits = domain.transport.limits
-            let size = isBulk ? limits.bulkBuffer : limits.receiveBuffer
-            // libcurl 7.88 refuses while it has a buffer, which it keeps when a transfer ends before it had a connection.
-            if curlew_set_long(curl, CURLOPT_BUFFERSIZE, size) == CURLE_OK { self.isBulk = isBulk }
-        }
+        let limits = domain.transport.limits
+        let size = domain.transport.readSize(of: transfer, isBulk ? limits.bulkBuffer : limits.receiveBuffer)
+        // libcurl 7.88 refuses while it has a buffer, which it keeps when a transfer ends before it had a connection.
+        if receiveBuffer != size, curlew_set_long(curl, CURLOPT_BUFFERSIZE, size) == CURLE_OK { receiveBuffer = size }
         let lines = transfer.lines
         if self.lines !== lines {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))

@@ -42,6 +42,11 @@ struct Wire {
     var isStarved = false
     var isUserPaused = false
     var isFlowPaused = false
+    /// What it may take by itself, whether it has taken too much for now, and whether it stands in line for more.
+    var throttle: Throttle?
+    var isReceivingLimited = false
+    var isSendingLimited = false
+    var isLimited = false
     /// The turn in which it last received, how much that was, and whether it was so much that others come first.
     var turn: UInt64 = 0
     var inTurn = 0
@@ -107,7 +112,10 @@ struct Wire {
     var watch: Watch?
     var socketErrno: CInt = 0
 
-    init(_ plan: borrowing TransferPlan) { headLimit = plan.headLimit }
+    init(_ plan: borrowing TransferPlan) {
+        headLimit = plan.headLimit
+        if plan.bandwidth.isLimited { throttle = Throttle(plan.bandwidth) }
+    }
 
     var isFresh: Bool { needsFreshConnection || opensConnection || findsNoneIdle }
 
@@ -175,6 +183,7 @@ extension EngineTransfer {
             if !plan.isSecure && transport.isTurnOver(for: self, count) { applyPauses() }
         }
         transport.markDirty(self)
+        if transport.throttle.receiving != nil || wire.throttle != nil { transport.charge(self, received: count) }
         if wire.isUserPaused { applyPauses() }
         return true
     }
@@ -306,6 +315,10 @@ extension EngineTransfer {
             wire.isSendingPaused = true
             return Int(CURL_READFUNC_PAUSE)
         }
+        guard let capacity = transport.allowance(for: self, of: capacity) else {
+            wire.isSendingPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
         let count: Int
         switch upload {
         case .none: count = 0
@@ -329,6 +342,7 @@ extension EngineTransfer {
         wire.lastActivity = transport.now
         wire.pulls += 1
         wire.counters.sent += Int64(count)
+        if transport.throttle.sending != nil || wire.throttle != nil { transport.charge(self, sent: count) }
         if count == 0 || wire.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
             wire.bodySentAt = transport.now
             tellSending()
@@ -356,8 +370,8 @@ extension EngineTransfer {
     /// Makes libcurl pause or go on as the reader, the body's producer and the user want it now.
     func applyPauses() {
         guard let handle = wire.handle else { return }
-        let receiving = wire.isFlowPaused || wire.isUserPaused || wire.isTurnOver
-        let sending = wire.isStarved || wire.isUserPaused || wire.isUploadHeld
+        let receiving = wire.isFlowPaused || wire.isUserPaused || wire.isTurnOver || wire.isReceivingLimited
+        let sending = wire.isStarved || wire.isUserPaused || wire.isUploadHeld || wire.isSendingLimited
         let wasPaused = wire.isReceivingPaused || wire.isSendingPaused
         if !receiving && !sending && !wasPaused { return }
         wire.isReceivingPaused = receiving
@@ -368,5 +382,5 @@ extension EngineTransfer {
     }
 
     /// Whether silence is our own doing.
-    var isHeldBack: Bool { wire.isFlowPaused || wire.isUserPaused }
+    var isHeldBack: Bool { wire.isFlowPaused || wire.isUserPaused || wire.isLimited }
 }

@@ -112,9 +112,15 @@ extension EngineTransfer {
         let asksFirst = wire.usesAlternative ? plan.alternative?.asksFirst ?? false : plan.asksFirst
         switch upload {
         case .none: return false
-        case .bytes(let bytes): return bytes.count >= EasyHandle.smallBody || asksFirst
+        case .bytes(let bytes):
+            return bytes.count >= EasyHandle.smallBody || asksFirst || isSendingThrottled
         case .pipe: return true
         }
+    }
+
+    /// Whether a limit of bandwidth has to see what it sends.
+    private var isSendingThrottled: Bool {
+        loop.configuration.bandwidth.sending != nil || plan.bandwidth.sending != nil
     }
 
     /// Asks no more before the body is sent, unless that is so: the server does not know the question (417, RFC 9110

@@ -54,6 +54,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var queueTimeout: UInt64?
     /// The fewest bytes that must move, both ways together, in so many nanoseconds.
     package var slowest: (bytes: Int64, within: UInt64)?
+    package var bandwidth = Bandwidth()
     /// How long the server may take to say that it wants the body, in nanoseconds; then it is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
     /// Whether the body waits until the server has said that it wants it.
