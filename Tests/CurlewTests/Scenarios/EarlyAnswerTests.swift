@@ -33,6 +33,21 @@ struct EarlyAnswerTests {
         #expect(try await session.data(for: Request(server.url("/next"))).0 == Data("next".utf8))
     }
 
+    @Test(arguments: [false, true]) func theAnswerEndsAnUploadThatIsHeldBack(_ isChunked: Bool) async throws {
+        let script = MockResponse.text("enough", status: 413)
+        let server = try server(isChunked ? script.chunked() : script)
+        // At this rate the body would take an hour.
+        let session = Session {
+            $0.http.expectContinue = .never
+            $0.limits.bandwidth = BandwidthLimit(upload: .kibibytes(20))
+        }
+        let source = ChunkSource(body: PatternBody(seed: 1, length: 64 << 20))
+        for body in [RequestBody.stream(source), .stream(source, length: 64 << 20)] {
+            let (data, head) = try await session.data(for: Request(.post, server.url("/"), body: body))
+            #expect(head.status == 413 && data == Data("enough".utf8))
+        }
+    }
+
     @Test(arguments: [204, 304]) func anAnswerWithoutABodyEndsIt(_ status: Int) async throws {
         let server = try server(.status(status))
         let session = Session { $0.http.expectContinue = .never }
