@@ -54,11 +54,11 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     private nonisolated(nonsending) mutating func read() async throws(NetworkError) {
         switch try await reader.next() {
         case .head(let head): try await begin(head)
-        case .bytes(let chunk): try decode(chunk)
+        case .bytes(let chunk): decode(chunk)
         case .informational, .progress, .trailers: break
         case nil:
-            try decode(nil)
-            end = .success(())
+            decode(nil)
+            if end == nil { end = .success(()) }
         }
     }
 
@@ -92,16 +92,18 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         return (body, nil)
     }
 
-    private mutating func decode(_ chunk: ByteChunk?) throws(NetworkError) {
+    /// A failure comes after the elements before it.
+    private mutating func decode(_ chunk: ByteChunk?) {
         guard var state = kept else { return }
         // Changed in place where it is not shared.
         kept = nil
         defer { kept = state }
         do {
-            elements = try serializer.decode(chunk, &state).reversed()
+            try serializer.decode(chunk, &state, into: &elements)
         } catch {
-            throw failure(error, in: chunk)
+            end = .failure(failure(error, in: chunk))
         }
+        elements.reverse()
     }
 
     private func failure(_ error: any Error, in chunk: ByteChunk?) -> NetworkError {

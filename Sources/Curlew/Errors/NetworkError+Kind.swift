@@ -62,11 +62,11 @@ extension NetworkError.Kind {
     public static let unacceptableStatus = Self(rawValue: "unacceptable_status")
     /// A validator refused the media type.
     public static let unacceptableContentType = Self(rawValue: "unacceptable_content_type")
-    /// The response's body is larger than the limit for collecting it.
+    /// The response's body is larger than the limit for collecting it, or an element of a stream than its decoder's.
     public static let bodyTooLarge = Self(rawValue: "body_too_large")
     /// The request had to be sent again, and its body can be read only once.
     public static let bodyNotReplayable = Self(rawValue: "body_not_replayable")
-    /// The source of the request's body threw, or did not give the length it had declared.
+    /// The source of a body threw, or did not give the length it had declared.
     public static let bodyFailed = Self(rawValue: "body_failed")
     /// A value could not be turned into a request's body or query.
     public static let encodingFailed = Self(rawValue: "encoding_failed")

@@ -38,7 +38,8 @@ extension TextEncoding {
         }
     }
 
-    private var byteOrderMark: [UInt8] {
+    /// What text in this encoding may begin with to say so.
+    var byteOrderMark: [UInt8] {
         switch scheme {
         case .utf8: [0xEF, 0xBB, 0xBF]
         case .utf16(let isBigEndian): isBigEndian ? [0xFE, 0xFF] : [0xFF, 0xFE]

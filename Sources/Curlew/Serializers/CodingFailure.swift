@@ -17,10 +17,15 @@ extension NetworkError {
         case let error as NetworkError: error.completed(head, body, request)
         case is CancellationError:
             NetworkError(.cancelled, phase: .decoding, "The task was cancelled.", request: request, response: head)
-        default:
-            undecodable(type, (error as? DecodingError)?.reason ?? ": " + typeName(Swift.type(of: error)), cause: error)
-                .completed(head, body, request)
+        default: decoding(error, as: type).completed(head, body, request)
         }
+    }
+
+    /// What kept bytes from becoming a value, where no response is known.
+    static func decoding(_ error: any Error, as type: Any.Type?) -> NetworkError {
+        error as? NetworkError
+            ?? undecodable(
+                type, (error as? DecodingError)?.reason ?? ": " + typeName(Swift.type(of: error)), cause: error)
     }
 
     /// A body that did not become a value, before it is known whose.
@@ -32,6 +37,16 @@ extension NetworkError {
         return NetworkError(
             .decodingFailed, phase: .decoding, "\(what)\(reason).",
             hint: hint ?? textHint(type) ?? (cause as? DecodingError)?.hint, cause: cause)
+    }
+
+    /// What kept an element from becoming a part of a request's body.
+    ///
+    /// - Parameter place: Which element it is, such as "Element 7".
+    static func encoding(_ error: any Error, at place: String) -> NetworkError {
+        let failure = encoding(error)
+        return NetworkError(
+            failure.kind, phase: .preparing, "\(place): \(failure.message)", hint: failure.hint,
+            cause: failure.cause ?? error)
     }
 
     /// What kept a value from becoming the body of a request.
@@ -49,6 +64,18 @@ extension NetworkError {
                 .encodingFailed, phase: .preparing, "Encoding failed: \(typeName(Swift.type(of: error))).",
                 cause: error, request: request)
         }
+    }
+
+    /// What kept an element of a stream from becoming a value.
+    ///
+    /// - Parameters:
+    ///   - place: Which element it is, such as "Line 7".
+    ///   - bytes: The element.
+    static func decoding(_ error: any Error, as type: Any.Type, at place: String, bytes: Data) -> NetworkError {
+        let failure = decoding(error, as: type)
+        return NetworkError(
+            failure.kind, phase: .decoding, "\(place): \(failure.message)", hint: failure.hint,
+            cause: failure.cause ?? error, body: Array(bytes.prefix(bodyLimit)))
     }
 
     /// An empty body, where a value was expected.
@@ -78,7 +105,9 @@ extension NetworkError {
     private func completed(_ head: ResponseHead?, _ body: Data, _ request: Request) -> NetworkError {
         // One that has a response or a request speaks of another exchange, or knows this one better.
         guard self.request == nil, response == nil || response == head else { return self }
-        return with(request: request, response: head, body: Array(body.prefix(Self.bodyLimit)))
+        // What was decoded may be a part of the body that the error knows already.
+        return with(
+            request: request, response: head, body: self.body.isEmpty ? Array(body.prefix(Self.bodyLimit)) : self.body)
     }
 }
 

@@ -9,6 +9,22 @@
 ///     func decode(_ chunk: ByteChunk?, _ state: inout Void) throws -> [UInt8] { chunk.map(Array.init) ?? [] }
 /// }
 /// ```
+///
+/// A framing of your own keeps the start of a frame, and bounds it:
+///
+/// ```swift
+/// struct Records: StreamSerializer {      // NUL ends each, as with `find -print0`
+///     func begin(_ head: ResponseHead) -> [UInt8] { [] }
+///
+///     func decode(_ chunk: ByteChunk?, _ rest: inout [UInt8]) throws -> [String] {
+///         guard let chunk else { return [] }
+///         var records = (rest + chunk).split(separator: 0, omittingEmptySubsequences: false)
+///         rest = Array(records.removeLast())
+///         guard rest.count <= 65_536 else { throw TooLong() }
+///         return records.map { String(decoding: $0, as: UTF8.self) }
+///     }
+/// }
+/// ```
 public protocol StreamSerializer<Element>: Sendable {
     /// What the stream consists of.
     associatedtype Element: Sendable
@@ -32,11 +48,29 @@ public protocol StreamSerializer<Element>: Sendable {
     ///   - state: What is kept.
     /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
     func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Element]
+
+    /// Adds the elements that a chunk completes, which is what readers call; by ``decode(_:_:)`` unless said otherwise.
+    ///
+    /// To be implemented by those that may fail in the middle of a chunk: what was added before the error comes first,
+    /// so that where the network cuts a body does not matter.
+    /// - Parameters:
+    ///   - chunk: The next bytes, decoded from their content codings; nil once, at the end of the body.
+    ///   - state: What is kept.
+    ///   - elements: What they are added to.
+    /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
+    func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws
 }
 
 extension StreamSerializer {
     /// Anything.
     public var accepts: [MediaType] { [.any] }
+
+    /// Adds what ``decode(_:_:)`` gives.
+    ///
+    /// - Throws: What it throws.
+    public func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws {
+        elements += try decode(chunk, &state)
+    }
 }
 
 /// The bytes of a body as they arrive.

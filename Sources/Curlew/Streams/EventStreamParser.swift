@@ -1,0 +1,138 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads `text/event-stream` as HTML §9.2.6 says, however its bytes are cut.
+struct EventStreamParser: Sendable {
+    private let limit: ByteCount
+    private var mark = StartMark()
+    /// The start of the line that is not complete.
+    private var rest: [UInt8] = []
+    /// Whether the last line ended with a CR, to which a LF may belong.
+    private var skipsLineFeed = false
+
+    // The event that is being put together.
+    private var data: [UInt8] = []
+    private var hasData = false
+    private var type = ""
+    private var id: String
+    private var retry: Duration?
+
+    /// The last event ID string: what a reconnection says.
+    private(set) var lastEventID: String
+    /// The last valid `retry`.
+    private(set) var reconnectionTime: Duration?
+
+    /// - Parameters:
+    ///   - limit: How many bytes a line, and an event's data, may have.
+    ///   - lastEventID: What the connection before this one came to.
+    init(limit: ByteCount, lastEventID: String = "") {
+        self.limit = limit
+        self.lastEventID = lastEventID
+        id = lastEventID
+    }
+
+    /// Adds the events that the bytes complete.
+    ///
+    /// What is not complete when the stream ends is no event.
+    /// - Throws: `NetworkError` of kind `bodyTooLarge`.
+    mutating func parse(_ bytes: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
+        guard let (held, start) = mark.skip(in: bytes) else { return }
+        if !held.isEmpty { try split(held.span, into: &events) }
+        try split(bytes.extracting(start..<bytes.count), into: &events)
+    }
+
+    /// Lines end with CRLF, LF or CR; where the next of either stands is looked for once.
+    private mutating func split(_ bytes: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
+        let count = bytes.count
+        if count == 0 { return }
+        var start = skipsLineFeed && bytes[0] == Self.lineFeed ? 1 : 0
+        skipsLineFeed = false
+        var nextReturn = bytes.firstIndex(of: Self.carriageReturn, from: start) ?? count
+        var nextFeed = bytes.firstIndex(of: Self.lineFeed, from: start) ?? count
+        while true {
+            let end = min(nextReturn, nextFeed)
+            if end == count { break }
+            try endLine(with: bytes.extracting(start..<end), into: &events)
+            start = end + 1
+            if end == nextReturn {
+                skipsLineFeed = start == count
+                if start < count, nextFeed == start { start += 1 }
+                nextReturn = bytes.firstIndex(of: Self.carriageReturn, from: start) ?? count
+            }
+            if nextFeed < start { nextFeed = bytes.firstIndex(of: Self.lineFeed, from: start) ?? count }
+        }
+        bytes.extracting(start..<count).append(to: &rest)
+        if rest.count > limit.bytes { throw .elementTooLarge("A line", limit) }
+    }
+
+    private mutating func endLine(
+        with piece: Span<UInt8>, into events: inout [ServerSentEvent]
+    ) throws(NetworkError) {
+        if rest.isEmpty { return try read(piece, into: &events) }
+        var line: [UInt8] = []
+        swap(&line, &rest)
+        piece.append(to: &line)
+        try read(line.span, into: &events)
+        line.removeAll(keepingCapacity: true)
+        swap(&line, &rest)
+    }
+
+    private mutating func read(_ line: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
+        if line.isEmpty { return dispatch(into: &events) }
+        guard line.count <= limit.bytes else { throw .elementTooLarge("A line", limit) }
+        // The name as a number: names that count have up to five letters.
+        var (name, length) = (UInt64(0), 0)
+        while length < line.count, length < 6, line[length] != Self.colon {
+            name = name << 8 | UInt64(line[length])
+            length += 1
+        }
+        guard length < 6 else { return }
+        var start = min(length + 1, line.count)
+        if start < line.count, line[start] == Self.space { start += 1 }
+        let value = line.extracting(start..<line.count)
+        switch (length, name) {
+        case (4, Self.dataName): try append(value)
+        case (5, Self.eventName): type = value.text
+        case (2, Self.idName): if value.firstIndex(of: 0, from: 0) == nil { id = value.text }
+        case (5, Self.retryName): if let time = Self.time(value) { (retry, reconnectionTime) = (time, time) }
+        default: break
+        }
+    }
+
+    private mutating func append(_ value: Span<UInt8>) throws(NetworkError) {
+        if hasData { data.append(Self.lineFeed) }
+        hasData = true
+        value.append(to: &data)
+        guard data.count <= limit.bytes else { throw .elementTooLarge("The data of an event", limit) }
+    }
+
+    private mutating func dispatch(into events: inout [ServerSentEvent]) {
+        lastEventID = id
+        if hasData {
+            let data = data.span.text
+            events.append(ServerSentEvent(type: type.isEmpty ? "message" : type, data: data, id: id, retry: retry))
+            self.data.removeAll(keepingCapacity: true)
+            hasData = false
+        }
+        type = ""
+        retry = nil
+    }
+
+    /// Milliseconds in ASCII digits; nil for anything else, and for times that make no sense.
+    private static func time(_ value: Span<UInt8>) -> Duration? {
+        let text = value.text
+        guard !text.isEmpty, text.utf8.allSatisfy(ByteSet.digits.contains), let number = Double(text) else {
+            return nil
+        }
+        return Duration(untrustedSeconds: number / 1000)
+    }
+
+    private static let lineFeed = UInt8(ascii: "\n")
+    private static let carriageReturn = UInt8(ascii: "\r")
+    private static let colon = UInt8(ascii: ":")
+    private static let space = UInt8(ascii: " ")
+    private static let dataName: UInt64 = 0x6461_7461
+    private static let eventName: UInt64 = 0x65_7665_6E74
+    private static let idName: UInt64 = 0x6964
+    private static let retryName: UInt64 = 0x72_6574_7279
+}

@@ -1,0 +1,139 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Cuts bytes into the texts of a JSON text sequence (RFC 7464 §2), each after an RS.
+///
+/// A text ends with the first LF outside of its brackets and strings, else with the next RS or the end. Whether brackets
+/// and strings make sense beyond that is not its business.
+struct TextSequenceSplitter: Sendable {
+    /// Why a text is not one of the sequence.
+    enum Fault: Error, Equatable {
+        /// It has no RS before it.
+        case unmarked
+        /// It goes on after its end.
+        case continued
+        /// It may have been longer (§2.4).
+        case cut
+
+        /// What follows "Element 3".
+        var reason: String {
+            switch self {
+            case .unmarked: "does not begin with RS, as those of a JSON text sequence do (RFC 7464 §2.2)"
+            case .continued: "goes on after the LF that ends it"
+            case .cut: "may have been cut: nothing follows it that a number or a name would need (RFC 7464 §2.4)"
+            }
+        }
+    }
+
+    typealias Take = (_ text: Span<UInt8>, _ number: Int, _ fault: Fault?) throws -> Void
+
+    private enum Place {
+        /// Before the first RS.
+        case start
+        /// Between an RS and the first byte of the text.
+        case marked
+        /// In the text, or in bytes that are a fault.
+        case inside
+        /// Behind the text.
+        case behind
+    }
+
+    private let limit: ByteCount
+    private var place = Place.start
+    private var fault: Fault?
+    /// The part of the text that came before the bytes at hand.
+    private var rest: [UInt8] = []
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    private var count = 0
+
+    /// - Parameter limit: How many bytes a text may have.
+    init(limit: ByteCount) { self.limit = limit }
+
+    /// Gives the texts that the bytes complete.
+    /// - Throws: `NetworkError` of kind `bodyTooLarge` for a text beyond the limit, or what the closure throws.
+    mutating func split(_ bytes: Span<UInt8>, _ take: Take) throws {
+        var (position, start) = (0, 0)
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == Self.separator {
+                if place == .inside { try give(bytes.extracting(start..<position), isEnded: false, take) }
+                place = .marked
+            } else if place == .inside {
+                if ends(byte) {
+                    try give(bytes.extracting(start..<position), isEnded: true, take)
+                    place = .behind
+                }
+            } else if !byte.isBlank {
+                start = position
+                begin(byte)
+            }
+            position += 1
+        }
+        guard place == .inside else { return }
+        bytes.extracting(start..<bytes.count).append(to: &rest)
+        if rest.count > limit.bytes { throw NetworkError.elementTooLarge("Element \(count + 1)", limit) }
+    }
+
+    /// Gives the text that the stream ends in.
+    /// - Throws: What the closure throws.
+    mutating func end(_ take: Take) throws {
+        guard place == .inside else { return }
+        try give([UInt8]().span, isEnded: false, take)
+        place = .behind
+    }
+
+    private mutating func begin(_ byte: UInt8) {
+        fault = place == .start ? .unmarked : place == .behind ? .continued : nil
+        place = .inside
+        (depth, isInString, isEscaped) = (0, false, false)
+        _ = ends(byte)
+    }
+
+    /// Whether a byte of the text is the LF that ends it.
+    private mutating func ends(_ byte: UInt8) -> Bool {
+        if isInString {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == Self.quote {
+                isInString = false
+            } else {
+                isEscaped = byte == Self.backslash
+            }
+            return false
+        }
+        switch byte {
+        case Self.quote: isInString = true
+        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+        case Self.lineFeed: return depth <= 0
+        default: break
+        }
+        return false
+    }
+
+    private mutating func give(_ piece: Span<UInt8>, isEnded: Bool, _ take: Take) throws {
+        count += 1
+        if rest.isEmpty { return try check(piece, isEnded, take) }
+        var text: [UInt8] = []
+        swap(&text, &rest)
+        piece.append(to: &text)
+        try check(text.span, isEnded, take)
+        text.removeAll(keepingCapacity: true)
+        swap(&text, &rest)
+    }
+
+    private func check(_ text: Span<UInt8>, _ isEnded: Bool, _ take: Take) throws {
+        guard text.count <= limit.bytes else { throw NetworkError.elementTooLarge("Element \(count)", limit) }
+        let isDelimited = isEnded || text[text.count - 1].isBlank || Self.opening.contains(text[0])
+        try take(text, count, fault ?? (isDelimited ? nil : .cut))
+    }
+
+    private static let separator: UInt8 = 0x1E
+    private static let lineFeed = UInt8(ascii: "\n")
+    private static let quote = UInt8(ascii: "\"")
+    private static let backslash = UInt8(ascii: "\\")
+    /// What objects, arrays and strings begin with, which say themselves where they end.
+    private static let opening: [UInt8] = [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")]
+}

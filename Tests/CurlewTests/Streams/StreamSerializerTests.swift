@@ -1,0 +1,70 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Every decoder through a client: what is asked for, what is accepted, and elements in chunks of any size.
+@Suite(.timeLimit(.minutes(1)))
+struct StreamSerializerTests {
+    private func read<S: StreamSerializer>(
+        _ serializer: S, _ type: String?, _ body: String, accept: String?, _ location: SourceLocation = #_sourceLocation
+    ) async throws -> [S.Element] {
+        let fields = type.map { [("Content-Type", $0)] } ?? []
+        let server = try MockServer { _ in .status(200, fields, body: Array(body.utf8)).chunked(size: 3) }
+        let api = Client(try BaseURL(server.url("/")), session: Session())
+        var elements: [S.Element] = []
+        for try await element in api.stream("x", using: serializer) { elements.append(element) }
+        #expect(server.requests.first?.field("Accept") == accept, sourceLocation: location)
+        return elements
+    }
+
+    @Test func texts() async throws {
+        let accept = "text/*, */*; q=0.1"
+        #expect(try await read(Lines.lines, "text/plain", "a\r\nb", accept: accept) == ["a", "b"])
+        #expect(try await read(Lines(omittingEmpty: true), nil, "\n\na", accept: accept) == ["a"])
+        let frames = try await read(Frames(lengthPrefix: .uint8), nil, "\u{2}ab\u{0}", accept: "*/*")
+        #expect(frames == [Data("ab".utf8), Data()])
+    }
+
+    @Test func values() async throws {
+        let accept =
+            "application/x-ndjson, application/ndjson, application/jsonl, application/x-jsonlines, "
+            + "application/stream+json, application/json; q=0.5, text/plain; q=0.1"
+        for type in ["application/x-ndjson", "application/json", "text/plain; charset=utf-8"] {
+            #expect(try await read(NDJSON(Int.self), type, "1\n22\n333", accept: accept) == [1, 22, 333])
+        }
+        let sequence = JSONSequence(Int.self)
+        for type in ["application/json-seq", "application/geo+json-seq"] {
+            let values = try await read(sequence, type, "\u{1E}1\n\u{1E}22\n", accept: "application/json-seq")
+            #expect(values == [1, 22])
+        }
+        let error = try await networkError { try await read(sequence, "application/json", "1", accept: nil) }
+        #expect(error.kind == .unacceptableContentType)
+    }
+
+    @Test func events() async throws {
+        let (type, text) = ("text/event-stream", "data:1\n\ndata:2\n\n")
+        #expect(try await read(ServerSentEvents(), type, text, accept: type).map(\.data) == ["1", "2"])
+        #expect(try await read(ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
+    }
+
+    /// What came before a failure is given first, through a client too; then the error, again and again.
+    @Test func failuresComeLast() async throws {
+        let server = try MockServer { _ in
+            .status(200, [("Content-Type", "application/json")], body: Array("1\n2\nx\n".utf8))
+        }
+        let api = Client(try BaseURL(server.url("/")), session: Session())
+        var iterator = api.stream("x", using: .ndjson(Int.self)).makeAsyncIterator()
+        #expect(try await iterator.next() == 1)
+        #expect(try await iterator.next() == 2)
+        for _ in 0..<2 {
+            let error = try await networkError { try await iterator.next() }
+            #expect(error.kind == .decodingFailed && error.body == Array("x".utf8) && error.request != nil)
+            #expect(error.message.hasPrefix("Line 3: Decoding Int failed") && error.response?.status == .ok)
+        }
+    }
+}
