@@ -1,0 +1,62 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+/// Streams as Python writes them, flushed at odd places, and NDJSON as it reads it.
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+struct PythonStreamTests {
+    private struct Record: Codable, Equatable, Sendable {
+        var number: Int
+        var text: String
+
+        init(_ number: Int) {
+            self.number = number
+            text = String(repeating: "é漢👴🏻 \n\u{1E} ", count: number % 4)
+        }
+    }
+
+    private struct Reading: Decodable {
+        var type: String
+        var numbers: [Int]
+    }
+
+    private let api: JSONClient
+
+    init() throws { api = try PythonStreamServer.shared().client() }
+
+    @Test(arguments: 1...4) func ndjson(_ seed: Int) async throws {
+        var read: [Record] = []
+        for try await record in api.stream("ndjson", query: ["seed": seed], using: .ndjson(Record.self)) {
+            read.append(record)
+        }
+        #expect(read == (0..<200).map(Record.init))
+    }
+
+    @Test(arguments: 1...4) func jsonSequence(_ seed: Int) async throws {
+        var read: [Record] = []
+        for try await record in api.stream("json-seq", query: ["seed": seed], using: .jsonSequence(Record.self)) {
+            read.append(record)
+        }
+        #expect(read == (0..<200).map(Record.init))
+    }
+
+    /// Several connections, each of which breaks off in an event, are one source.
+    @Test(arguments: ["lf", "cr", "crlf"]) func eventSource(_ end: String) async throws {
+        var numbers: [Int] = []
+        for try await event in api.eventSource("events", query: ["count": 23, "end": end]) {
+            let record = try event.decode(Record.self)
+            numbers.append(record.number)
+            #expect(event.type == "tick" && event.id == "\(record.number)" && record.text == "é漢👴🏻 \(record.number)")
+        }
+        #expect(numbers == Array(1...23))
+    }
+
+    @Test func ndjsonIsRead() async throws {
+        let reading: Reading = try await api.post("x", .ndjson((0..<500).map(Record.init)))
+        #expect(reading.numbers == Array(0..<500) && reading.type == "application/x-ndjson")
+    }
+}
