@@ -23,6 +23,8 @@ let package = Package(
         .executableTarget(
             name: "urlsession-bench", dependencies: ["Measuring"], path: "Sources/URLSessionBench",
             swiftSettings: strict),
+        .executableTarget(
+            name: "stream-bench", dependencies: [curlew], path: "Sources/StreamBench", swiftSettings: strict),
         .executableTarget(name: "one-get", dependencies: [curlew], path: "Sources/OneGet", swiftSettings: strict),
     ]
 )

@@ -1,0 +1,60 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import CurlewTesting
+import Glibc
+
+/// The server of the streams, on this machine, and what is told about each job.
+struct Stage {
+    let server: MockServer
+    private(set) var jobs = 0
+    private(set) var unexpected = 0
+
+    init() throws {
+        server = try MockServer()
+        server.on("GET", "/prices", inOrder: Self.prices)
+        server.on("GET", "/users", Self.stream("application/x-ndjson", Self.users))
+        server.on("GET", "/broken", Self.stream("application/x-ndjson", "{\"name\": \"ada\"}\n{\"nome\": \"grace\"}\n"))
+        server.on("GET", "/log", Self.stream("text/plain", "first\r\nsecond\n\nlast"))
+        server.on("GET", "/journal", Self.stream("application/json-seq", "\u{1E}{\"name\": \"ada\"}\n\u{1E}{\"name\":"))
+        server.on("POST", "/echo") { .bytes($0.body).field("Content-Type", $0.field("Content-Type") ?? "") }
+        server.on(
+            "POST", "/chat",
+            Self.stream("text/event-stream", "data: {\"word\": \"snow\"}\n\ndata: {\"word\": \"ice\"}\n\n"))
+    }
+
+    /// Small chunks, so that hardly an element comes whole.
+    private static func stream(_ type: String, _ text: String) -> MockResponse {
+        .status(200, [("Content-Type", type)], body: Array(text.utf8)).chunked(size: 7)
+    }
+
+    private static let users = (1...1000).map { "{\"name\": \"user \($0)\"}\n" }.joined()
+
+    /// A connection that ends, one that breaks off in an event, a server that is busy, and the end.
+    private static let prices: [MockResponse] = [
+        stream("text/event-stream", "retry: 10\n\nid: 1\ndata: 7\n\nid: 2\ndata: 8\n\n"),
+        stream("text/event-stream", ": still here\nid: 3\ndata: 9\n\nid: 4\ndata: 1").fault(.close, at: .body(37)),
+        .text("busy", status: 503), stream("text/event-stream", "event: last\nid: 4\ndata: 10\n\n"), .status(204),
+    ]
+
+    /// Does a job, prints what came of it, and counts what was not expected.
+    ///
+    /// - Parameters:
+    ///   - job: Its name.
+    ///   - expected: What the closure has to return.
+    mutating func show(_ job: String, _ expected: String, _ work: () async throws -> String) async {
+        jobs += 1
+        let found: String
+        do { found = try await work() } catch { found = "\(error)" }
+        if found != expected { unexpected += 1 }
+        let gap = String(repeating: " ", count: max(1, 24 - job.count))
+        print(job + gap + found + (found == expected ? "" : " <- unexpected: not “\(expected)”"))
+    }
+
+    /// Ends the program: with status 0 when everything was as expected.
+    func end() -> Never {
+        print("\n\(jobs) jobs, \(server.requests.count) requests, \(unexpected) unexpected answers")
+        exit(unexpected == 0 && server.violations.isEmpty ? 0 : 1)
+    }
+}
