@@ -14,17 +14,20 @@ let package = Package(
     name: "curlew",
     products: [
         .library(name: "Curlew", targets: ["Curlew"]),
+        .library(name: "CurlewXML", targets: ["CurlewXML"]),
         .library(name: "CurlewTesting", targets: ["CurlewTesting"]),
     ],
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
         .target(
             name: "CurlewShims",
             dependencies: ["CCurl", "COpenSSL"], cSettings: [.treatAllWarnings(as: .error)]
         ),
         .target(name: "CurlewEngine", dependencies: ["CurlewShims"], swiftSettings: strict),
         .target(name: "Curlew", dependencies: ["CurlewEngine"], swiftSettings: strict),
+        .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewEngine", "CXML2"], swiftSettings: strict),
         .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
 
         .executableTarget(
@@ -56,8 +59,11 @@ let package = Package(
             name: "CurlewTests",
             dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewTesting", "curlew-soak"],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
+        .testTarget(
+            name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
-        .testTarget(name: "SurfaceTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
+        .testTarget(
+            name: "SurfaceTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
     ]
 )

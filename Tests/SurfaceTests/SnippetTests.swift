@@ -54,7 +54,9 @@ import Testing
     @Test func everySnippetIsCompiledHere() throws {
         var shown = try Self.snippets("README.md", linesWith: "")
         #expect(shown.count >= 4)
-        for path in try Self.swiftFiles("Sources/Curlew") { shown += try Self.snippets(path, linesWith: "///") }
+        for path in try Self.swiftFiles("Sources/Curlew") + Self.swiftFiles("Sources/CurlewXML") {
+            shown += try Self.snippets(path, linesWith: "///")
+        }
         #expect(shown.count >= 20)
         let compiled = Self.normalised(
             try Self.swiftFiles("Tests/SurfaceTests").map { try Self.text($0) }.joined(separator: "\n"))

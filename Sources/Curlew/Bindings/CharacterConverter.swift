@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 internal import Glibc
 
 /// One conversion to UTF-8 by glibc's iconv(3), open for as long as the value lives; used by one task at a time.
-struct CharacterConverter: ~Copyable {
+package struct CharacterConverter: ~Copyable {
     /// Why there is no such conversion.
-    struct Refusal: Error, Equatable {
+    package struct Refusal: Error, Equatable {
         /// `EINVAL` when glibc does not have the table, or the reason why it could not be opened.
-        let code: Int32
+        package let code: Int32
         /// Whether the table is missing on this machine.
-        var isMissing: Bool { code == EINVAL }
+        package var isMissing: Bool { code == EINVAL }
     }
 
     /// Why a conversion stopped.
-    enum Stop {
+    package enum Stop {
         case end
         /// The bytes at the offset are no character.
         case invalid
@@ -29,7 +29,7 @@ struct CharacterConverter: ~Copyable {
     ///
     /// - Parameter charset: glibc's name of it. Never what a peer sent: glibc reads options and paths out of names.
     /// - Throws: `Refusal`.
-    init(from charset: String) throws(Refusal) {
+    package init(from charset: String) throws(Refusal) {
         guard let opened = iconv_open("UTF-8", charset), Int(bitPattern: opened) != -1 else {
             throw Refusal(code: errno)
         }
@@ -39,7 +39,7 @@ struct CharacterConverter: ~Copyable {
     deinit { _ = iconv_close(descriptor) }
 
     /// Appends what the bytes from `offset` on mean, as far as they mean something; `offset` says how far that is.
-    func convert(_ data: Data, from offset: inout Int, into output: inout [UInt8]) -> Stop {
+    package func convert(_ data: Data, from offset: inout Int, into output: inout [UInt8]) -> Stop {
         data.withUnsafeBytes { raw -> Stop in
             var left = raw.count - offset
             guard left > 0, let start = raw.baseAddress else { return .end }
@@ -60,7 +60,7 @@ struct CharacterConverter: ~Copyable {
     }
 
     /// Appends what the conversion has kept back, and forgets shift states.
-    func finish(into output: inout [UInt8]) {
+    package func finish(into output: inout [UInt8]) {
         output += [UInt8](unsafeUninitializedCapacity: smallestRoom) { buffer, count in
             var target = Self.characters(buffer)
             var room = buffer.count

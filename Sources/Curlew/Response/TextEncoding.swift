@@ -33,6 +33,16 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self.scheme = scheme
     }
 
+    /// glibc's name of the table it is read by.
+    package var table: String {
+        switch scheme {
+        case .utf8: "UTF-8"
+        case .utf16(let isBigEndian): isBigEndian ? "UTF-16BE" : "UTF-16LE"
+        case .windows1252: "CP1252"
+        case .singleByte(let table), .multibyte(let table, _): table
+        }
+    }
+
     /// The encoding a label stands for; nil when it stands for none.
     ///
     /// - Parameter label: What charset parameters and `<meta>` elements hold, whatever its case and with white space

@@ -1,0 +1,111 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CXML2
+internal import Curlew
+
+/// Makes a tree of what libxml2 says, by libxml2's own functions.
+final class TreeContext: ParserContext {
+    private var nodes = 0
+    private var textLength = 0
+    /// The section that has begun.
+    private var section: [UInt8]?
+
+    /// libxml2 does not keep longer texts.
+    private static let longestText = 10_000_000
+
+    init(_ limits: XMLLimits) throws(XMLError) {
+        // Entities stay references, of which there are none either.
+        try super.init(limits, options: xmlParserOption(0)) { handler in
+            handler.startDocument = { state in TreeContext.of(state).map { xmlSAX2StartDocument($0.raw) } }
+            handler.endDocument = { state in TreeContext.of(state).map { xmlSAX2EndDocument($0.raw) } }
+            handler.startElementNs = {
+                state, local, prefix, uri, namespaceCount, namespaces, count, defaulted, attributes in
+                guard let local, let context = TreeContext.of(state) else { return }
+                let tag = StartTag(
+                    local: local, prefix: prefix, uri: uri, namespaceCount: Int(namespaceCount), namespaces: namespaces,
+                    attributeCount: Int(count), defaultedCount: Int(defaulted), attributes: attributes)
+                guard context.admits(tag), context.admits(nodes: 1 + tag.namespaceCount + 2 * tag.attributeCount) else {
+                    return
+                }
+                // It leaves out what it is told to be there by default.
+                xmlSAX2StartElementNs(
+                    context.raw, local, prefix, uri, namespaceCount, namespaces, count, 0, attributes)
+            }
+            handler.endElementNs = { state, local, prefix, uri in
+                guard let context = TreeContext.of(state), context.leave() else { return }
+                xmlSAX2EndElementNs(context.raw, local, prefix, uri)
+            }
+            handler.characters = { state, start, count in
+                guard let context = TreeContext.of(state), context.admits(text: Int(count)) else { return }
+                xmlSAX2Characters(context.raw, start, count)
+            }
+            handler.ignorableWhitespace = handler.characters
+            handler.cdataBlock = { state, start, count in TreeContext.of(state)?.append(start, count) }
+            handler.comment = { state, text in
+                guard let context = TreeContext.of(state), context.admitsAside() else { return }
+                xmlSAX2Comment(context.raw, text)
+            }
+            handler.processingInstruction = { state, target, content in
+                guard let context = TreeContext.of(state), context.admitsAside() else { return }
+                xmlSAX2ProcessingInstruction(context.raw, target, content)
+            }
+        }
+    }
+
+    private static func of(_ state: UnsafeMutableRawPointer?) -> TreeContext? {
+        state.map { Unmanaged<TreeContext>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// The tree, which is the caller's from now on; nil when there is none.
+    func takeTree() -> xmlDocPtr? {
+        defer { raw.pointee.myDoc = nil }
+        guard let tree = raw.pointee.myDoc else { return nil }
+        // Whoever writes it need not escape what UTF-8 can say.
+        if tree.pointee.encoding == nil { tree.pointee.encoding = UnsafePointer(xmlStrdup("UTF-8")) }
+        return tree
+    }
+
+    private func admits(nodes more: Int) -> Bool {
+        guard failure == nil else { return false }
+        nodes += more
+        if nodes > limits.nodes { refuse(.limit("The document has more than \(limits.nodes) nodes", "nodes")) }
+        return failure == nil
+    }
+
+    /// Whether a comment or a processing instruction becomes a node: not in a document type declaration, which has none
+    /// that could keep it.
+    private func admitsAside() -> Bool { raw.pointee.inSubset == 0 && admits(nodes: 1) }
+
+    private func admits(text count: Int) -> Bool {
+        let last = raw.pointee.node?.pointee.last
+        let isContinued = last?.pointee.type == XML_TEXT_NODE
+        textLength = isContinued ? textLength + count : count
+        if textLength > Self.longestText {
+            refuse(XMLError(.limitExceeded, "A text is longer than 10 MB.", hint: "Read the document as events."))
+        }
+        return admits(nodes: isContinued ? 0 : 1)
+    }
+
+    // MARK: Sections
+
+    /// libxml2 gives long sections in pieces, which together are one node.
+    private func append(_ start: UnsafePointer<xmlChar>?, _ count: Int32) {
+        guard failure == nil else { return }
+        section = section ?? []
+        section? += UnsafeBufferPointer(start: start, count: Int(count))
+        if section?.count ?? 0 > Self.longestText {
+            refuse(XMLError(.limitExceeded, "A section is longer than 10 MB.", hint: "Read the document as events."))
+        }
+    }
+
+    override func endSection() {
+        guard let section else { return }
+        self.section = nil
+        // libxml2's own function would join it with the one before.
+        guard admits(nodes: 1), let parent = raw.pointee.node else { return }
+        section.withUnsafeBufferPointer { bytes in
+            _ = xmlAddChild(parent, xmlNewCDataBlock(raw.pointee.myDoc, bytes.baseAddress, Int32(bytes.count)))
+        }
+    }
+}
