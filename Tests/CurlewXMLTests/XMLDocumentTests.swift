@@ -58,6 +58,7 @@ struct XMLDocumentTests {
         #expect(try document.nodes("b:book", namespaces: spaces).isEmpty, "from the document, not from the root")
         #expect(try document.evaluate("count(//*)") == .number(4))
         #expect(try document.evaluate("/x = 1") == .boolean(false))
+        #expect(try document.evaluate("position()") == .number(1))
         #expect(try document.evaluate("string(//n)") == .string("3.5"))
         #expect(try document.evaluate("//none") == .nodes([]))
         #expect(
