@@ -267,3 +267,13 @@ int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int millisec
     for (int i = 0; i < count; i++) ready[i] = (curlew_ready){.token = events[i].data.u64, .mask = events[i].events};
     return count < 0 ? 0 : count;
 }
+
+ptrdiff_t curlew_find(const void *bytes, size_t count, const void *wanted, size_t wanted_count) {
+    const char *found = memmem(bytes, count, wanted, wanted_count);
+    return found ? found - (const char *)bytes : -1;
+}
+
+ptrdiff_t curlew_find_last(const void *bytes, size_t count, uint8_t wanted) {
+    const char *found = memrchr(bytes, wanted, count);
+    return found ? found - (const char *)bytes : -1;
+}

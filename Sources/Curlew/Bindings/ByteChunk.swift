@@ -4,6 +4,7 @@
 // Bindings: where memory that the engine or a C library owns is lent to Foundation and to users.
 
 internal import CurlewEngine
+internal import CurlewShims
 internal import FoundationEssentials
 internal import Glibc
 
@@ -28,6 +29,27 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
 
     /// The byte at a position.
     public subscript(position: Int) -> UInt8 { chunk[position] }
+
+    /// A part of this chunk, which shares its memory.
+    func slice(_ range: Range<Int>) -> ByteChunk { ByteChunk(chunk.slice(range)) }
+
+    /// Where the first of some bytes in a row is, from a position on; in time that grows with the chunk alone.
+    func position(of wanted: [UInt8], from start: Int) -> Int? {
+        position(from: start) { curlew_find($0, $1, wanted, wanted.count) }
+    }
+
+    /// Where the last of a byte is, from a position on.
+    func lastPosition(of byte: UInt8, from start: Int) -> Int? {
+        position(from: start) { curlew_find_last($0, $1, byte) }
+    }
+
+    private func position(from start: Int, _ find: (UnsafeRawPointer, Int) -> Int) -> Int? {
+        chunk.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress, start < bytes.count else { return nil }
+            let found = find(base + start, bytes.count - start)
+            return found < 0 ? nil : start + found
+        }
+    }
 
     /// Lends the bytes to a closure, without copying them.
     ///

@@ -19,8 +19,29 @@ extension NetworkError {
     ) {
         let meaning = Meaning(failure)
         self.init(
-            meaning.kind, phase: Phase(failure.phase), meaning.message, hint: meaning.hint, cause: meaning.cause,
-            request: request, response: response, body: body, duration: duration, engineCode: meaning.code)
+            meaning.kind, phase: Phase(failure.phase), meaning.message,
+            hint: meaning.kind == .bodyNotReplayable ? meaning.hint(naming: request.body) : meaning.hint,
+            cause: meaning.cause, request: request, response: response, body: body, duration: duration,
+            engineCode: meaning.code)
+    }
+
+    /// Why a body was not written to a file.
+    init(_ failure: BodySpool.Failure) {
+        switch failure {
+        case .place(let failure):
+            self.init(
+                .invalidRequest, phase: .preparing, "The body cannot be spooled: \(failure).",
+                hint: "Name a file that is not there yet, in a folder that is.", cause: failure)
+        case .writing(let failure):
+            self.init(
+                .bodyFailed, phase: .preparing, "The body could not be spooled: \(failure).",
+                hint: "Look at the space left on the disk.", cause: failure)
+        case .body(let reason):
+            let meaning = Meaning(EngineFailure(reason, phase: .preparing))
+            self.init(meaning.kind, phase: .preparing, meaning.message, hint: meaning.hint, cause: meaning.cause)
+        case .cancelled:
+            self.init(.cancelled, phase: .preparing, "The task was cancelled; there is no file.")
+        }
     }
 
     private struct Meaning {
@@ -36,6 +57,12 @@ extension NetworkError {
             self.hint = hint
             self.cause = cause
             self.code = code
+        }
+
+        /// The hint, and which part of the body keeps it from being sent again.
+        func hint(naming body: RequestBody) -> String? {
+            guard let part = body.onceOnlyPart else { return hint }
+            return (hint.map { $0 + " " } ?? "") + "It is \(part) that can be read only once."
         }
 
         init(_ failure: EngineFailure) {
@@ -118,6 +145,8 @@ extension NetworkError {
         /// What went wrong on this machine.
         private init(localOf reason: EngineFailure.Reason) {
             switch reason {
+            case .bodySource(let failure as SourceFailure) where failure.cause != nil:
+                self = Meaning(.bodyFailed, "The request body could not be read: \(failure).", cause: failure.cause)
             case .bodySource(let cause):
                 self = Meaning(.bodyFailed, "The request body could not be read: \(cause).", cause: cause)
             case .bodyTooShort(let sent, let declared):

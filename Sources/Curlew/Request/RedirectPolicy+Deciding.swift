@@ -45,7 +45,7 @@ extension RedirectPolicy {
             throw NetworkError(
                 .bodyNotReplayable, phase: .receiving,
                 "A \(head.status.code) redirect asks for the body again, which can be read only once.",
-                hint: "Give a body that can be replayed, or a redirect policy that stops here.", request: request,
+                hint: next.body.replayHint(or: "a redirect policy that stops here"), request: request,
                 response: head)
         }
         return next

@@ -48,7 +48,7 @@ private struct CurlCommand {
     }
 
     var text: String {
-        (input.map { "printf \($0) | " } ?? "") + "curl " + options.joined(separator: " \\\n  ")
+        (input.map { "\($0) | " } ?? "") + "curl " + options.joined(separator: " \\\n  ")
     }
 
     private mutating func add(_ option: String, _ value: String? = nil, keepsLines: Bool = false) {
@@ -127,6 +127,7 @@ extension CurlCommand {
         case .file: addData("--data-binary", "<redacted: a file>")
         case .descriptor(_, let length), .kept(_, let length, _): addInput(hasLength: length != nil)
         case .stream(let stream): addInput(hasLength: stream.length != nil)
+        case .joined(let joined): addJoined(joined)
         }
         guard !request.body.isNone, let waits = waitsForContinue, !request.fields.contains(.expect) else { return }
         add("--header", waits ? "Expect: 100-continue" : "Expect:")
@@ -137,9 +138,30 @@ extension CurlCommand {
         if let text, text.unicodeScalars.allSatisfy({ !String.needsEscape($0) || $0 == "\n" }) {
             addData(bytes.first == UInt8(ascii: "@") ? "--data-raw" : "--data-binary", text)
         } else {
-            input = ShellWord.printfFormat(bytes)
+            input = "printf \(ShellWord.printfFormat(bytes))"
             addData("--data-binary", "@-")
         }
+    }
+
+    /// Pieces come out of commands in a row; streams and descriptors are read from standard input there.
+    private mutating func addJoined(_ joined: JoinedBody) {
+        guard showsSecrets else {
+            return addData(
+                "--data-binary", "<redacted: \(joined.length.map { "\(ByteCount($0))" } ?? "several pieces")>")
+        }
+        if let bytes = joined.bytesAtHand { return addBytes(bytes) }
+        let commands = joined.pieces.map { piece in
+            switch piece.body.content {
+            case .bytes(let bytes): "printf \(ShellWord.printfFormat(bytes))"
+            case .file(let path): "cat -- \(ShellWord.quoted(path))"
+            default: "cat"
+            }
+        }
+        input = "{ \(commands.joined(separator: "; ")); }"
+        let isLengthKnown = joined.pieces.allSatisfy { piece in
+            if case .file = piece.body.content { true } else { piece.body.length != nil }
+        }
+        addInput(hasLength: isLengthKnown)
     }
 
     /// With a length curl says it, and so reads everything first; without, it sends chunks as they come.

@@ -55,6 +55,7 @@ extension Request {
                 "The method “CONNECT” makes tunnels, which a request cannot be.",
                 hint: "Connections through proxies are made by the session.")
         }
+        if let flaw = body.flaw { throw refused(flaw.message, hint: flaw.hint) }
         if let length = body.length, length < 0 {
             throw refused("The length of the body is negative.", hint: "Leave the length out when it is not known.")
         }

@@ -15,6 +15,7 @@ public struct RequestBody: Sendable {
         case descriptor(Int32, length: Int64?)
         case kept(OwnedDescriptor, length: Int64?, SourceUse)
         case stream(Stream)
+        case joined(JoinedBody)
     }
 
     struct Stream: Sendable {
@@ -92,6 +93,7 @@ public struct RequestBody: Sendable {
         case .file: nil
         case .descriptor(_, let length), .kept(_, let length, _): length
         case .stream(let stream): stream.length
+        case .joined(let joined): joined.length
         }
     }
 
@@ -101,6 +103,7 @@ public struct RequestBody: Sendable {
         case .none, .bytes, .file: true
         case .descriptor, .kept: false
         case .stream(let stream): stream.canReplay
+        case .joined(let joined): joined.pieces.allSatisfy(\.body.canReplay)
         }
     }
 
@@ -112,6 +115,7 @@ public struct RequestBody: Sendable {
         case .none, .bytes, .file, .descriptor: false
         case .kept(_, _, let use): use.isSpent
         case .stream(let stream): stream.use?.isSpent == true
+        case .joined(let joined): joined.pieces.contains(where: \.body.isSpent)
         }
     }
 
@@ -133,22 +137,40 @@ extension RequestBody {
         case .stream(let stream):
             .pipe(
                 UploadPipe(length: stream.length, canReplay: stream.canReplay, use: stream.use, open: stream.open))
+        case .joined(let joined): try joined.upload()
         }
     }
 
     /// The body without the descriptor that was kept for it: for an error, which may live for long.
     var released: RequestBody {
-        guard case .kept(_, let length, _) = content else { return self }
-        return RequestBody(content: .descriptor(-1, length: length))
+        switch content {
+        case .kept(_, let length, _): RequestBody(content: .descriptor(-1, length: length))
+        case .joined(let joined) where joined.pieces.contains(where: \.body.isKept):
+            RequestBody(content: .joined(joined.mapped(\.released)))
+        default: self
+        }
     }
 
+    private var isKept: Bool { if case .kept = content { true } else { false } }
+
     /// Whether it is bound to a descriptor of somebody else.
-    var mustBeKept: Bool { if case .descriptor = content { true } else { false } }
+    var mustBeKept: Bool {
+        switch content {
+        case .descriptor: true
+        case .joined(let joined): joined.pieces.contains(where: \.body.mustBeKept)
+        default: false
+        }
+    }
 
     /// The body with a descriptor of its own, for a request that is sent later, or sent again before it was read.
     /// - Throws: `SourceFailure` when the descriptor is not open for reading.
     func kept() throws(SourceFailure) -> RequestBody {
-        guard case .descriptor(let number, let length) = content else { return self }
-        return RequestBody(content: .kept(try OwnedDescriptor(duplicating: number), length: length, SourceUse()))
+        switch content {
+        case .descriptor(let number, let length):
+            RequestBody(content: .kept(try OwnedDescriptor(duplicating: number), length: length, SourceUse()))
+        case .joined(let joined) where mustBeKept:
+            RequestBody(content: .joined(try joined.mapped { body throws(SourceFailure) in try body.kept() }))
+        default: self
+        }
     }
 }

@@ -86,7 +86,7 @@ final class SessionCore: Sendable {
         guard !request.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
-                hint: "Give a body that can be replayed, or a new one.", request: request)
+                hint: request.body.replayHint(or: "a new one"), request: request)
         }
         let upload: TransferPlan.Upload
         do throws(SourceFailure) {

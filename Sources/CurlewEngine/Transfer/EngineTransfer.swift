@@ -9,7 +9,7 @@ internal import Glibc
 /// Half of it is behind a lock, for those who wait on other threads; the other half (`wire`) belongs to the loop.
 /// Every continuation is taken out of the locked half before it is resumed, so none is resumed twice, and `complete`
 /// takes all that are left, so none is forgotten.
-package final class EngineTransfer: @unchecked Sendable {
+package final class EngineTransfer: UploadReader, @unchecked Sendable {
     // Safe because the constants never change, `shared` is behind its lock, and `wire` is touched by the loop alone.
 
     package struct Outcome: Sendable {

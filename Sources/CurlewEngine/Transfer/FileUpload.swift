@@ -4,12 +4,25 @@
 internal import CurlewShims
 internal import Glibc
 
-/// Why a file or descriptor could not be read.
+/// Why a file, a descriptor or a piece of a body could not be read.
 package struct SourceFailure: Error, CustomStringConvertible {
     package let what: String
     package let errno: Int32
+    /// What the producer of a piece threw.
+    package let cause: (any Error)?
+
+    package init(what: String, errno: Int32, cause: (any Error)? = nil) {
+        self.what = what
+        self.errno = errno
+        self.cause = cause
+    }
 
     package var description: String { errno == 0 ? what : "\(what): \(String(cString: strerror(errno)))" }
+
+    /// The same of a piece of the body.
+    func of(_ label: String?) -> SourceFailure {
+        label.map { SourceFailure(what: "\($0): \(what)", errno: errno, cause: cause) } ?? self
+    }
 }
 
 /// Closes its descriptor with the last reference.
@@ -31,41 +44,29 @@ package final class OwnedDescriptor: Sendable {
     }
 
     deinit { if number >= 0 { Glibc.close(number) } }
+
+    /// How many bytes of a regular file come from here on; nil when it is none.
+    var rest: Int64? {
+        var facts = stat()
+        guard fstat(number, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        return max(0, Int64(facts.st_size) - Int64(lseek(number, 0, SEEK_CUR)))
+    }
 }
 
 extension UploadPipe {
-    private static let piece = 64 << 10
+    /// How much is read at once.
+    static let piece = 64 << 10
 
     /// A pipe that sends a regular file from its start, opened only when it is wanted.
     ///
     /// - Throws: `SourceFailure` when there is no such regular file.
     package static func file(_ path: String) throws(SourceFailure) -> UploadPipe {
-        var facts = stat()
-        // C would read the path up to the NUL, and send another file than the one that is named.
-        guard !path.utf8.contains(0) else { throw SourceFailure(what: "a file's path contains a NUL", errno: 0) }
-        guard stat(path, &facts) == 0 else { throw SourceFailure(what: "cannot read \(path)", errno: errno) }
-        guard facts.st_mode & S_IFMT == S_IFREG else {
-            throw SourceFailure(what: "\(path) is not a regular file", errno: 0)
-        }
-        let length = Int64(facts.st_size)
-        let current = Lock<FileReader?>(nil)
-        return UploadPipe(
-            length: length, canReplay: true, wantsMore: { current.withLock { $0 }?.readMore() },
-            open: { feed in
-                let reader = FileReader(path: path, length: length, feed: feed)
-                current.withLock { $0 = reader }
-                reader.readMore()
-                return { current.withLock { $0 = nil as FileReader? } }
-            })
+        try pieces([BodyPiece(.file(path))])
     }
 
     /// A pipe that sends what a descriptor yields until its end.
     package static func descriptor(_ owner: OwnedDescriptor, length: Int64?, use: SourceUse? = nil) -> UploadPipe {
-        var facts = stat()
-        var known = length
-        if known == nil, fstat(owner.number, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG {
-            known = max(0, Int64(facts.st_size) - Int64(lseek(owner.number, 0, SEEK_CUR)))
-        }
+        let known = length ?? owner.rest
         let current = Lock<DescriptorReader?>(nil)
         return UploadPipe(
             length: known, canReplay: false, use: use, wantsMore: { current.withLock { $0 }?.poke() },
@@ -80,79 +81,8 @@ extension UploadPipe {
             })
     }
 
-    /// Reads a file on the disk thread, as far ahead as the pipe has room.
-    private final class FileReader: @unchecked Sendable {
-        // Safe because everything mutable is touched by jobs of the disk thread alone, one after the other.
-        private let path: String
-        private let length: Int64
-        private let feed: Feed
-        private var file: OwnedDescriptor?
-        private var offset: Int64 = 0
-        private var isDone = false
-
-        init(path: String, length: Int64, feed: Feed) {
-            self.path = path
-            self.length = length
-            self.feed = feed
-        }
-
-        func readMore() {
-            if !DiskThread.shared.run({ self.read() }) {
-                feed.finish(SourceFailure(what: "no thread to read \(path)", errno: EAGAIN))
-            }
-        }
-
-        private func read() {
-            guard !isDone else { return }
-            do throws(SourceFailure) {
-                let file = try open()
-                while offset < length {
-                    // Without room the pipe calls again when there is some.
-                    guard feed.hasRoom else { return }
-                    let bytes = try piece(of: file)
-                    offset += Int64(bytes.count)
-                    if bytes.isEmpty || !feed.offer(bytes) { break }
-                }
-                end(nil)
-            } catch {
-                end(error)
-            }
-        }
-
-        private func end(_ error: SourceFailure?) {
-            isDone = true
-            file = nil
-            feed.finish(error)
-        }
-
-        private func open() throws(SourceFailure) -> OwnedDescriptor {
-            if let file { return file }
-            let number = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            guard number >= 0 else { throw SourceFailure(what: "cannot open \(path)", errno: errno) }
-            let opened = OwnedDescriptor(number)
-            var facts = stat()
-            guard fstat(number, &facts) == 0, Int64(facts.st_size) == length else {
-                throw SourceFailure(what: "\(path) changed its size before it was sent", errno: 0)
-            }
-            file = opened
-            return opened
-        }
-
-        private func piece(of file: OwnedDescriptor) throws(SourceFailure) -> [UInt8] {
-            var failure: CInt = 0
-            let wanted = Int(min(Int64(UploadPipe.piece), length - offset))
-            let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
-                let result = pread(file.number, buffer.baseAddress, wanted, off_t(offset))
-                failure = result < 0 ? errno : 0
-                count = max(0, result)
-            }
-            if failure != 0 { throw SourceFailure(what: "cannot read \(path)", errno: failure) }
-            return bytes
-        }
-    }
-
     /// Reads a pipe, socket or terminal on a thread of its own, since nobody knows how long that may block.
-    private final class DescriptorReader: @unchecked Sendable {
+    final class DescriptorReader: @unchecked Sendable {
         // Safe because the flag is locked and everything else is constant.
         private let source: OwnedDescriptor
         private let feed: Feed

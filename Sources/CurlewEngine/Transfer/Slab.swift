@@ -90,10 +90,22 @@ package struct Chunk: RandomAccessCollection, Sendable {
     }
 
     package init(_ bytes: [UInt8]) {
+        self.init(bytes, 0..<bytes.count)
+    }
+
+    private init(_ bytes: [UInt8], _ range: Range<Int>) {
         slab = nil
-        offset = 0
-        count = bytes.count
+        offset = range.lowerBound
+        count = range.count
         self.bytes = bytes
+    }
+
+    /// A part of this chunk, which shares its memory.
+    package func slice(_ range: Range<Int>) -> Chunk {
+        precondition(
+            range.lowerBound >= 0 && range.upperBound <= count, "\(range) is outside a chunk of \(count) bytes")
+        let (start, end) = (offset + range.lowerBound, offset + range.upperBound)
+        return slab.map { Chunk(slab: $0, offset: start, count: range.count) } ?? Chunk(bytes, start..<end)
     }
 
     package var startIndex: Int { 0 }
@@ -101,11 +113,14 @@ package struct Chunk: RandomAccessCollection, Sendable {
 
     package subscript(position: Int) -> UInt8 {
         precondition(position >= 0 && position < count, "index \(position) is outside a chunk of \(count) bytes")
-        return slab.map { $0.memory.load(fromByteOffset: offset + position, as: UInt8.self) } ?? bytes[position]
+        return slab.map { $0.memory.load(fromByteOffset: offset + position, as: UInt8.self) }
+            ?? bytes[offset + position]
     }
 
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        guard let slab else { return try bytes.withUnsafeBytes(body) }
+        guard let slab else {
+            return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
+        }
         return try withExtendedLifetime(slab) {
             try body(UnsafeRawBufferPointer(start: slab.memory + offset, count: count))
         }

@@ -20,16 +20,29 @@ package final class UploadPipe: Sendable {
         fileprivate let run: Int
         /// What the producer's bytes go through, in the producer's own task or thread.
         fileprivate let transform: Lock<any BodyTransform>?
+        /// The piece of the body that the producer is for; nil when it gives all of it.
+        fileprivate let section: BodySection?
+
+        /// The same hold for a producer that gives one piece of the body and ends that alone.
+        func limited(to section: BodySection) -> Feed {
+            Feed(pipe: pipe, run: run, transform: transform, section: section)
+        }
 
         /// Hands over bytes and waits while the queue is full.
         ///
         /// False when nobody wants more.
-        package func push(_ bytes: [UInt8]) async -> Bool { await pipe?.push(bytes, self) ?? false }
+        package func push(_ bytes: [UInt8]) async -> Bool {
+            guard section?.takes(bytes.count) ?? true else { return false }
+            return await pipe?.push(bytes, self) ?? false
+        }
 
         /// Hands over bytes without waiting, for a producer that asks `room` first.
         ///
         /// False when nobody wants more.
-        package func offer(_ bytes: [UInt8]) -> Bool { pipe.map { $0.take(bytes, self) != .closed } ?? false }
+        package func offer(_ bytes: [UInt8]) -> Bool {
+            guard section?.takes(bytes.count) ?? true else { return false }
+            return pipe.map { $0.take(bytes, self) != .closed } ?? false
+        }
 
         /// Whether a producer that offers may go on.
         package var hasRoom: Bool {
@@ -37,8 +50,10 @@ package final class UploadPipe: Sendable {
             return pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit }
         }
 
-        /// Ends the body, with the producer's error when it could not finish.
-        package func finish(_ error: (any Error)? = nil) { pipe?.finish(error, self) }
+        /// Ends the body, or the piece of it, with the producer's error when it could not finish.
+        package func finish(_ error: (any Error)? = nil) {
+            if let section { section.finish(error) } else { pipe?.finish(error, self) }
+        }
     }
 
     private enum Appended { case taken, full, closed }
@@ -61,7 +76,7 @@ package final class UploadPipe: Sendable {
         var loopWaits = false
         var producer: UnsafeContinuation<Bool, Never>?
         var onClose: (@Sendable () -> Void)?
-        weak var transfer: EngineTransfer?
+        weak var reader: (any UploadReader)?
     }
 
     /// Bytes the producer said it has, nil when it did not say.
@@ -110,7 +125,8 @@ package final class UploadPipe: Sendable {
     /// Whether the producer gave more than the declared length; what it gave too much was never sent.
     var hasOverrun: Bool { state.withLock { $0.hasOverrun } }
 
-    func attach(to transfer: EngineTransfer) { state.withLock { $0.transfer = transfer } }
+    /// Whom to tell that there are bytes after there were none.
+    func attach(to reader: any UploadReader) { state.withLock { $0.reader = reader } }
 
     // MARK: The producer's side
 
@@ -134,7 +150,7 @@ package final class UploadPipe: Sendable {
     }
 
     private func append(_ bytes: [UInt8], given: Int, run: Int) -> Appended {
-        let (result, waiting) = state.withLock { state -> (Appended, EngineTransfer?) in
+        let (result, waiting) = state.withLock { state -> (Appended, (any UploadReader)?) in
             guard state.run == run, !state.isClosed, !state.isFinished else { return (.closed, nil) }
             state.pushed += Int64(given)
             if let declared, state.pushed > declared { state.hasOverrun = true }
@@ -148,7 +164,7 @@ package final class UploadPipe: Sendable {
             state.queued += bytes.count
             if state.queued >= limit { state.hasFilled = true }
             defer { state.loopWaits = false }
-            return (state.queued < limit ? .taken : .full, state.loopWaits ? state.transfer : nil)
+            return (state.queued < limit ? .taken : .full, state.loopWaits ? state.reader : nil)
         }
         waiting?.uploadHasBytes()
         return result
@@ -183,12 +199,12 @@ package final class UploadPipe: Sendable {
     }
 
     private func end(_ error: (any Error)?, run: Int) {
-        let waiting = state.withLock { state -> EngineTransfer? in
+        let waiting = state.withLock { state -> (any UploadReader)? in
             guard state.run == run, !state.isClosed, !state.isFinished else { return nil }
             state.isFinished = true
             state.error = error
             defer { state.loopWaits = false }
-            return state.loopWaits ? state.transfer : nil
+            return state.loopWaits ? state.reader : nil
         }
         waiting?.uploadHasBytes()
     }
@@ -255,7 +271,7 @@ package final class UploadPipe: Sendable {
         let stop: (@Sendable () -> Void)?
         do {
             let transform = try makeTransform?()
-            stop = open(Feed(pipe: self, run: run, transform: transform.map { Lock($0) }))
+            stop = open(Feed(pipe: self, run: run, transform: transform.map { Lock($0) }, section: nil))
         } catch {
             return end(error, run: run)
         }
@@ -303,12 +319,18 @@ package final class UploadPipe: Sendable {
             state.queued = 0
             state.onClose = nil
             state.producer = nil
-            state.transfer = nil
+            state.reader = nil
             return ended
         }
         producer?.resume(returning: false)
         stop?()
     }
+}
+
+/// Who pulls the bytes of a pipe: a transfer on its loop, or whoever writes the body elsewhere.
+protocol UploadReader: AnyObject, Sendable {
+    /// The pipe has bytes, or its end, after it said to wait; called on the producer's thread.
+    func uploadHasBytes()
 }
 
 /// Whether a source that can be read only once has been read, or is being read.

@@ -14,6 +14,7 @@
 #include "curlew_tls.h"
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 
@@ -176,5 +177,10 @@ typedef struct {
 
 /// Waits (-1 for ever) and fills `ready`; gives how many, 0 also when a signal came.
 int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int milliseconds);
+
+/// Where the first of some bytes in a row begins, in time that grows with `count` alone (memmem); -1 for nowhere.
+ptrdiff_t curlew_find(const void *bytes, size_t count, const void *wanted, size_t wanted_count);
+/// Where the last of a byte is (memrchr); -1 for nowhere.
+ptrdiff_t curlew_find_last(const void *bytes, size_t count, uint8_t wanted);
 
 #endif

@@ -1,0 +1,126 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// Writes a request's body to a file in place of sending it, on a thread of its own.
+package final class BodySpool: UploadReader, Sendable {
+    /// Why there is no file.
+    package enum Failure: Error {
+        /// The file cannot be made, or there is one already.
+        case place(SourceFailure)
+        /// The file cannot be written to its end.
+        case writing(SourceFailure)
+        /// The body has no more bytes, for a reason.
+        case body(EngineFailure.Reason)
+        case cancelled
+    }
+
+    private static let piece = 256 << 10
+
+    private let upload: TransferPlan.Upload
+    private let path: String
+    private let signal = OwnedDescriptor(curlew_eventfd_create())
+    private let isCancelled = Lock(false)
+
+    private init(_ upload: TransferPlan.Upload, _ path: String) {
+        self.upload = upload
+        self.path = path
+    }
+
+    /// Writes a body to a new file, which only its owner may read; after a failure there is none.
+    ///
+    /// - Throws: `Failure`.
+    package static func write(_ upload: TransferPlan.Upload, to path: String) async throws(Failure) {
+        let spool = BodySpool(upload, path)
+        let result: Result<Void, Failure> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let code = startThread("curlew-spool") { continuation.resume(returning: spool.run()) }
+                if code == 0 { return }
+                let failure = SourceFailure(what: "no thread to write \(path)", errno: code)
+                continuation.resume(returning: .failure(.place(failure)))
+            }
+        } onCancel: {
+            spool.cancel()
+        }
+        try result.get()
+    }
+
+    func uploadHasBytes() { eventfd_write(signal.number, 1) }
+
+    private func cancel() {
+        isCancelled.withLock { $0 = true }
+        uploadHasBytes()
+    }
+
+    private func run() -> Result<Void, Failure> {
+        do throws(Failure) {
+            guard signal.number >= 0 else { throw .place(SourceFailure(what: "cannot wait", errno: EMFILE)) }
+            let file = try create()
+            do throws(Failure) {
+                try fill(file)
+            } catch {
+                unlink(path)
+                throw error
+            }
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func create() throws(Failure) -> OwnedDescriptor {
+        guard !path.utf8.contains(0) else {
+            throw .place(SourceFailure(what: "a file's path contains a NUL", errno: 0))
+        }
+        let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .place(SourceFailure(what: "cannot make \(path)", errno: errno)) }
+        return OwnedDescriptor(number)
+    }
+
+    private func fill(_ file: OwnedDescriptor) throws(Failure) {
+        switch upload {
+        case .none: break
+        case .bytes(let bytes):
+            let written: Result<Void, Failure> = bytes.withUnsafeBytes { buffer in
+                do throws(Failure) { return .success(try write(buffer, to: file)) } catch { return .failure(error) }
+            }
+            try written.get()
+        case .pipe(let pipe):
+            pipe.attach(to: self)
+            defer { pipe.close() }
+            try empty(pipe, into: file)
+        }
+    }
+
+    private func empty(_ pipe: UploadPipe, into file: OwnedDescriptor) throws(Failure) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 16)
+        defer { buffer.deallocate() }
+        guard let base = buffer.baseAddress else { return }
+        while !isCancelled.withLock({ $0 }) {
+            switch pipe.pull(into: base, Self.piece) {
+            case .bytes(let count): try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: file)
+            case .wait:
+                // The count stays until it is read, so that what came since the pull is not missed.
+                var value = eventfd_t()
+                var waiting = pollfd(fd: signal.number, events: Int16(POLLIN), revents: 0)
+                poll(&waiting, 1, -1)
+                eventfd_read(signal.number, &value)
+            case .end: return
+            case .failed(let reason): throw .body(reason)
+            }
+        }
+        throw .cancelled
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer, to file: OwnedDescriptor) throws(Failure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(file.number, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw .writing(SourceFailure(what: "cannot write \(path)", errno: errno)) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+}

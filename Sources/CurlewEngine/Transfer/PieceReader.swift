@@ -1,0 +1,254 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+extension UploadPipe {
+    /// A pipe that sends pieces one after the other; files are opened, and producers begin, when it is their turn.
+    ///
+    /// - Parameter lengths: Told what is known of the pieces now, and the rest as it turns out.
+    /// - Throws: `SourceFailure` when a piece is a file that cannot be read.
+    package static func pieces(
+        _ pieces: [BodyPiece], lengths: PieceLengths = PieceLengths()
+    ) throws(SourceFailure) -> UploadPipe {
+        var known: [Int64?] = []
+        var length: Int64? = 0
+        for piece in pieces {
+            let own = try piece.length()
+            known.append(own)
+            guard let sum = length, let own else {
+                length = nil
+                continue
+            }
+            let (total, isTooLong) = sum.addingReportingOverflow(own)
+            guard !isTooLong else { throw SourceFailure(what: "its pieces are longer than anything", errno: 0) }
+            length = total
+        }
+        lengths.begin(known)
+        let current = Lock<PieceReader?>(nil)
+        let measured = known
+        return UploadPipe(
+            length: length, canReplay: pieces.allSatisfy(\.canReplay),
+            wantsMore: { current.withLock { $0 }?.goOn() },
+            open: { feed in
+                let reader = PieceReader(pieces, measured, feed, lengths)
+                current.withLock { $0 = reader }
+                reader.goOn()
+                return {
+                    current.withLock { $0 = nil }
+                    reader.stop()
+                }
+            })
+    }
+}
+
+/// Gives the pieces of a body, in order and as far ahead as the pipe has room: bytes and files on the disk thread, what
+/// produces by itself in its own task or thread.
+private final class PieceReader: @unchecked Sendable {
+    // Safe because the producer is locked, and everything else mutable is touched by jobs of the disk thread alone, one
+    // after the other.
+
+    /// The producer of a piece that gives its bytes by itself.
+    private struct Producer {
+        var isRunning = false
+        var poke: (@Sendable () -> Void)?
+        var stop: (@Sendable () -> Void)?
+        var isStopped = false
+
+        /// What stops it, which is then nobody's any more.
+        mutating func end() -> (@Sendable () -> Void)? {
+            defer {
+                isRunning = false
+                poke = nil
+                stop = nil
+            }
+            return stop
+        }
+    }
+
+    private enum Advance { case finished, waits, closed }
+
+    private let pieces: [BodyPiece]
+    private let known: [Int64?]
+    private let feed: UploadPipe.Feed
+    private let lengths: PieceLengths
+    private let producer = Lock(Producer())
+    private var index = 0
+    private var offset: Int64 = 0
+    private var file: OwnedDescriptor?
+    private var isDone = false
+    /// The piece gives its bytes by itself, and says when it has ended.
+    private var isElsewhere = false
+
+    init(_ pieces: [BodyPiece], _ known: [Int64?], _ feed: UploadPipe.Feed, _ lengths: PieceLengths) {
+        self.pieces = pieces
+        self.known = known
+        self.feed = feed
+        self.lengths = lengths
+    }
+
+    /// There is room in the pipe.
+    func goOn() {
+        let (isRunning, poke) = producer.withLock { ($0.isRunning, $0.poke) }
+        if isRunning { poke?() } else { run { $0.work() } }
+    }
+
+    func stop() {
+        let stop = producer.withLock { producer in
+            producer.isStopped = true
+            return producer.end()
+        }
+        stop?()
+    }
+
+    private func run(_ job: @escaping @Sendable (PieceReader) -> Void) {
+        if !DiskThread.shared.run({ job(self) }) {
+            feed.finish(SourceFailure(what: "no thread to read the body", errno: EAGAIN))
+        }
+    }
+
+    private func work() {
+        guard !isDone, !isElsewhere else { return }
+        do throws(SourceFailure) {
+            while index < pieces.count {
+                switch try advance(pieces[index]) {
+                case .finished: next()
+                case .waits: return
+                case .closed: return end(nil)
+                }
+            }
+            end(nil)
+        } catch {
+            end(error.of(pieces[index].label))
+        }
+    }
+
+    private func next() {
+        index += 1
+        offset = 0
+        file = nil
+    }
+
+    private func end(_ error: SourceFailure?) {
+        isDone = true
+        file = nil
+        feed.finish(error)
+    }
+
+    private func advance(_ piece: BodyPiece) throws(SourceFailure) -> Advance {
+        switch piece.source {
+        case .bytes(let bytes): return give(bytes)
+        case .file(let path): return try give(fileAt: path, of: known[index] ?? 0)
+        case .descriptor(let owner, _):
+            return try begin(piece) { feed in
+                let reader = UploadPipe.DescriptorReader(owner, feed: feed)
+                reader.start()
+                return ({ reader.poke() }, { reader.stop() })
+            }
+        case .producer(_, let open): return try begin(piece) { (nil, open($0)) }
+        }
+    }
+
+    // MARK: Bytes and files
+
+    private func give(_ bytes: [UInt8]) -> Advance {
+        while offset < bytes.count {
+            guard feed.hasRoom else { return .waits }
+            let start = Int(offset)
+            let end = min(bytes.count, start + UploadPipe.piece)
+            offset = Int64(end)
+            if !feed.offer(start == 0 && end == bytes.count ? bytes : Array(bytes[start..<end])) { return .closed }
+        }
+        return .finished
+    }
+
+    private func give(fileAt path: String, of length: Int64) throws(SourceFailure) -> Advance {
+        let file = try open(path, length)
+        while offset < length {
+            // Without room the pipe calls again when there is some.
+            guard feed.hasRoom else { return .waits }
+            let bytes = try bytes(of: file, path, length)
+            offset += Int64(bytes.count)
+            if offset == length, pieces.count > 1 { try check(file, path, length) }
+            if !feed.offer(bytes) { return .closed }
+        }
+        return .finished
+    }
+
+    private func open(_ path: String, _ length: Int64) throws(SourceFailure) -> OwnedDescriptor {
+        if let file { return file }
+        let number = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { throw SourceFailure(what: "cannot open \(path)", errno: errno) }
+        let opened = OwnedDescriptor(number)
+        try check(opened, path, length, "before it was sent")
+        posix_fadvise(number, 0, 0, POSIX_FADV_SEQUENTIAL)
+        file = opened
+        return opened
+    }
+
+    /// Of a file in a form looked at before its last bytes are given; one that is all of a body is sent as it was.
+    private func check(
+        _ file: OwnedDescriptor, _ path: String, _ length: Int64, _ when: String = "while it was sent"
+    ) throws(SourceFailure) {
+        var facts = stat()
+        guard fstat(file.number, &facts) == 0, Int64(facts.st_size) == length else {
+            throw SourceFailure(what: "\(path) changed its size \(when)", errno: 0)
+        }
+    }
+
+    private func bytes(of file: OwnedDescriptor, _ path: String, _ length: Int64) throws(SourceFailure) -> [UInt8] {
+        var failure: CInt = 0
+        let wanted = Int(min(Int64(UploadPipe.piece), length - offset))
+        let bytes = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+            let result = pread(file.number, buffer.baseAddress, wanted, off_t(offset))
+            failure = result < 0 ? errno : 0
+            count = max(0, result)
+        }
+        if failure != 0 { throw SourceFailure(what: "cannot read \(path)", errno: failure) }
+        if bytes.isEmpty { throw SourceFailure(what: "\(path) changed its size while it was sent", errno: 0) }
+        return bytes
+    }
+
+    // MARK: Pieces that give their bytes by themselves
+
+    private func begin(
+        _ piece: BodyPiece,
+        _ open: (UploadPipe.Feed) -> (poke: (@Sendable () -> Void)?, stop: @Sendable () -> Void)
+    ) throws(SourceFailure) -> Advance {
+        // One that is declared empty is not asked at all.
+        if known[index] == 0 { return .finished }
+        if let use = piece.use, !use.begin() { throw SourceUse.isOver }
+        isElsewhere = true
+        let mayBegin = producer.withLock { producer in
+            producer.isRunning = !producer.isStopped
+            return producer.isRunning
+        }
+        guard mayBegin else { return .waits }
+        let section = BodySection(declared: known[index]) { self.ended($0) }
+        let (poke, stop) = open(feed.limited(to: section))
+        let isOver = producer.withLock { producer in
+            guard producer.isRunning else { return true }
+            (producer.poke, producer.stop) = (poke, stop)
+            return false
+        }
+        if isOver { stop() }
+        return .waits
+    }
+
+    /// On the producer's thread.
+    private func ended(_ result: Result<Int64, SourceFailure>) {
+        let stop = producer.withLock { $0.end() }
+        // A producer that gave too much may still run.
+        if case .failure = result { stop?() }
+        run { reader in
+            switch result {
+            case .success(let length):
+                reader.lengths.set(length, at: reader.index)
+                reader.isElsewhere = false
+                reader.next()
+                reader.work()
+            case .failure(let failure): reader.end(failure.of(reader.pieces[reader.index].label))
+            }
+        }
+    }
+}
