@@ -49,6 +49,20 @@ public struct MediaType: Sendable, Hashable {
         essence = "\(type)/\(subtype)"
     }
 
+    private init(_ range: MediaType, parameters: [Parameter]) {
+        (type, subtype, essence) = (range.type, range.subtype, range.essence)
+        self.parameters = parameters
+    }
+
+    /// This type with one parameter more.
+    ///
+    /// - Parameters:
+    ///   - name: Its name, in lower case.
+    ///   - value: Its value, which is quoted where that is needed.
+    func adding(_ name: String, _ value: String) -> MediaType {
+        MediaType(self, parameters: parameters + [Parameter(name: name, value: value)])
+    }
+
     /// The value of a parameter, unquoted; the first of several.
     ///
     /// - Parameter name: The parameter's name, in any case.

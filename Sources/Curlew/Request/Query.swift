@@ -120,6 +120,22 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         return (encoded.isEmpty ? items : [encoded] + items).joined(separator: "&")
     }
 
+    /// Names and values before they are escaped.
+    ///
+    /// - Throws: See ``QueryEncoder/encode(_:)``; a ``percentEncoded(_:)`` text has none.
+    func pairs(_ encoder: QueryEncoder) throws -> [QueryEncoder.Pair] {
+        var entries: [QueryTree.Entry] = []
+        for part in parts {
+            switch part {
+            case .pair(let name, let value): entries += try encoder.entries(of: Query(pair: name, value))
+            case .value(let value): entries += try encoder.entries(of: value)
+            case .item:
+                throw EncodingError.inQuery(Query.self, at: [], "A percent-encoded text is only for queries.")
+            }
+        }
+        return try encoder.pairs(of: entries)
+    }
+
     private init(pair name: String, _ value: (any Encodable & Sendable)?) {
         parts = [.pair(name, value)]
     }

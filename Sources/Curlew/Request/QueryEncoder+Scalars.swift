@@ -20,6 +20,12 @@ extension QueryEncoder {
         }
     }
 
+    /// The bytes of `Data`, for those who need no text of them.
+    func bytes<T>(of value: T) -> [UInt8]? {
+        guard T.self == Data.self, let data = value as? Data else { return nil }
+        return Array(data)
+    }
+
     private func text(of date: Date) -> String {
         switch dates {
         // A date's own description is wrong for the first years, and missing for years of six digits.

@@ -20,9 +20,36 @@ extension QueryEncoder {
     /// Names and values as they are sent.
     /// - Throws: See ``encode(_:)``.
     func text(of entries: [QueryTree.Entry]) throws -> String {
-        var items: [String] = []
-        for (name, tree) in ordered(entries) { try write(tree, name, to: &items) }
-        return items.joined(separator: "&")
+        try pairs(of: entries).map(text).joined(separator: "&")
+    }
+
+    /// Names and values before they are escaped: for what is no query, but follows its rules.
+    /// - Throws: See ``encode(_:)``.
+    func pairs(of value: some Encodable) throws -> [Pair] {
+        if let query = value as? Query { return try query.pairs(self) }
+        return try pairs(of: entries(of: value))
+    }
+
+    /// Names and values before they are escaped.
+    /// - Throws: See ``encode(_:)``.
+    func pairs(of entries: [QueryTree.Entry]) throws -> [Pair] {
+        var pairs: [Pair] = []
+        for (name, tree) in ordered(entries) { try write(tree, name, to: &pairs) }
+        return pairs
+    }
+
+    /// A name and its value.
+    struct Pair {
+        var name: String
+        /// The texts that are joined by commas, mostly one; nil for a name alone.
+        var values: [String]?
+        /// What the value is the text of, when that is `Data`.
+        var bytes: [UInt8]?
+    }
+
+    private func text(_ pair: Pair) -> String {
+        guard let values = pair.values else { return escaped(pair.name) }
+        return escaped(pair.name) + "=" + values.map(escaped).joined(separator: ",")
     }
 
     private func ordered(_ entries: [QueryTree.Entry]) -> [QueryTree.Entry] {
@@ -35,42 +62,42 @@ extension QueryEncoder {
         }.map(\.element)
     }
 
-    private func write(_ tree: QueryTree, _ name: String, to items: inout [String]) throws {
+    private func write(_ tree: QueryTree, _ name: String, to pairs: inout [Pair]) throws {
         switch tree.kind {
         case .mixed: throw Self.mixed(tree)
-        case .text: items.append(escaped(name) + "=" + escaped(tree.text))
-        case .null: writeNil(name, to: &items)
+        case .text: pairs.append(Pair(name: name, values: [tree.text], bytes: tree.bytes))
+        case .null: writeNil(name, to: &pairs)
         case .nothing, .keyed, .list, .set:
             if tree.entries.isEmpty {
-                if empties == .keyOnly { items.append(escaped(name)) }
+                if empties == .keyOnly { pairs.append(Pair(name: name)) }
             } else if tree.kind == .keyed {
-                for (inner, tree) in ordered(tree.entries) { try write(tree, nested(inner, in: name), to: &items) }
+                for (inner, tree) in ordered(tree.entries) { try write(tree, nested(inner, in: name), to: &pairs) }
             } else if arrays == .commaJoined {
-                try writeJoined(tree, name, to: &items)
+                try writeJoined(tree, name, to: &pairs)
             } else if tree.kind == .set {
-                try writeSet(tree, name, to: &items)
+                try writeSet(tree, name, to: &pairs)
             } else {
                 for (index, entry) in tree.entries.enumerated() {
-                    try write(entry.tree, element(index, of: name), to: &items)
+                    try write(entry.tree, element(index, of: name), to: &pairs)
                 }
             }
         }
     }
 
-    private func writeNil(_ name: String, to items: inout [String]) {
+    private func writeNil(_ name: String, to pairs: inout [Pair]) {
         switch nils {
-        case .keyOnly: items.append(escaped(name))
+        case .keyOnly: pairs.append(Pair(name: name))
         case .omit: break
-        case .empty: items.append(escaped(name) + "=")
-        case .literal(let text): items.append(escaped(name) + "=" + escaped(text))
+        case .empty: pairs.append(Pair(name: name, values: [""]))
+        case .literal(let text): pairs.append(Pair(name: name, values: [text]))
         }
     }
 
-    private func writeSet(_ tree: QueryTree, _ name: String, to items: inout [String]) throws {
+    private func writeSet(_ tree: QueryTree, _ name: String, to pairs: inout [Pair]) throws {
         let elements = try tree.entries.map { entry in
-            var own: [String] = []
+            var own: [Pair] = []
             try write(entry.tree, name, to: &own)
-            return (text: entry.tree.text, items: own)
+            return (text: entry.tree.text, pairs: own, items: own.map(text))
         }
         // By the plain text, which percent-encoding would bring out of order; elements with names inside by the items.
         let sorted = elements.sorted { left, right in
@@ -78,10 +105,10 @@ extension QueryEncoder {
                 ? left.items.lexicographicallyPrecedes(right.items)
                 : left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
         }
-        for element in sorted { items += element.items }
+        for element in sorted { pairs += element.pairs }
     }
 
-    private func writeJoined(_ tree: QueryTree, _ name: String, to items: inout [String]) throws {
+    private func writeJoined(_ tree: QueryTree, _ name: String, to pairs: inout [Pair]) throws {
         var texts: [String] = []
         for (_, element) in tree.entries {
             switch (element.kind, nils) {
@@ -96,7 +123,7 @@ extension QueryEncoder {
         }
         if tree.kind == .set { texts.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
         if texts.isEmpty { return }
-        items.append(escaped(name) + "=" + texts.map(escaped).joined(separator: ","))
+        pairs.append(Pair(name: name, values: texts))
     }
 
     private func nested(_ inner: String, in outer: String) -> String {

@@ -23,6 +23,8 @@ final class QueryTree {
     let path: [any CodingKey]
     private(set) var kind = Kind.nothing
     private(set) var text = ""
+    /// What the text was made of, when that is `Data`.
+    private(set) var bytes: [UInt8]?
     private(set) var entries: [Entry] = []
 
     init(path: [any CodingKey]) { self.path = path }
@@ -32,9 +34,10 @@ final class QueryTree {
         self.kind = self.kind == .nothing || self.kind == kind ? kind : .mixed
     }
 
-    func put(_ text: String) {
+    func put(_ text: String, of bytes: [UInt8]? = nil) {
         kind = kind == .nothing ? .text : .mixed
         self.text = text
+        self.bytes = bytes
     }
 
     func putNil() {

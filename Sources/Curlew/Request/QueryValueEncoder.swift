@@ -45,7 +45,7 @@ struct QueryValueEncoder: Encoder {
             throw EncodingError.inQuery(
                 T.self, at: codingPath, "More than \(Self.longestPath) values are inside one another.")
         }
-        if let text = styles.plainText(of: value) { return tree.put(text) }
+        if let text = styles.plainText(of: value) { return tree.put(text, of: styles.bytes(of: value)) }
         var deeper = self
         deeper.depth += 1
         if let dictionary = value as? any KeyedByValues {
