@@ -121,6 +121,30 @@ public struct Body: Sendable {
         raw(.stream(sequence, length: length, canReplay: canReplay), type: type)
     }
 
+    /// A form of several parts: `multipart/form-data`.
+    ///
+    /// ```swift
+    /// let form = Body.multipart {
+    ///     Part("title", "Alps")
+    ///     Part("image", file: path)
+    /// }
+    /// let photo = try await api.post("photos", form, as: Photo.self)
+    /// ```
+    /// - Parameters:
+    ///   - boundary: What stands between the parts; chosen at random unless given.
+    ///   - parts: Lists the parts.
+    /// - Throws: What the builder throws.
+    public static func multipart(
+        boundary: MultipartBoundary = MultipartBoundary(), @PartsBuilder _ parts: () throws -> [Part]
+    ) rethrows -> Body {
+        multipart(try MultipartForm(boundary: boundary, parts))
+    }
+
+    /// A form of several parts that is kept, to watch its progress or to send it again: `multipart/form-data`.
+    ///
+    /// - Parameter form: The form.
+    public static func multipart(_ form: MultipartForm) -> Body { raw(.multipart(form), type: form.contentType) }
+
     /// Any body of a request.
     ///
     /// - Parameters:

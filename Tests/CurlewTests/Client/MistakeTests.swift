@@ -55,6 +55,13 @@ struct MistakeTests {
         ),
         (
             """
+            func aTextIsNoPart(_ api: JSONClient) async throws {
+                try await api.post("photos", .multipart { "Alps" })
+            }
+            """, "a multipart body is made of `Part(…)` values"
+        ),
+        (
+            """
             func notPinned() throws {
                 _ = Payments(api: Client("https://pay.example.com"))
             }

@@ -1,0 +1,94 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The body of a form: its pieces, and which of them belong to which part.
+struct MultipartLayout: Sendable {
+    /// The whole body, its pieces taken apart.
+    let body: RequestBody
+    /// For each piece the part whose content it is; nil for what stands between parts.
+    private let owners: [Int?]
+    private let joined: JoinedBody
+
+    init(_ parts: [Part], _ boundary: MultipartBoundary) {
+        var pieces: [JoinedBody.Piece] = []
+        var owners: [Int?] = []
+        for (index, part) in parts.enumerated() {
+            let start = "\(index == 0 ? "" : "\r\n")--\(boundary.text)\r\n\(Self.lines(part.fields))\r\n"
+            pieces.append(JoinedBody.Piece(body: .text(start), label: nil))
+            owners.append(nil)
+            let whole = JoinedBody.Piece(body: part.body.isNone ? .bytes([]) : part.body, label: part.label(at: index))
+            let content = whole.parted
+            pieces += content
+            owners += content.map { _ in index }
+        }
+        pieces.append(JoinedBody.Piece(body: .text("\r\n--\(boundary.text)--\r\n"), label: nil))
+        owners.append(nil)
+        joined = JoinedBody(pieces, flaw: Self.flaw(of: parts))
+        body = RequestBody(content: .joined(joined))
+        self.owners = owners
+    }
+
+    private static func lines(_ fields: HeaderFields) -> String {
+        fields.reduce(into: "") { lines, field in lines += "\(field.name.rawValue): \(field.value)\r\n" }
+    }
+
+    private static func flaw(of parts: [Part]) -> JoinedBody.Flaw? {
+        if parts.isEmpty {
+            return JoinedBody.Flaw(
+                message: "The multipart form has no parts.",
+                hint: "A multipart body has one part at least (RFC 2046 §5.1.1); leave the body out, or add a part.")
+        }
+        for (index, part) in parts.enumerated() {
+            if let flaw = part.flaw(at: index) { return flaw }
+        }
+        return nil
+    }
+
+    /// How far each part is, when so many bytes of the body were sent.
+    func progress(sent: Int64, _ parts: [Part]) -> [PartProgress] {
+        let told = joined.knownLengths
+        let lengths = told.isEmpty ? joined.pieces.map(\.body.length) : told
+        var states = parts.map { _ in (sent: Int64(0), total: Int64?.some(0), isFinished: true) }
+        var left: Int64? = sent
+        for (owner, length) in zip(owners, lengths) {
+            // Nothing behind a piece has begun that has not ended.
+            let own = min(left ?? 0, length ?? .max)
+            let isWhole = left != nil && own == length
+            if let owner {
+                states[owner].sent += own
+                states[owner].total = length.flatMap { states[owner].total?.addingReportingOverflow($0).partialValue }
+                states[owner].isFinished = states[owner].isFinished && isWhole
+            }
+            left = isWhole ? left.map { $0 - own } : nil
+        }
+        return states.enumerated().map { index, state in
+            PartProgress(
+                index: index, name: parts[index].name, sent: state.sent, total: state.total,
+                isFinished: state.isFinished)
+        }
+    }
+}
+
+extension Part {
+    /// What keeps the part from being sent.
+    fileprivate func flaw(at index: Int) -> JoinedBody.Flaw? {
+        let label = label(at: index)
+        for field in fields {
+            guard field.name.isValid else {
+                return JoinedBody.Flaw(
+                    message: "The field name “\(field.name.rawValue.escapingControls)” of \(label) is not a token.",
+                    hint: "A field name has no spaces, colons or control characters (RFC 9110 §5.1).")
+            }
+            guard HeaderFields.isValidValue(field.value) else {
+                return JoinedBody.Flaw(
+                    message: "The field “\(field.name)” of \(label) contains a control character.",
+                    hint: "Of control characters only line breaks have a way to stand in names; remove the others.")
+            }
+        }
+        if let length = body.length, length < 0 {
+            return JoinedBody.Flaw(
+                message: "The length of \(label) is negative.", hint: "Leave the length out when it is not known.")
+        }
+        return body.flaw
+    }
+}

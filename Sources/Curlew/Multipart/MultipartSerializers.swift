@@ -1,0 +1,146 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Reads the parts of a multipart response as they arrive: `multipart/mixed`, `byteranges`, `x-mixed-replace`, any.
+///
+/// Each part is `.part` with its fields, its bytes as they come, and `.end`. What stands before the first part and after
+/// the last is dropped; a part that is multipart itself comes as bytes. No part is kept in memory.
+///
+/// ```swift
+/// for try await element in api.stream("camera", using: .multipart) {
+///     switch element {
+///     case .part(let fields): picture = Picture(fields[.contentType])
+///     case .bytes(let chunk): picture.append(chunk)
+///     case .end: show(picture)
+///     }
+/// }
+/// ```
+public struct MultipartElements: StreamSerializer {
+    /// What is kept from chunk to chunk.
+    public struct State: Sendable {
+        fileprivate var parser: MultipartParser
+    }
+
+    /// How much is read.
+    public let limits: MultipartLimits
+
+    /// Reads within limits; any number of parts unless given, with fields of at most 16 KiB each.
+    public init(_ limits: MultipartLimits = MultipartLimits(parts: nil)) { self.limits = limits }
+
+    /// `multipart/*`.
+    public var accepts: [MediaType] { [.multipart] }
+
+    /// Begins with the boundary that the `Content-Type` names.
+    /// - Throws: `NetworkError` of kind `decodingFailed` when it names none.
+    public func begin(_ head: ResponseHead) throws -> State {
+        State(parser: MultipartParser(boundary: try boundary(of: head), limits: limits))
+    }
+
+    /// Gives what a chunk completes.
+    /// - Throws: `NetworkError` of kind `decodingFailed` beyond the limits, and when the last boundary is missing.
+    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [MultipartElement] {
+        var elements: [MultipartElement] = []
+        if let chunk {
+            try state.parser.read(chunk) { elements.append($0) }
+        } else {
+            try state.parser.finish { elements.append($0) }
+        }
+        return elements
+    }
+}
+
+/// Collects the parts of a multipart response.
+///
+/// ```swift
+/// let parts = try await api.get("report", using: .parts)
+/// print(parts.map { $0.name ?? "" })
+/// ```
+public struct PartsSerializer: ResponseSerializer {
+    /// How much is read.
+    public let limits: MultipartLimits
+
+    /// Reads within limits: 1000 parts unless given, with fields of at most 16 KiB and 64 MiB each.
+    public init(_ limits: MultipartLimits = MultipartLimits()) { self.limits = limits }
+
+    /// `multipart/*`.
+    public var accepts: [MediaType] { [.multipart] }
+
+    /// Reads all parts.
+    /// - Throws: `NetworkError`: `.decodingFailed` without a boundary, beyond the limits, and when the last boundary is
+    ///   missing, or whatever ended the transfer.
+    public func output(from response: IncomingResponse) async throws -> [MultipartPart] {
+        var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
+        var collection = PartCollection(limit: limits.part)
+        for try await chunk in response.bytes {
+            try parser.read(chunk) { element throws(NetworkError) in try collection.take(element) }
+        }
+        try parser.finish { element throws(NetworkError) in try collection.take(element) }
+        return collection.parts
+    }
+}
+
+extension StreamSerializer where Self == MultipartElements {
+    /// The parts of a multipart response as they arrive, any number of them.
+    public static var multipart: MultipartElements { MultipartElements() }
+
+    /// The parts of a multipart response as they arrive, within limits.
+    public static func multipart(_ limits: MultipartLimits) -> MultipartElements { MultipartElements(limits) }
+}
+
+extension ResponseSerializer where Self == PartsSerializer {
+    /// All parts of a multipart response, 1000 at most.
+    public static var parts: PartsSerializer { PartsSerializer() }
+
+    /// All parts of a multipart response, within limits.
+    public static func parts(_ limits: MultipartLimits) -> PartsSerializer { PartsSerializer(limits) }
+}
+
+extension MediaType {
+    /// `multipart/*`: bodies of several parts (RFC 2046 §5.1).
+    public static let multipart: MediaType = "multipart/*"
+}
+
+/// Parts that are gathered.
+private struct PartCollection {
+    let limit: ByteCount
+    var parts: [MultipartPart] = []
+    private var fields: HeaderFields = [:]
+    private var body = Data()
+
+    init(limit: ByteCount) { self.limit = limit }
+
+    mutating func take(_ element: MultipartElement) throws(NetworkError) {
+        switch element {
+        case .part(let fields):
+            self.fields = fields
+            body = Data()
+        case .bytes(let chunk):
+            guard Int64(body.count + chunk.count) <= limit.bytes else {
+                throw .malformedParts(
+                    "part \(parts.count + 1) has more than \(limit)",
+                    hint: "Raise the limit of a part, or read it as it arrives: `using: .multipart`.")
+            }
+            body.append(contentsOf: chunk)
+        case .end: parts.append(MultipartPart(fields: fields, body: body))
+        }
+    }
+}
+
+/// The boundary of a multipart response.
+private func boundary(of head: ResponseHead) throws(NetworkError) -> String {
+    let type = head.fields.values(for: .contentType).first.flatMap { MediaType($0) }
+    guard let type, type.type == "multipart" else {
+        throw .malformedParts(
+            "its Content-Type is \(type.map { "\($0)" } ?? "missing")", hint: "Only multipart types consist of parts.")
+    }
+    // Longer ones than RFC 2046 allows are in use; line breaks could never match.
+    guard let text = type[parameter: "boundary"], (1...256).contains(text.utf8.count),
+        !text.utf8.contains(where: \.isControl)
+    else {
+        throw .malformedParts(
+            "its Content-Type names no boundary", hint: "The server must say what parts it (RFC 2046 §5.1.1).")
+    }
+    return text
+}

@@ -1,0 +1,211 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Multipart bodies read in chunks.
+@Suite(.timeLimit(.minutes(1)))
+struct MultipartParserTests {
+    /// A body read: each part as its fields and bytes, and whether the end was right.
+    private struct Reading: Equatable, CustomStringConvertible {
+        var parts: [(fields: HeaderFields, bytes: [UInt8])] = []
+        var isOpen = false
+        var failure: String?
+
+        static func == (one: Reading, other: Reading) -> Bool {
+            one.parts.elementsEqual(other.parts, by: ==) && one.failure == other.failure && one.isOpen == other.isOpen
+        }
+
+        var description: String {
+            "\(parts.map { "\($0.fields)|" + String(decoding: $0.bytes, as: UTF8.self) }) \(failure ?? "")"
+        }
+
+        mutating func take(_ element: MultipartElement) {
+            switch element {
+            case .part(let fields):
+                if isOpen { failure = "a part began inside a part" }
+                parts.append((fields, []))
+                isOpen = true
+            case .bytes(let chunk):
+                if !isOpen || chunk.isEmpty { failure = "bytes outside of a part" }
+                parts[parts.count - 1].bytes += chunk
+            case .end: isOpen = false
+            }
+        }
+    }
+
+    private func read(
+        _ chunks: [[UInt8]], boundary: String = "B", limits: MultipartLimits = MultipartLimits()
+    ) -> Reading {
+        var reading = Reading()
+        var parser = MultipartParser(boundary: boundary, limits: limits)
+        do throws(NetworkError) {
+            for chunk in chunks { try parser.read(ByteChunk(chunk)) { reading.take($0) } }
+            try parser.finish { reading.take($0) }
+        } catch {
+            #expect(error.kind == .decodingFailed && error.phase == .decoding && error.hint != nil)
+            reading.failure = error.message
+        }
+        return reading
+    }
+
+    private func read(_ text: String, limits: MultipartLimits = MultipartLimits()) -> Reading {
+        let bytes = Array(text.utf8)
+        let whole = read([bytes], limits: limits)
+        // Cut into single bytes, and in two at each place, it says the same.
+        let single = read(bytes.map { [$0] }, limits: limits)
+        #expect(single == whole, "\(text.debugDescription): \(single) instead of \(whole)")
+        for cut in 0..<bytes.count {
+            let halves = read([Array(bytes[..<cut]), Array(bytes[cut...])], limits: limits)
+            #expect(halves == whole, "\(text.debugDescription) cut at \(cut)")
+        }
+        return whole
+    }
+
+    private func contents(_ text: String) -> [String]? {
+        let reading = read(text)
+        return reading.failure == nil ? reading.parts.map { String(decoding: $0.bytes, as: UTF8.self) } : nil
+    }
+
+    @Test(arguments: [
+        ("--B\r\n\r\nx\r\n--B--\r\n", ["x"]),
+        ("--B\r\n\r\nx\r\n--B--", ["x"]),
+        ("--B\r\n\r\nx\r\n--B--  \t", ["x"]),
+        ("preamble\r\n--B\r\n\r\nx\r\n--B--\r\nepilogue\r\n--B\r\n\r\ny", ["x"]),
+        ("--B\r\nA: 1\r\n\r\n\r\n--B--", [""]),
+        ("--B\r\nA: 1\r\n\r\n--B--", [""]),
+        ("--B \t\r\n\r\nx\r\n--B\t\r\n\r\ny\r\n--B-- \r\n", ["x", "y"]),
+        ("--B\n\nx\ny\n--B\n\n\n\n--B--\n", ["x\ny", "\n"]),
+        ("--B\r\n\r\n\r\n\r\n\r\n--B--", ["\r\n\r\n"]),
+        (
+            "--B\r\n\r\n--\r\n--b\r\n--BB\r\n -- B\r\n--B-\r\nx--B--\r\r\n--B--",
+            ["--\r\n--b\r\n--BB\r\n -- B\r\n--B-\r\nx--B--\r"]
+        ),
+        ("--B\r\n\r\n\r\r\n\n\r\n--B--", ["\r\r\n\n"]),
+        ("--B\r\n\r\nx\r\n--B--x\r\n--B--", ["x\r\n--B--x"]),
+        ("--B--", []),
+        ("\r\n--B--\r\n", []),
+        ("--B\r\nContent-Type: multipart/mixed\r\n\r\n--C\r\n\r\nin\r\n--C--\r\n--B--", ["--C\r\n\r\nin\r\n--C--"]),
+    ])
+    func bodies(_ text: String, _ parts: [String]) { #expect(contents(text) == parts, "\(read(text))") }
+
+    @Test func fields() {
+        let text = "--B\r\nContent-Type: text/plain\r\nX-Folded: a\r\n b\r\nno field\r\nX: 1\r\nX: 2\r\n\r\n\r\n--B--"
+        #expect(read(text).parts[0].fields == ["Content-Type": "text/plain", "X-Folded": "a b", "X": "1", "X": "2"])
+    }
+
+    @Test(arguments: [
+        ("", "has no part"), ("no boundary at all\r\n", "has no part"), ("--C\r\n\r\nx\r\n--C--", "has no part"),
+        ("--B\r\n\r\nx", "ends inside part 1"), ("--B\r\nA: 1", "ends inside part 1"),
+        ("--B\r\n\r\nx\r\n--B", "ends inside part 1"), ("--B\r\n\r\nx\r\n--B-", "ends inside part 1"),
+        ("--B\r\n\r\nx\r\n--B\r\n\r\n", "ends inside part 2"), ("--B\r\nA: 1\r\n--B--\r\n", "ends inside its fields"),
+    ])
+    func malformed(_ text: String, _ message: String) {
+        let failure = read(text).failure ?? "none"
+        #expect(failure.contains(message), "\(failure)")
+    }
+
+    @Test func limits() {
+        let two = "--B\r\nA: 1234567890\r\n\r\nx\r\n--B\r\n\r\ny\r\n--B--"
+        #expect(read(two, limits: MultipartLimits(parts: 2)).failure == nil)
+        #expect(read(two, limits: MultipartLimits(parts: 1)).failure?.contains("more than 1 parts") == true)
+        #expect(read(two, limits: MultipartLimits(fields: .bytes(17))).failure == nil)
+        let failure = read(two, limits: MultipartLimits(fields: .bytes(16))).failure
+        #expect(failure?.contains("the fields of part 1 have more than 16 bytes") == true, "\(failure ?? "none")")
+    }
+
+    /// Blanks behind a delimiter are kept until the line ends, so there is a limit to them.
+    @Test func paddingIsBounded() {
+        let blanks = String(repeating: " ", count: 256)
+        #expect(contents("--B\r\n\r\nx\r\n--B--\(blanks)\r\n") == ["x"])
+        let more = "x\r\n--B--\(blanks) "
+        #expect(contents("--B\r\n\r\n\(more)\r\n--B--") == [more])
+    }
+
+    /// Whatever parts hold, and however the body is cut, they come out as they were; and nothing is held back for long.
+    @Test func anyContentsAnyCutting() {
+        for seed in 0..<300 as Range<UInt64> {
+            var chance = SeededChance(seed)
+            let boundary = ["B", "curlew-0123456789abcdef", "--", "a b", "-"][Int.random(in: 0..<5, using: &chance)]
+            // Pieces of what could be mistaken.
+            let pieces = [
+                "\r", "\n", "\r\n", "-", "--", boundary, "\r\n--", "\r\n--" + boundary.dropLast(), " ", "x", "é",
+            ]
+            let contents = (0..<Int.random(in: 1...4, using: &chance)).map { _ in
+                let text = (0..<Int.random(in: 0...30, using: &chance)).map { _ in
+                    pieces[Int.random(in: 0..<pieces.count, using: &chance)]
+                }.joined()
+                // By bytes, since a line break of two is one character, and as long as another one comes of it.
+                let wanted = Array("\n--\(boundary)".utf8)
+                var bytes = Array(("\n" + text).utf8)
+                while bytes.contains(wanted) { bytes.replace(wanted, with: [0x0A]) }
+                return Array(bytes.dropFirst())
+            }
+            let form = MultipartForm(
+                contents.map { Part("n", bytes: $0) }, boundary: MultipartBoundary(boundary) ?? MultipartBoundary())
+            guard case .joined(let joined) = form.layout.body.content, let body = joined.bytesAtHand else { return }
+            var chunks: [[UInt8]] = []
+            var position = 0
+            while position < body.count {
+                let end = min(body.count, position + Int.random(in: 1...40, using: &chance))
+                chunks.append(Array(body[position..<end]))
+                position = end
+            }
+            let reading = read(chunks, boundary: boundary)
+            #expect(reading.failure == nil && !reading.isOpen, "seed \(seed): \(reading)")
+            #expect(reading.parts.map(\.bytes) == contents, "seed \(seed): \(reading)")
+        }
+    }
+
+    @Test func contentIsGivenAsItComes() throws {
+        var parser = MultipartParser(boundary: "B", limits: MultipartLimits())
+        var elements: [MultipartElement] = []
+        try parser.read(ByteChunk("--B\r\n\r\nabc".utf8)) { elements.append($0) }
+        #expect(elements == [.part([:]), .bytes(ByteChunk("abc".utf8))])
+        try parser.read(ByteChunk("d\r\n--".utf8)) { elements.append($0) }
+        #expect(elements.count == 3 && elements.last == .bytes(ByteChunk("d".utf8)))
+        try parser.read(ByteChunk("B\r\n".utf8)) { elements.append($0) }
+        #expect(elements.last == .end, "a part ends with its delimiter, whatever comes then")
+    }
+
+    /// A body of line breaks and starts of delimiters takes no more than a body of letters, but for a factor.
+    @Test func timeGrowsWithTheBytes() {
+        func time(_ piece: String, times count: Int) -> Duration {
+            let body = Array(("--B\r\n\r\n" + String(repeating: piece, count: count) + "\r\n--B--").utf8)
+            return ContinuousClock().measure { #expect(read([body]).failure == nil) }
+        }
+        for piece in ["\r\n--", "\n--Bx", "\n", "\r"] {
+            let short = time(piece, times: 20_000)
+            #expect(time(piece, times: 200_000) < max(short, .milliseconds(5)) * 100, "\(piece.debugDescription)")
+        }
+    }
+
+    @Test(arguments: [
+        "text/plain", "multipart/mixed", "multipart/mixed; boundary=", "multipart/mixed; boundary=\"a\r\nb\"",
+        "multipart/mixed; boundary=\(String(repeating: "b", count: 257))",
+    ])
+    func boundariesThatAreNone(_ type: String) {
+        let head = ResponseHead(status: .ok, fields: [.contentType: type])
+        let error = #expect(throws: NetworkError.self) { try MultipartElements().begin(head) }
+        #expect(error?.kind == .decodingFailed)
+        #expect(error?.message.hasPrefix("The multipart response is malformed: its Content-Type ") == true)
+    }
+
+    @Test func namesOfParts() {
+        let fields: HeaderFields = [
+            "Content-Disposition": "form-data; name=\"a\\\"b\"; FileName=c.txt", "Content-Type": "text/plain",
+        ]
+        let part = MultipartPart(fields: fields, body: Data("secret".utf8))
+        #expect(part.name == "a\"b" && part.filename == "c.txt" && part.contentType == "text/plain")
+        #expect("\(part)" == "a part of 6 bytes")
+        var dumped = ""
+        dump(part, to: &dumped)
+        #expect(!dumped.contains("secret") && dumped.contains("text/plain"))
+        let bare = MultipartPart(fields: ["Content-Disposition": "attachment"], body: Data())
+        #expect(bare.name == nil && bare.filename == nil && bare.contentType == nil)
+    }
+}

@@ -1,0 +1,86 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Curlew
+import FoundationEssentials
+
+// The snippets of multipart bodies, as users write them: compiled, and named in the documentation.
+
+private struct Photo: Decodable, Sendable {}
+private struct Search: Encodable, Sendable { var text: String }
+
+private struct Picture {
+    var bytes: [UInt8] = []
+    init(_ type: String?) {}
+    mutating func append(_ chunk: ByteChunk) { bytes += chunk }
+}
+
+private final class PartBar {
+    func set(_ fraction: Double) {}
+}
+
+// Client/Body.swift
+private func snippetOfMultipartBody(_ api: JSONClient, _ path: String) async throws {
+    let form = Body.multipart {
+        Part("title", "Alps")
+        Part("image", file: path)
+    }
+    let photo = try await api.post("photos", form, as: Photo.self)
+    print(photo)
+}
+
+// Multipart/MultipartForm.swift
+func snippetOfMultipartForm(_ url: String, _ paths: [String]) -> Request {
+    let form = MultipartForm {
+        Part("title", "Alps")
+        for path in paths { Part("image", file: path) }
+    }
+    let request = Request(.put, url, fields: form.fields, body: .multipart(form))
+    return request
+}
+
+private func snippetOfPartProgress(_ form: MultipartForm, _ transfer: Transfer<Data>, _ bars: [PartBar]) async {
+    for await progress in transfer.progress {
+        for part in form.progress(at: progress) { bars[part.index].set(part.fraction ?? 0) }
+    }
+}
+
+func snippetOfSpooling(_ api: JSONClient, _ form: MultipartForm, _ path: String) async throws {
+    let (body, contentType) = try await form.spool(to: path)
+    try await api.post("photos", .raw(body, type: contentType))
+}
+
+// Multipart/MultipartBoundary.swift
+func snippetOfBoundary() {
+    let form = MultipartForm(boundary: MultipartBoundary("for a test") ?? MultipartBoundary()) { Part("a", "1") }
+    print(form)
+}
+
+// Multipart/Part.swift
+func snippetOfParts(_ thumbnail: Data, _ lines: AsyncStream<[UInt8]>) throws -> MultipartForm {
+    try MultipartForm {
+        Part("title", "Alps")
+        Part("image", file: "/srv/alps.jpg")
+        Part("thumb", bytes: thumbnail, filename: "alps.png")
+        Part("log", stream: lines, filename: "log.txt")
+        Part(fields: ["Content-Disposition": "form-data; name=meta"], body: .text("{}"))
+        try Part.fields(of: Search(text: "tea"))
+    }
+}
+
+// Multipart/MultipartSerializers.swift
+private func snippetOfMultipartElements(_ api: JSONClient, _ show: (Picture) -> Void) async throws {
+    var picture = Picture(nil)
+    for try await element in api.stream("camera", using: .multipart) {
+        switch element {
+        case .part(let fields): picture = Picture(fields[.contentType])
+        case .bytes(let chunk): picture.append(chunk)
+        case .end: show(picture)
+        }
+    }
+}
+
+func snippetOfPartsOfAResponse(_ api: JSONClient) async throws {
+    let parts = try await api.get("report", using: .parts)
+    print(parts.map { $0.name ?? "" })
+}
