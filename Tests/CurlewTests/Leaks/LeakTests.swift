@@ -29,6 +29,14 @@ struct LeakTests {
         var fillings: Int
     }
 
+    private struct Multipart: Decodable {
+        var base: Int
+        var peak: Int
+        var sent: Int
+        var received: Int
+        var isPartFinished: [Bool]
+    }
+
     private struct Exec: Decodable {
         var inherited: [String]
         var control: [String]
@@ -118,6 +126,16 @@ struct LeakTests {
         #expect(report.received == 512 << 20)
         #expect(report.isIntact)
         #expect(report.fillings > 100, "the reader was not slow")
+        #expect(report.base > 1024)
+        #expect(report.peak - report.base <= 8 << 10, "KiB")
+    }
+
+    @Test func aLongFormNeedsNoMoreThanItsPipe() async throws {
+        let servers = try Servers()
+        servers.plain.on("POST", "/form") { request in .text("\(request.bodyLength)") }
+        let report = try await SoakProcess.run(["multipart", servers.plain.origin, "512"], as: Multipart.self)
+        #expect(report.sent == report.received && report.received > 512 << 20)
+        #expect(report.isPartFinished == [true, true, true])
         #expect(report.base > 1024)
         #expect(report.peak - report.base <= 8 << 10, "KiB")
     }

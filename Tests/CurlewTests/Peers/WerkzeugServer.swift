@@ -28,8 +28,9 @@ struct WerkzeugServer: PeerServer {
 
     /// What it prints once it is ready goes to a file, so that nobody has to read on.
     private static let script = #"""
-        import base64, datetime, json, os, plistlib, sys
+        import base64, datetime, hashlib, json, os, plistlib, sys
         from urllib.parse import unquote
+        from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
         from werkzeug.serving import WSGIRequestHandler, make_server
         from werkzeug.wrappers import Request, Response
 
@@ -72,6 +73,20 @@ struct WerkzeugServer: PeerServer {
                 "fields": {name.lower(): value for name, value in request.headers.items()},
             }
 
+        def parts(request):
+            # In the order of the body, which Werkzeug's forms and files on their own do not tell.
+            found, decoder = [], MultipartDecoder(request.mimetype_params["boundary"].encode())
+            for chunk in request.stream.read(), None:
+                decoder.receive_data(chunk)
+                while not isinstance(event := decoder.next_event(), (NeedData, Epilogue)):
+                    if isinstance(event, (Field, File)): found.append([event, b""])
+                    elif isinstance(event, Data): found[-1][1] += event.data
+            return {"length": request.headers.get("Content-Length"), "parts": [{
+                "name": event.name, "filename": getattr(event, "filename", None), "type": event.headers.get("Content-Type"),
+                "length": len(body), "sha256": hashlib.sha256(body).hexdigest(),
+                "text": body.decode("utf-8", "replace") if len(body) < 1000 else None,
+            } for event, body in found]}
+
         def text(request, mark):
             codec, charset = request.args["codec"], request.args.get("charset")
             kind = request.args["type"] + (f"; charset={charset}" if charset else "")
@@ -89,7 +104,8 @@ struct WerkzeugServer: PeerServer {
 
         @Request.application
         def application(request):
-            if request.path == "/api/text": response = text(request, "\ufeff" if request.args.get("mark") == "1" else "")
+            if request.path == "/parts": response = Response(json.dumps(parts(request)), mimetype="application/json")
+            elif request.path == "/api/text": response = text(request, "\ufeff" if request.args.get("mark") == "1" else "")
             elif request.path == "/api/plist": response = plist(request)
             elif request.path == "/api/problem": response = problem(request)
             else: response = Response(json.dumps(reading(request)), mimetype="application/json")
