@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The floor: the least CPU a client on libcurl can use, as far as we know how. `name=value` arguments say what to do
-// (url, n, c, expect, http, ca, upload, file, pace, collect), others turn a knob back to see what it is worth.
+// (url, n, c, expect, http, ca, upload, form, file, pace, collect), others turn a knob back to see what it is worth.
 
 #include "floor.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static job work;
@@ -69,6 +70,15 @@ static size_t sent(char *buffer, size_t size, size_t count, void *context) {
     return room;
 }
 
+// libcurl reads the files of a form by itself; what it tells of them is that they were sent.
+static int told(void *context, curl_off_t size, curl_off_t got, curl_off_t all, curl_off_t sent) {
+    slot *s = context;
+    (void)size, (void)got, (void)all;
+    if (s->sent != (size_t)sent) loop_progress();
+    s->sent = (size_t)sent;
+    return 0;
+}
+
 static void options(slot *s) {
     CURL *easy = s->easy;
     if (work.curlu) {
@@ -92,7 +102,20 @@ static void options(slot *s) {
     if (work.share) curl_easy_setopt(easy, CURLOPT_SHARE, work.share);
     if (work.fields) curl_easy_setopt(easy, CURLOPT_HTTPHEADER, work.fields);
     sockets_install(easy);
-    if (work.upload >= 0) {
+    if (work.form) {
+        s->mime = curl_mime_init(easy);
+        curl_mimepart *title = curl_mime_addpart(s->mime), *file = curl_mime_addpart(s->mime);
+        curl_mime_name(title, "title");
+        curl_mime_data(title, "Alps", CURL_ZERO_TERMINATED);
+        curl_mime_name(file, "file");
+        if (curl_mime_filedata(file, work.form)) die("%s cannot be read", work.form);
+        curl_easy_setopt(easy, CURLOPT_MIMEPOST, s->mime);
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, "PUT");
+        curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, work.upload_buffer);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, told);
+        curl_easy_setopt(easy, CURLOPT_XFERINFODATA, s);
+        curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    } else if (work.upload >= 0) {
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
         curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)work.upload);
         curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, work.upload_buffer);
@@ -123,7 +146,9 @@ static void ended(slot *s, CURLcode code) {
     if (work.expect >= 0 && s->got != (size_t)work.expect)
         die("request %llu: %zu bytes, expected %lld", (unsigned long long)finished, s->got, work.expect);
     if (filled && !flush()) die("the file could not be written");
-    if (work.upload > 0 && s->sent != (size_t)work.upload) die("the upload was not read to its end");
+    struct stat file;
+    if (work.form && (stat(work.form, &file) || s->sent <= (size_t)file.st_size)) die("the form was not sent to its end");
+    if (!work.form && work.upload > 0 && s->sent != (size_t)work.upload) die("the upload was not read to its end");
     histogram_add(&latencies, now_ns() - s->began);
     total += s->got + s->sent;
     finished++;
@@ -153,6 +178,7 @@ static void read_options(int argc, char **argv) {
     work.c = (int)number_option(argc, argv, "c", 1);
     work.expect = number_option(argc, argv, "expect", -1);
     work.upload = number_option(argc, argv, "upload", -1);
+    work.form = text_option(argc, argv, "form", NULL);
     work.http2 = number_option(argc, argv, "http", 1) == 2;
     work.ca = text_option(argc, argv, "ca", NULL);
     work.pace_ms = (int)number_option(argc, argv, "pace", 0);

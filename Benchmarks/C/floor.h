@@ -10,7 +10,7 @@
 
 /// What the process was told to do, and with which knobs.
 typedef struct {
-    const char *url, *ca;
+    const char *url, *ca, *form;
     CURLU *curlu;
     CURLSH *share;
     struct curl_slist *fields;
@@ -24,6 +24,7 @@ typedef struct {
 typedef struct {
     CURL *easy;
     CURLM *multi;
+    curl_mime *mime;
     uint64_t began, resume_at;
     size_t got, sent, budget;
     char *body;

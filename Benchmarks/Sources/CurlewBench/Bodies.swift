@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import FoundationEssentials
 import Measuring
 
 extension CurlewBench {
@@ -41,6 +42,24 @@ extension CurlewBench {
         let (data, head) = try await session.data(for: Request(.put, job.url, body: body))
         job.verify(status: head.status.code, bytes: data.count)
         guard String(decoding: data, as: UTF8.self) == "\(length)" else { die("the server did not get it all") }
+        return length
+    }
+}
+
+extension CurlewBench {
+    /// Sends a form with a file; the server answers with the number of bytes it got, framing and all.
+    @inline(never)
+    static func send(_ path: String, _ job: Job, _ session: Session) async throws -> Int {
+        let form = MultipartForm {
+            Part("title", "Alps")
+            Part("file", file: path)
+        }
+        let request = Request(.put, job.url, fields: form.fields, body: .multipart(form))
+        let (data, head) = try await session.data(for: request)
+        job.verify(status: head.status.code, bytes: data.count)
+        let length = Int(String(decoding: data, as: UTF8.self)) ?? 0
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+        guard let size, length > size else { die("the server did not get it all") }
         return length
     }
 }

@@ -63,6 +63,8 @@ struct CurlewBench {
             let bytes =
                 if let orders {
                     try await orders.decoded(request)
+                } else if let form = job.form {
+                    try await send(form, job, session)
                 } else if job.upload != nil {
                     try await upload(job, session)
                 } else if job.isStreamed {

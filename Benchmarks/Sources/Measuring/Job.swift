@@ -19,6 +19,8 @@ public final class Job: Sendable {
     public let authority: String?
     /// How many bytes are sent; nil for GET.
     public let upload: Int?
+    /// The file that is sent in a form; nil for another kind of body.
+    public let form: String?
     /// The file to write the answer to.
     public let file: String?
     /// How many milliseconds a slow consumer takes for 64 KiB; 0 for one that is not slow.
@@ -52,6 +54,7 @@ public final class Job: Sendable {
         isHTTP2 = number("http") == 2
         authority = values["ca"]
         upload = number("upload")
+        form = values["form"]
         file = values["file"]
         pace = number("pace") ?? 0
         collects = number("collect") == 1
