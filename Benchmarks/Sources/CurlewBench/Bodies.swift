@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
-import FoundationEssentials
 import Measuring
 
 extension CurlewBench {
@@ -58,8 +57,7 @@ extension CurlewBench {
         let (data, head) = try await session.data(for: request)
         job.verify(status: head.status.code, bytes: data.count)
         let length = Int(String(decoding: data, as: UTF8.self)) ?? 0
-        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-        guard let size, length > size else { die("the server did not get it all") }
+        guard length > job.upload ?? 0 else { die("the server did not get it all") }
         return length
     }
 }
