@@ -164,8 +164,10 @@ private func socketChanged(
     guard let context else { return 0 }
     let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
     domain.transport.sockets.watch(descriptor, what: what, domain: domain.number)
-    if what == CURL_POLL_OUT, let transfer = handle(curlew_get_private(easy))?.transfer {
-        transfer.readsNoMore(from: descriptor)
+    if what == CURL_POLL_OUT || what == CURL_POLL_REMOVE,
+        let transfer = handle(curlew_get_private(easy))?.transfer
+    {
+        transfer.readsNoMore(from: descriptor, sends: what == CURL_POLL_OUT)
     }
     return 0
 }

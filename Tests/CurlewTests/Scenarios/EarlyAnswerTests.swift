@@ -48,6 +48,17 @@ struct EarlyAnswerTests {
         }
     }
 
+    @Test(arguments: [false, true]) func theAnswerEndsAnUploadWhoseSourceWaits(_ isChunked: Bool) async throws {
+        let script = MockResponse.text("enough")
+        let server = try server(isChunked ? script.chunked() : script)
+        let session = Session { $0.http.expectContinue = .never }
+        let (chunks, source) = AsyncStream<[UInt8]>.makeStream()
+        source.yield([1, 2, 3])
+        let (data, _) = try await session.data(for: Request(.post, server.url("/"), body: .stream(chunks)))
+        #expect(data == Data("enough".utf8))
+        source.finish()
+    }
+
     @Test(arguments: [204, 304]) func anAnswerWithoutABodyEndsIt(_ status: Int) async throws {
         let server = try server(.status(status))
         let session = Session { $0.http.expectContinue = .never }
