@@ -199,3 +199,10 @@ func snippetOfProgress(_ transfer: Transfer<Data>, _ bar: Bar) async {
         bar.set(progress.fraction, rate: progress.bytesPerSecond, left: progress.timeRemaining)
     }
 }
+
+// Request/BandwidthLimit.swift
+func snippetOfBandwidth(_ api: some APIClient, _ path: String) {
+    let session = Session { $0.limits.bandwidth = BandwidthLimit(download: .mebibytes(10)) }
+    let backup = api.transfer(.put, "backup", .file(path), options: .bandwidth(upload: .mebibytes(1)))
+    _ = (session, backup)
+}

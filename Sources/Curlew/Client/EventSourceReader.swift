@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads one event source: connection after connection, and the waits between.
-struct EventSourceReader: StreamReader {
+struct EventSourceReader {
     private let client: any APIClient
     private let call: Call
     private let limit: ByteCount

@@ -7,7 +7,8 @@ internal import FoundationEssentials
 protocol StreamReader<Element> {
     associatedtype Element: Sendable
 
-    nonisolated(nonsending) mutating func next() async throws(NetworkError) -> Element?
+    /// Gets the next elements, at least one, the last one first; none at the end.
+    nonisolated(nonsending) mutating func fill(_ elements: inout [Element]) async throws(NetworkError)
 }
 
 /// Reads a transfer's body through a serializer, after its head was found acceptable.
@@ -21,8 +22,6 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     private let rule: ResponseRule
     private var head: ResponseHead?
     private var kept: Serializer.State?
-    /// What was decoded and not asked for yet; the last one comes next.
-    private var elements: [Serializer.Element] = []
     private var end: Result<Void, NetworkError>?
 
     init(_ token: TransferToken, _ serializer: Serializer, _ rule: ResponseRule) {
@@ -32,14 +31,11 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         self.rule = rule
     }
 
-    nonisolated(nonsending) mutating func next() async throws(NetworkError) -> Serializer.Element? {
+    nonisolated(nonsending) mutating func fill(_ elements: inout [Serializer.Element]) async throws(NetworkError) {
         do throws(NetworkError) {
             while elements.isEmpty {
-                if let end {
-                    try end.get()
-                    return nil
-                }
-                try await read()
+                if let end { return try end.get() }
+                try await read(&elements)
             }
         } catch {
             end = .failure(error)
@@ -48,16 +44,17 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
             if head != nil { token.run.cancel() }
             throw error
         }
-        return elements.removeLast()
     }
 
-    private nonisolated(nonsending) mutating func read() async throws(NetworkError) {
+    private nonisolated(nonsending) mutating func read(
+        _ elements: inout [Serializer.Element]
+    ) async throws(NetworkError) {
         switch try await reader.next() {
         case .head(let head): try await begin(head)
-        case .bytes(let chunk): decode(chunk)
+        case .bytes(let chunk): decode(chunk, &elements)
         case .informational, .progress, .trailers: break
         case nil:
-            decode(nil)
+            decode(nil, &elements)
             if end == nil { end = .success(()) }
         }
     }
@@ -93,7 +90,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     }
 
     /// A failure comes after the elements before it.
-    private mutating func decode(_ chunk: ByteChunk?) {
+    private mutating func decode(_ chunk: ByteChunk?, _ elements: inout [Serializer.Element]) {
         guard var state = kept else { return }
         // Changed in place where it is not shared.
         kept = nil

@@ -19,6 +19,8 @@ public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// Reads the elements; dropping it before the end cancels the call.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: any StreamReader<Element>
+        /// What was decoded and not asked for yet; the last one comes next.
+        @usableFromInline var elements: [Element] = []
 
         fileprivate init(_ reader: any StreamReader<Element>) { self.reader = reader }
 
@@ -26,13 +28,26 @@ public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
         ///
         /// - Throws: `NetworkError`: `.unacceptableStatus` and `.unacceptableContentType` with the start of the body,
         ///   `.decodingFailed`, or whatever else a transfer can end with.
-        public mutating func next() async throws(NetworkError) -> Element? { try await reader.next() }
+        @inlinable
+        public mutating func next() async throws(NetworkError) -> Element? {
+            if let element = elements.popLast() { return element }
+            return try await refilled(isolation: #isolation)
+        }
 
         /// The next element, nil at the end, in the caller's isolation.
         ///
         /// - Throws: As `next()` does.
+        @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> Element? {
-            try await reader.next()
+            // Seen by the caller's compiler: most steps are no more than this.
+            if let element = elements.popLast() { return element }
+            return try await refilled(isolation: actor)
+        }
+
+        @usableFromInline
+        mutating func refilled(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> Element? {
+            try await reader.fill(&elements)
+            return elements.popLast()
         }
     }
 }

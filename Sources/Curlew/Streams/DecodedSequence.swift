@@ -27,7 +27,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
         private var base: Base.AsyncIterator
         private var state: Serializer.State?
         /// What was decoded and not asked for yet; the last one comes next.
-        private var elements: [Serializer.Element] = []
+        @usableFromInline var elements: [Serializer.Element] = []
         private var end: Result<Void, NetworkError>?
 
         fileprivate init(_ sequence: DecodedSequence) {
@@ -40,6 +40,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
         ///
         /// - Throws: `NetworkError`: `.decodingFailed` and `.bodyTooLarge` by the decoder, `.cancelled`, what a transfer
         ///   ends with, or `.bodyFailed` with the error of the sequence as its cause.
+        @inlinable
         public mutating func next() async throws(NetworkError) -> Serializer.Element? {
             try await next(isolation: #isolation)
         }
@@ -47,7 +48,17 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
         /// The next element, nil at the end, in the caller's isolation.
         ///
         /// - Throws: As `next()` does.
+        @inlinable
         public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(NetworkError) -> Serializer.Element? {
+            // Seen by the caller's compiler: most steps are no more than this.
+            if let element = elements.popLast() { return element }
+            return try await refilled(isolation: actor)
+        }
+
+        @usableFromInline
+        mutating func refilled(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> Serializer.Element? {
             while elements.isEmpty {
@@ -57,7 +68,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
                 }
                 await read(isolation: actor)
             }
-            return elements.removeLast()
+            return elements.popLast()
         }
 
         /// A failure comes after the elements before it.

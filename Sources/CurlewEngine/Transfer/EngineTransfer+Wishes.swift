@@ -45,7 +45,8 @@ extension EngineTransfer {
     /// see only later that the last chunk is missing.
     func readsNoMore(from descriptor: CInt, sends: Bool) {
         guard sends || wire.isSendingPaused && wire.bodySentAt == 0 else { return }
-        guard wire.isHeadComplete, !wire.isReceivingPaused, !wire.isUserPaused, wire.check.isChunked, !wire.check.isHTTP2,
+        guard wire.isHeadComplete, !wire.isReceivingPaused, !wire.isUserPaused, wire.check.isChunked,
+            !wire.check.isHTTP2,
             wire.uploadGate?.isEndAnnounced != true, !curlew_has_ended(descriptor)
         else { return }
         wire.hasAnswerEnded = true
