@@ -27,7 +27,8 @@ extension CurlTransport {
     /// How many bytes may be sent at once; nil when that is to wait.
     func allowance(for transfer: EngineTransfer, of capacity: Int) -> Int? {
         guard throttle.sending != nil || transfer.wire.throttle?.sending != nil else { return capacity }
-        guard isOpen(\.sending, for: transfer) else {
+        // Whoever stands in line is not served by chance.
+        guard !transfer.wire.isSendingLimited, isOpen(\.sending, for: transfer) else {
             transfer.wire.isSendingLimited = true
             line(up: transfer)
             return nil
@@ -89,10 +90,15 @@ extension CurlTransport {
             transfer.wire.isLimited = transfer.wire.isReceivingLimited || transfer.wire.isSendingLimited
             guard transfer.wire.isLimited else { continue }
             limited.append(transfer)
-            releaseAt = min(releaseAt, max(opensAt(transfer, expected), now &+ 1_000_000))
+            // Not when what is expected would be paid: those who go on may have nothing to take.
+            releaseAt = min(releaseAt, max(opensAt(transfer, throttle), now &+ 2_000_000))
         }
         // libcurl may hand over at once what it holds, and the transfer then stands in line again, at its end.
-        for transfer in freed { transfer.applyPauses() }
+        for transfer in freed {
+            transfer.applyPauses()
+            // While it waited, nobody looked at its deadlines.
+            scheduleSweep(transfer)
+        }
     }
 
     private func mayGoOn(

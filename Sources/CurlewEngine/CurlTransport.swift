@@ -188,7 +188,7 @@ package final class CurlTransport {
 
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
-        if wantsTurn || !turnsOver.isEmpty { return 0 }
+        if wantsTurn || !turnsOver.isEmpty || !dirty.isEmpty { return 0 }
         var first = min(sweepAt, closeAt, oweAt, releaseAt, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }

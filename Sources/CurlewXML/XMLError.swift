@@ -97,6 +97,11 @@ extension XMLError {
             self.init(
                 .invalidEncoding, code: code, "The document is not in the encoding it declares.", line: line,
                 column: column)
+        case 1 where text.contains("Huge"):
+            self.init(
+                .limitExceeded, code: code, "Something in the document is longer than libxml2 reads at once.",
+                line: line,
+                column: column)
         case 4:
             self.init(
                 .malformed, code: code, "The document does not begin with an element.",

@@ -22,7 +22,11 @@ public struct XMLLimits: Sendable, Hashable {
     /// The longest name of an element or attribute, and the longest prefix; 1 KiB unless given.
     public var name = ByteCount.kibibytes(1)
     /// The longest tag, comment, processing instruction or document type declaration; 1 MiB unless given.
-    public var markup = ByteCount.mebibytes(1)
+    ///
+    /// It is never more than 9 MiB.
+    public var markup = ByteCount.mebibytes(1) {
+        didSet { markup = min(max(markup, .bytes(1)), .mebibytes(9)) }
+    }
     /// The longest piece in which text is given as events, longer text comes in several; 64 KiB unless given, and never
     /// less than 16 bytes.
     public var textPiece = ByteCount.kibibytes(64) {
@@ -30,7 +34,8 @@ public struct XMLLimits: Sendable, Hashable {
     }
     /// The longest document that is kept as a whole, counted in UTF-8; 64 MiB unless given.
     ///
-    /// Events have no such limit.
+    /// Events have no such limit. One text or CDATA section of a document that is kept has no more than 10 MB; events give
+    /// longer ones in pieces.
     public var document = ByteCount.mebibytes(64)
     /// How many elements, attributes, texts and the like a document that is kept may have; a million unless given.
     ///

@@ -26,6 +26,22 @@ struct XMLEventTests {
             ])
     }
 
+    /// libxml2 takes no more than 10 MB at once.
+    @Test func aLongDocumentInOnePiece() throws {
+        let text = [UInt8](repeating: 0x78, count: 12 << 20)
+        let found = try XMLEvents().events(of: Array("<a>".utf8) + text + Array("</a>".utf8))
+        let length = found.reduce(0) { sum, event in
+            if case .text(let piece) = event { sum + piece.utf8.count } else { sum }
+        }
+        #expect(length == text.count && found.last == .endElement(a))
+        var limits = XMLLimits()
+        limits.markup = .mebibytes(20)
+        #expect(limits.markup == .mebibytes(9))
+        let value = Array("<a b='".utf8) + text + Array("'/>".utf8)
+        let error = #expect(throws: XMLError.self) { try XMLEvents(limits: limits).events(of: value) }
+        #expect(error?.kind == .limitExceeded)
+    }
+
     @Test func namespaces() throws {
         let found = try events("<x:a xmlns:x='urn:x' xmlns='urn:d' b='1' x:b='2' xml:lang='de'><c xmlns=''/></x:a>")
         guard case .startElement(let tag) = found[0], case .startElement(let inner) = found[1] else {

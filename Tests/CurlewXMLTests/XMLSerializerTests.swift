@@ -30,7 +30,27 @@ struct XMLSerializerTests {
                 .startElement(XMLStartTag(feed)), .startElement(XMLStartTag(entry)), .text("é"), .endElement(entry),
                 .endElement(feed),
             ])
-        #expect(server.requests.first?.field("Accept") == "application/xml, text/xml")
+        #expect(
+            server.requests.first?.field("Accept")
+                == "application/xml, text/xml, application/atom+xml, application/rss+xml, application/soap+xml")
+    }
+
+    /// On a stream that stays open nobody would hear of it later.
+    @Test func eventsBeforeAMistakeAreGiven() async throws {
+        for size in [1, 100] {
+            let (server, api) = try api(xml("<a>text").chunked(size: size))
+            var events: [XMLEvent] = []
+            let error = await #expect(throws: NetworkError.self) {
+                for try await event in api.stream("feed.xml", using: .xmlEvents) { events.append(event) }
+            }
+            #expect(error?.kind == .decodingFailed && error?.cause is XMLError)
+            #expect(events == [.startElement(XMLStartTag(XMLName("a"))), .text("text")])
+            #expect(server.requests.count == 1)
+        }
+        var (state, events) = (try XMLEvents().begin(ResponseHead(status: .ok)), [XMLEvent]())
+        let chunk = ByteChunk(Array("<a><b></a>".utf8))
+        #expect(throws: NetworkError.self) { try XMLEvents().decode(chunk, &state, into: &events) }
+        #expect(events.count == 2)
     }
 
     @Test func documents() async throws {

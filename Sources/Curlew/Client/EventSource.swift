@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The events of a server that go on when a connection does not (HTML §9.2): made by
-/// ``APIClient/eventSource(_:query:fields:options:lastEventID:reconnection:onChange:)``.
+/// ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)``.
 ///
 /// Each iterator has a connection of its own, which is made with its first step. Leaving the loop ends it, also in the
 /// middle of a wait; a cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
@@ -83,15 +83,16 @@ extension APIClient {
     ///   - fields: What differs from the client's fields; `Cache-Control: no-store` is sent unless they say otherwise.
     ///   - options: What differs from the client's options; timeouts are those of each connection.
     ///   - lastEventID: Where to go on, such as the last event's `id` of an earlier run; empty for the start.
+    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
     ///   - reconnection: When it connects again.
     ///   - onChange: Told where it stands, in the task that iterates.
     public func eventSource(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
-        lastEventID: String = "", reconnection: Reconnection = Reconnection(),
+        lastEventID: String = "", limit: ByteCount = .mebibytes(1), reconnection: Reconnection = Reconnection(),
         onChange: (@Sendable (EventSource.State) -> Void)? = nil
     ) -> EventSource {
         eventSource(
-            Call(.get, path, query: query, fields: fields, options: options), lastEventID: lastEventID,
+            Call(.get, path, query: query, fields: fields, options: options), lastEventID: lastEventID, limit: limit,
             reconnection: reconnection, onChange: onChange)
     }
 
@@ -111,16 +112,17 @@ extension APIClient {
     ///   - fields: What differs from the client's fields; `Cache-Control: no-store` is sent unless they say otherwise.
     ///   - options: What differs from the client's options; timeouts are those of each connection.
     ///   - lastEventID: Where to go on, such as the last event's `id` of an earlier run; empty for the start.
+    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
     ///   - reconnection: When it connects again.
     ///   - onChange: Told where it stands, in the task that iterates.
     public func eventSource(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], lastEventID: String = "", reconnection: Reconnection = Reconnection(),
-        onChange: (@Sendable (EventSource.State) -> Void)? = nil
+        options: Request.Options = [], lastEventID: String = "", limit: ByteCount = .mebibytes(1),
+        reconnection: Reconnection = Reconnection(), onChange: (@Sendable (EventSource.State) -> Void)? = nil
     ) -> EventSource {
         eventSource(
             Call(method, path, body, query: query, fields: fields, options: options), lastEventID: lastEventID,
-            reconnection: reconnection, onChange: onChange)
+            limit: limit, reconnection: reconnection, onChange: onChange)
     }
 
     /// The events of a call's `text/event-stream`, which is made again when it ends or breaks off.

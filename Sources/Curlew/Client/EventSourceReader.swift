@@ -76,13 +76,17 @@ struct EventSourceReader {
         failures = isLive ? 0 : failures + 1
         if let failure, failure.retriability == .never { return close(failure) }
         if let body = call.body, !body.canBeSentAgain { return close(.unrepeatable(cause: failure)) }
-        if let most = reconnection.attempts, failures >= most { return close(.exhausted(failures, failure)) }
-        var retryAfter: Duration?
-        if case .safe(let after) = failure?.retriability { retryAfter = after }
-        let wait = reconnection.wait(after: failures, retry: retry, retryAfter: retryAfter)
+        if let most = reconnection.attempts, failures >= max(most, 1) { return close(.exhausted(failures, failure)) }
+        let wait = reconnection.wait(after: failures, retry: retry, retryAfter: failure?.retryAfter)
         onChange?(.waiting(wait, after: failure))
         do { try await reconnection.sleep(for: wait) } catch {
-            close(NetworkError(.cancelled, phase: .preparing, "The task was cancelled between two connections."))
+            let isCancelled = error is CancellationError || Task.isCancelled
+            close(
+                isCancelled
+                    ? NetworkError(.cancelled, phase: .preparing, "The task was cancelled between two connections.")
+                    : NetworkError(
+                        .internal, phase: .preparing, "The clock of the event source failed: \(type(of: error)).",
+                        cause: error))
         }
     }
 

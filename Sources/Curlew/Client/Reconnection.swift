@@ -27,6 +27,8 @@ public struct Reconnection: Sendable {
 
     /// What doubling begins with where the server asks for no wait at all.
     private static let least = Duration.milliseconds(100)
+    /// The shortest wait that a server can ask for.
+    private static let shortest = Duration.milliseconds(10)
     /// What arithmetic does not overflow with.
     private static let most = Duration.seconds(Int(Duration.longestAccepted))
 
@@ -35,7 +37,7 @@ public struct Reconnection: Sendable {
     /// - Parameters:
     ///   - delay: The wait before the first attempt, unless the server says another.
     ///   - longest: The longest wait that doubling leads to.
-    ///   - attempts: How many attempts in a row may bring nothing; nil for any number.
+    ///   - attempts: How many attempts in a row may bring nothing; nil for any number, and less than 1 counts as 1.
     ///   - clock: What the waits are measured by; another one is for tests.
     ///   - jitter: A number that each wait is multiplied by, so that clients of a server that was away do not all come
     ///     back at once: 1…1.5 at random unless given. Less than 1 counts as 1, more than 100 as 100.
@@ -58,7 +60,8 @@ public struct Reconnection: Sendable {
     ///   - retry: What the server asked for in the stream.
     ///   - retryAfter: What it asked for when it refused.
     func wait(after failures: Int, retry: Duration?, retryAfter: Duration?) -> Duration {
-        var wait = min(max(retry ?? delay, .zero), Self.most)
+        // What the server says is no reason to ask it without a pause.
+        var wait = min(max(retry.map { max($0, Self.shortest) } ?? delay, .zero), Self.most)
         if failures > 1 {
             let top = min(longest, Self.most)
             var grown = max(wait, Self.least)

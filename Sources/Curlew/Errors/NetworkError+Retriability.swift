@@ -33,7 +33,8 @@ extension NetworkError {
         RetryRule.rule(for: kind, phase: phase, status: response?.status)
     }
 
-    private var retryAfter: Duration? {
+    /// How long the server wants its client to wait.
+    var retryAfter: Duration? {
         guard let text = response?[.retryAfter], ByteSet.digits.containsAll(of: text), let seconds = Double(text)
         else { return nil }
         return Duration(untrustedSeconds: seconds)

@@ -47,12 +47,47 @@ public struct MultipartPart: Sendable, Hashable {
     public var contentType: MediaType? { fields[.contentType].flatMap { MediaType($0) } }
 
     /// The name of a part of a form (RFC 7578 §4.2); nil when its fields do not say.
-    public var name: String? { parameter("name") }
+    public var name: String? { parameter("name").map(unescaped) }
 
     /// The file name that the sender gave; nil without one.
     ///
+    /// That of `filename*` (RFC 8187), where there is one in UTF-8, else that of `filename`; the escapes of browsers are
+    /// undone.
+    ///
     /// It comes from a stranger: take no path from it.
-    public var filename: String? { parameter("filename") }
+    public var filename: String? { extendedFilename ?? parameter("filename").map(unescaped) }
+
+    private var extendedFilename: String? {
+        let parts = parameter("filename*")?.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard let parts, parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
+        return percentDecoded(parts[2])
+    }
+
+    /// Nil for what is no UTF-8, or has a percent sign without two digits.
+    private func percentDecoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = Substring(rest.prefix(2))
+            guard digits.utf8.count == 2, digits.utf8.first != UInt8(ascii: "+"), let decoded = UInt8(digits, radix: 16)
+            else { return nil }
+            bytes.append(decoded)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// What browsers write instead of quotes and line breaks (HTML, multipart/form-data encoding algorithm).
+    private func unescaped(_ name: String) -> String {
+        guard name.utf8.contains(UInt8(ascii: "%")) else { return name }
+        return [("%22", "\""), ("%0D", "\r"), ("%0A", "\n")].reduce(name) { text, escape in
+            text.replacing(escape.0, with: escape.1)
+        }
+    }
 
     private func parameter(_ name: String) -> String? {
         guard let text = fields[.contentDisposition], let start = text.utf8.firstIndex(of: UInt8(ascii: ";")) else {

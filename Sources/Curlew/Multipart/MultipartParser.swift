@@ -20,7 +20,11 @@ struct MultipartParser: Sendable {
     /// Blanks behind a delimiter; with more it is no delimiter.
     private static let mostPadding = 256
 
+    /// Bytes before the first delimiter; where there are more, it is another one that parts the body.
+    private static let longestPreamble = 64 << 10
+
     private let limits: MultipartLimits
+    private var preamble = 0
     /// "--" and the boundary.
     private let delimiter: [UInt8]
     /// The same at the start of a line.
@@ -135,10 +139,17 @@ struct MultipartParser: Sendable {
         return nil
     }
 
-    private func give(
+    private mutating func give(
         _ bytes: ByteChunk, _ range: Range<Int>, _ take: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) {
         if place == .content, !range.isEmpty { try take(.bytes(bytes.slice(range))) }
+        guard place == .preamble else { return }
+        preamble += range.count
+        if preamble > Self.longestPreamble {
+            throw .malformedParts(
+                "no part begins in its first 64 KiB",
+                hint: "The boundary of its Content-Type does not stand in it; look at its first bytes.")
+        }
     }
 
     private mutating func begin(

@@ -41,13 +41,16 @@ public struct MultipartElements: StreamSerializer {
     /// Gives what a chunk completes.
     /// - Throws: `NetworkError` of kind `decodingFailed` beyond the limits, and when the last boundary is missing.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [MultipartElement] {
-        var elements: [MultipartElement] = []
-        if let chunk {
-            try state.parser.read(chunk) { elements.append($0) }
-        } else {
-            try state.parser.finish { elements.append($0) }
-        }
-        return elements
+        try elements(of: chunk, &state)
+    }
+
+    /// Adds what a chunk completes.
+    /// - Throws: `NetworkError` of kind `decodingFailed` beyond the limits, and when the last boundary is missing.
+    public func decode(
+        _ chunk: ByteChunk?, _ state: inout State, into elements: inout [MultipartElement]
+    ) throws {
+        guard let chunk else { return try state.parser.finish { elements.append($0) } }
+        try state.parser.read(chunk) { elements.append($0) }
     }
 }
 
@@ -68,14 +71,13 @@ public struct PartsSerializer: ResponseSerializer {
     public var accepts: [MediaType] { [.multipart] }
 
     /// Reads all parts.
-    /// - Throws: `NetworkError`: `.decodingFailed` without a boundary, beyond the limits, and when the last boundary is
+    /// - Throws: `NetworkError`: `.bodyTooLarge`, `.decodingFailed` without a boundary, beyond the limits, and when the last boundary is
     ///   missing, or whatever ended the transfer.
     public func output(from response: IncomingResponse) async throws -> [MultipartPart] {
         var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
         var collection = PartCollection(limit: limits.part)
-        for try await chunk in response.bytes {
-            try parser.read(chunk) { element throws(NetworkError) in try collection.take(element) }
-        }
+        let body = ByteChunk(try await response.collect())
+        try parser.read(body) { element throws(NetworkError) in try collection.take(element) }
         try parser.finish { element throws(NetworkError) in try collection.take(element) }
         return collection.parts
     }

@@ -25,7 +25,7 @@ public struct Part: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - value: The text, sent in UTF-8 as it is, without a content type.
+    ///   - value: The text, sent in UTF-8 as it is, without a content type; browsers would turn its line breaks into CR LF.
     public init(_ name: String, _ value: String) {
         self.init(named: name, .text(value), filename: nil, type: nil)
     }

@@ -39,6 +39,11 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
         }
     }
 
+    /// This limit, with `other`'s in the place of each way that it limits.
+    func merging(_ other: BandwidthLimit?) -> BandwidthLimit {
+        BandwidthLimit(upload: other?.upload ?? upload, download: other?.download ?? download)
+    }
+
     private enum CodingKeys: CodingKey { case upload, download }
 
     /// The member that is not above zero, by name; nil when both are.

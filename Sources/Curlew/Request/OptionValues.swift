@@ -23,7 +23,7 @@ struct OptionValues: Hashable, Codable, Sendable {
             compression: other.compression ?? compression, expectContinue: other.expectContinue ?? expectContinue,
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
-            bandwidth: other.bandwidth ?? bandwidth)
+            bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth)
     }
 
     /// All but `timeout`, which is written in seconds.

@@ -70,7 +70,8 @@ public struct NDJSON<Value: Decodable & Sendable>: StreamSerializer {
 
 private let lineTypes: [MediaType] = [
     "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
-    "application/stream+json", "application/json;q=0.5", "text/plain;q=0.1",
+    "application/stream+json", "application/json;q=0.5", "application/x-jsonl;q=0.1", "application/json-lines;q=0.1",
+    "application/jsonlines;q=0.1", "text/x-ndjson;q=0.1", "text/plain;q=0.1",
 ]
 
 extension Span<UInt8> {

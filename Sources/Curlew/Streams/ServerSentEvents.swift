@@ -3,7 +3,7 @@
 
 /// The events of one response that is a `text/event-stream`, as they arrive (HTML §9.2.6).
 ///
-/// It ends with the response; ``APIClient/eventSource(_:query:fields:options:lastEventID:reconnection:onChange:)``
+/// It ends with the response; ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)``
 /// reconnects. An event that the response breaks off in is none.
 ///
 /// ```swift
@@ -54,15 +54,27 @@ public struct ServerSentEvents: StreamSerializer {
 public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     private let format: JSON
     private let events: ServerSentEvents
+    private let last: String?
+
+    /// What is kept between chunks: the start of an event, and whether the last one has come.
+    public struct State: Sendable {
+        fileprivate var events: ServerSentEvents.State
+        fileprivate var isOver = false
+    }
 
     /// Reads events and their data.
     ///
     /// - Parameters:
     ///   - type: What the data holds.
     ///   - format: How the JSON is read.
+    ///   - last: Data that is no JSON and says that no more values come, such as "[DONE]"; nothing unless given.
     ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
-    public init(_ type: Value.Type = Value.self, _ format: JSON = JSON(), limit: ByteCount = .mebibytes(1)) {
+    public init(
+        _ type: Value.Type = Value.self, _ format: JSON = JSON(), until last: String? = nil,
+        limit: ByteCount = .mebibytes(1)
+    ) {
         self.format = format
+        self.last = last
         events = ServerSentEvents(limit: limit)
     }
 
@@ -70,12 +82,12 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     public var accepts: [MediaType] { events.accepts }
 
     /// Begins with a response.
-    public func begin(_ head: ResponseHead) -> ServerSentEvents.State { events.begin(head) }
+    public func begin(_ head: ResponseHead) -> State { State(events: events.begin(head)) }
 
     /// The values of the events that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
-    public func decode(_ chunk: ByteChunk?, _ state: inout ServerSentEvents.State) throws -> [Value] {
+    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Value] {
         try elements(of: chunk, &state)
     }
 
@@ -83,12 +95,19 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(
-        _ chunk: ByteChunk?, _ state: inout ServerSentEvents.State, into values: inout [Value]
+        _ chunk: ByteChunk?, _ state: inout State, into values: inout [Value]
     ) throws {
+        if state.isOver { return }
         var complete: [ServerSentEvent] = []
         var failure: (any Error)?
-        do { try events.decode(chunk, &state, into: &complete) } catch { failure = error }
-        for event in complete { values.append(try event.decode(by: format)) }
+        do { try events.decode(chunk, &state.events, into: &complete) } catch { failure = error }
+        for event in complete {
+            if let last, event.data == last {
+                state.isOver = true
+                return
+            }
+            values.append(try event.decode(by: format))
+        }
         if let failure { throw failure }
     }
 }
@@ -114,10 +133,11 @@ extension StreamSerializer {
     /// - Parameters:
     ///   - type: What the data of every event holds.
     ///   - format: How the JSON is read.
+    ///   - last: Data that is no JSON and says that no more values come, such as "[DONE]"; nothing unless given.
     ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
     public static func serverSentEvents<Value: Decodable & Sendable>(
-        of type: Value.Type, _ format: JSON = JSON(), limit: ByteCount = .mebibytes(1)
+        of type: Value.Type, _ format: JSON = JSON(), until last: String? = nil, limit: ByteCount = .mebibytes(1)
     ) -> ServerSentValues<Value> where Self == ServerSentValues<Value> {
-        ServerSentValues(type, format, limit: limit)
+        ServerSentValues(type, format, until: last, limit: limit)
     }
 }

@@ -87,6 +87,7 @@ package final class BodySpool: UploadReader, Sendable {
                 do throws(Failure) { return .success(try write(buffer, to: file)) } catch { return .failure(error) }
             }
             try written.get()
+            if isCancelled.withLock({ $0 }) { throw .cancelled }
         case .pipe(let pipe):
             pipe.attach(to: self)
             defer { pipe.close() }

@@ -379,6 +379,11 @@ extension EngineTransfer {
         if !receiving && wasPaused { wire.measuredAt = 0 }
         if !receiving { wire.lastActivity = max(wire.lastActivity, handle.domain.transport.now) }
         curl_easy_pause(handle.curl, (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0))
+        // What ended while receiving was paused, libcurl tells nobody: it had let go of the socket before.
+        guard wasPaused, !wire.isReceivingPaused, let connection = wire.connection, connection != .unknown,
+            !handle.domain.transport.sockets.wants(connection.descriptor)
+        else { return }
+        readsNoMore(from: connection.descriptor, sends: false)
     }
 
     /// Whether silence is our own doing.

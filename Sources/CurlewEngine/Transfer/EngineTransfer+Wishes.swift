@@ -44,7 +44,7 @@ extension EngineTransfer {
     /// Over HTTP/1.1 that means that a chunked answer is whole, unless the server has ended the connection: libcurl would
     /// see only later that the last chunk is missing.
     func readsNoMore(from descriptor: CInt, sends: Bool) {
-        guard sends || wire.isSendingPaused && wire.bodySentAt == 0 else { return }
+        guard !wire.hasAnswerEnded, sends || wire.isSendingPaused && wire.bodySentAt == 0 else { return }
         guard wire.isHeadComplete, !wire.isReceivingPaused, !wire.isUserPaused, wire.check.isChunked,
             !wire.check.isHTTP2,
             wire.uploadGate?.isEndAnnounced != true, !curlew_has_ended(descriptor)

@@ -68,6 +68,9 @@ private final class PieceReader: @unchecked Sendable {
 
     private enum Advance { case finished, waits, closed }
 
+    /// How many pieces of a file are read before others have their turn.
+    private static let turn = 16
+
     private let pieces: [BodyPiece]
     private let known: [Int64?]
     private let feed: UploadPipe.Feed
@@ -164,7 +167,14 @@ private final class PieceReader: @unchecked Sendable {
 
     private func give(fileAt path: String, of length: Int64) throws(SourceFailure) -> Advance {
         let file = try open(path, length)
+        var given = 0
         while offset < length {
+            // One thread serves all bodies, so that each has its turn.
+            if given == Self.turn {
+                run { $0.work() }
+                return .waits
+            }
+            given += 1
             // Without room the pipe calls again when there is some.
             guard feed.hasRoom else { return .waits }
             let bytes = try bytes(of: file, path, length)
@@ -217,13 +227,16 @@ private final class PieceReader: @unchecked Sendable {
     ) throws(SourceFailure) -> Advance {
         // One that is declared empty is not asked at all.
         if known[index] == 0 { return .finished }
-        if let use = piece.use, !use.begin() { throw SourceUse.isOver }
         isElsewhere = true
         let mayBegin = producer.withLock { producer in
             producer.isRunning = !producer.isStopped
             return producer.isRunning
         }
         guard mayBegin else { return .waits }
+        if let use = piece.use, !use.begin() {
+            _ = producer.withLock { $0.end() }
+            throw SourceUse.isOver
+        }
         let section = BodySection(declared: known[index]) { self.ended($0) }
         let (poke, stop) = open(feed.limited(to: section))
         let isOver = producer.withLock { producer in
@@ -231,7 +244,8 @@ private final class PieceReader: @unchecked Sendable {
             (producer.poke, producer.stop) = (poke, stop)
             return false
         }
-        if isOver { stop() }
+        // What was wanted before there was somebody to poke, or to stop.
+        if isOver { stop() } else { poke?() }
         return .waits
     }
 

@@ -28,7 +28,9 @@ public final class XMLEventParser: @unchecked Sendable {
     ///
     /// - Parameter bytes: Nil at the end.
     func parse(_ bytes: (some Sequence<UInt8>)?) -> (events: [XMLEvent], failure: XMLError?) {
-        lock.withLock { reading in
+        // Sequences may be of strangers, whom nobody calls inside a lock.
+        let bytes = bytes.map { Array($0) }
+        return lock.withLock { reading in
             if let bytes { reading.reader.take(bytes) } else { reading.reader.finish() }
             return (reading.takeEvents(), reading.reader.failure)
         }

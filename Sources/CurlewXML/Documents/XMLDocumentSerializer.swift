@@ -43,10 +43,14 @@ extension ResponseSerializer where Self == XMLDocumentSerializer {
     /// The body as an XML document.
     public static var xmlDocument: XMLDocumentSerializer { XMLDocumentSerializer() }
 
-    /// The body as an XML document, within limits.
+    /// The body as an XML document.
     ///
-    /// - Parameter limits: What a document may ask for.
-    public static func xmlDocument(limits: XMLLimits) -> XMLDocumentSerializer {
-        XMLDocumentSerializer(limits: limits)
+    /// - Parameters:
+    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
+    ///   - limits: What a document may ask for.
+    public static func xmlDocument(
+        charset: String? = nil, limits: XMLLimits = XMLLimits()
+    ) -> XMLDocumentSerializer {
+        XMLDocumentSerializer(charset: charset, limits: limits)
     }
 }

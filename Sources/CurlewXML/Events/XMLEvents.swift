@@ -42,12 +42,24 @@ public struct XMLEvents: StreamSerializer {
     /// - Parameters:
     ///   - chunk: The next bytes; nil at the end.
     ///   - state: The parser.
-    /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``; when a chunk has events before
-    ///   the mistake, the next call throws.
+    /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``.
     public func decode(_ chunk: ByteChunk?, _ state: inout XMLEventParser) throws -> [XMLEvent] {
-        let (events, failure) = state.parse(chunk)
-        guard let failure, events.isEmpty || chunk == nil else { return events }
-        throw NetworkError(failure)
+        var events: [XMLEvent] = []
+        try decode(chunk, &state, into: &events)
+        return events
+    }
+
+    /// Adds the events that a chunk completes, those before a mistake too.
+    ///
+    /// - Parameters:
+    ///   - chunk: The next bytes; nil at the end.
+    ///   - state: The parser.
+    ///   - events: What is added to.
+    /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``.
+    public func decode(_ chunk: ByteChunk?, _ state: inout XMLEventParser, into events: inout [XMLEvent]) throws {
+        let (more, failure) = state.parse(chunk)
+        events += more
+        if let failure { throw NetworkError(failure) }
     }
 
     /// The events of a document that is at hand.
@@ -82,13 +94,22 @@ extension StreamSerializer where Self == XMLEvents {
     /// What stands in an XML document, while it arrives.
     public static var xmlEvents: XMLEvents { XMLEvents() }
 
-    /// What stands in an XML document, while it arrives, within limits.
+    /// What stands in an XML document, while it arrives.
     ///
-    /// - Parameter limits: What a document may ask for.
-    public static func xmlEvents(limits: XMLLimits) -> XMLEvents { XMLEvents(limits: limits) }
+    /// - Parameters:
+    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
+    ///   - limits: What a document may ask for.
+    public static func xmlEvents(charset: String? = nil, limits: XMLLimits = XMLLimits()) -> XMLEvents {
+        XMLEvents(charset: charset, limits: limits)
+    }
 }
 
 extension [MediaType] {
     /// What XML is served as (RFC 7303).
-    static var xml: [MediaType] { ["application/xml", "text/xml", "*/*+xml"] }
+    static var xml: [MediaType] {
+        [
+            "application/xml", "text/xml", "application/atom+xml", "application/rss+xml", "application/soap+xml",
+            "*/*+xml",
+        ]
+    }
 }

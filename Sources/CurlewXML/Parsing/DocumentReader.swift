@@ -32,9 +32,15 @@ final class DocumentReader {
 
     /// Reads on; what is wrong is known by `failure`.
     func take(_ bytes: some Sequence<UInt8>) {
-        guard failure == nil else { return }
-        characters.append(bytes, to: &pending)
-        advance()
+        let bytes = Array(bytes)
+        var start = 0
+        // In steps: libxml2 takes no more than 10 MB at once, and what waits is moved with each section.
+        while failure == nil, start < bytes.count {
+            let end = min(bytes.count, start + parsingStep)
+            characters.append(bytes[start..<end], to: &pending)
+            advance()
+            start = end
+        }
     }
 
     /// Reads the end.

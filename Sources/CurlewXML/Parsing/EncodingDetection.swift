@@ -46,8 +46,7 @@ struct EncodingDetection: Equatable {
         if named.hasPrefix("UTF-16") || named.hasPrefix("UTF-32") {
             throw XMLError(
                 .invalidEncoding, "The document declares \(named), and its declaration is not written in that.",
-                line: 1,
-                column: 1)
+                hint: "If it is UTF-8 in fact, say so: XMLEvents(charset: \"utf-8\").", line: 1, column: 1)
         }
         return EncodingDetection(table: named == "UTF-8" ? nil : named)
     }

@@ -55,6 +55,40 @@ struct EventSourceTests {
         #expect(await scene.clock.notes.all() == waits, "valid with its line, whether there is an event or not")
     }
 
+    @Test func whatTheServerAsksForIsWaitedForWhateverTheMethod() async throws {
+        let busy = MockResponse.text("busy", status: 503).field("Retry-After", "60")
+        let scene = try EventSourceScene([busy, .events("retry:0\ndata:a\n\n"), .events("data:b\n\n"), Self.end])
+        let (data, error) = await scene.read(scene.source(.post, .text("x"), attempts: 0))
+        #expect(data == [] && error?.response?.status == 503, "less than one attempt is one")
+        #expect(await scene.read(scene.source(.post, .text("x"))).0 == ["a", "b"])
+        let again = try EventSourceScene([busy, .events("retry:0\ndata:a\n\n"), .events("data:b\n\n"), Self.end])
+        #expect(await again.read(again.source(.post, .text("x"))).0 == ["a", "b"])
+        // Nobody is asked again without a pause.
+        #expect(await again.clock.notes.all() == [.seconds(60), .milliseconds(10), .milliseconds(10)])
+    }
+
+    @Test func attemptsBelowOneEndNoSourceThatIsAlive() async throws {
+        let scene = try EventSourceScene([.events("data:a\n\n"), .events("data:b\n\n"), Self.end])
+        let (data, error) = await scene.read(scene.source(attempts: 0))
+        #expect(data == ["a", "b"] && error == nil)
+    }
+
+    @Test func valuesEndWhereTheServerSaysSo() async throws {
+        let text = "data:1\n\ndata:2\n\ndata:[DONE]\n\ndata:3\n\n"
+        for size in [3, 1000] {
+            let scene = try EventSourceScene([.events(text).chunked(size: size), .events(text)])
+            var values: [Int] = []
+            for try await value in scene.api.stream("events", using: .serverSentEvents(of: Int.self, until: "[DONE]")) {
+                values.append(value)
+            }
+            #expect(values == [1, 2])
+            let error = try await networkError {
+                for try await _ in scene.api.stream("events", using: .serverSentEvents(of: Int.self)) {}
+            }
+            #expect(error.kind == .decodingFailed)
+        }
+    }
+
     /// What may pass is waited out, longer each time; a byte of a stream starts anew.
     @Test func waitsGrow() async throws {
         let busy = MockResponse.text("busy", status: 503)

@@ -118,6 +118,28 @@ struct MultipartParserTests {
         #expect(failure?.contains("the fields of part 1 have more than 16 bytes") == true, "\(failure ?? "none")")
     }
 
+    /// A boundary that is not the body's would else be looked for until the connection ends, which cameras never do.
+    @Test func whatComesBeforeTheFirstPartIsBounded() {
+        let lines = String(repeating: "--other\r\n", count: 7281)
+        #expect(read([Array("\(lines)--B\r\n\r\nx\r\n--B--".utf8)]).failure == nil)
+        for size in [100, 70_000] {
+            let bytes = Array("\(lines)--other\r\n--other\r\n--B\r\n\r\nx\r\n--B--".utf8)
+            let chunks = stride(from: 0, to: bytes.count, by: size).map {
+                Array(bytes[$0..<min($0 + size, bytes.count)])
+            }
+            #expect(read(chunks).failure?.contains("no part begins in its first 64 KiB") == true)
+        }
+    }
+
+    @Test func elementsBeforeAMistakeAreGiven() throws {
+        let head = ResponseHead(status: .ok, fields: ["Content-Type": "multipart/mixed; boundary=B"])
+        let serializer = MultipartElements(MultipartLimits(parts: 1))
+        var (state, elements) = (try serializer.begin(head), [MultipartElement]())
+        let chunk = ByteChunk(Array("--B\r\n\r\nx\r\n--B\r\n\r\ny".utf8))
+        #expect(throws: NetworkError.self) { try serializer.decode(chunk, &state, into: &elements) }
+        #expect(elements == [.part([:]), .bytes(ByteChunk([0x78])), .end])
+    }
+
     /// Blanks behind a delimiter are kept until the line ends, so there is a limit to them.
     @Test func paddingIsBounded() {
         let blanks = String(repeating: " ", count: 256)
@@ -205,6 +227,19 @@ struct MultipartParserTests {
         var dumped = ""
         dump(part, to: &dumped)
         #expect(!dumped.contains("secret") && dumped.contains("text/plain"))
+        let names: [(String, String?)] = [
+            ("filename*=UTF-8''%e2%82%ac%20rates.txt", "€ rates.txt"),
+            ("filename=a; filename*=utf-8'en'b.txt", "b.txt"),
+            ("filename=a; filename*=UTF-8''%e2%82", "a"), ("filename=a; filename*=UTF-8''%+f%2", "a"),
+            ("filename=a; filename*=x", "a"), ("filename=a; filename*=latin1''b", "a"),
+            ("filename=\"a%22%0D%0Ab%41\"", "a\"\r\nb%41"), ("filename=\"\"", ""), ("x=y", nil),
+        ]
+        for (parameters, filename) in names {
+            let part = MultipartPart(fields: ["Content-Disposition": "attachment; \(parameters)"], body: Data())
+            #expect(part.filename == filename, "\(parameters)")
+        }
+        let own = MultipartPart(fields: Part("a\"b", bytes: [], filename: "c\"d\n").fields, body: Data())
+        #expect(own.name == "a\"b" && own.filename == "c\"d\n")
         let bare = MultipartPart(fields: ["Content-Disposition": "attachment"], body: Data())
         #expect(bare.name == nil && bare.filename == nil && bare.contentType == nil)
     }

@@ -320,7 +320,29 @@ struct MultipartTransferTests {
         gate.open()
     }
 
+    @Test func aCancelledTaskSpoolsNothingSmallEither() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await MultipartForm([Part("a", "b")]).spool(to: path)
+        }
+        let error = try await networkError { try await task.value }
+        #expect(error.isCancellation && !FileManager.default.fileExists(atPath: path))
+    }
+
     // MARK: Responses
+
+    @Test func allPartsTogetherAreLimited() async throws {
+        let bytes = Array("--B\r\n\r\n\(String(repeating: "x", count: 3000))\r\n--B--\r\n".utf8)
+        let server = try MockServer { _ in .status(200, [("Content-Type", "multipart/mixed; boundary=B")], body: bytes)
+        }
+        let api = Client(try BaseURL(server.url("/")))
+        #expect(try await api.get("x", options: .responseLimit(.bytes(3100)), using: .parts).count == 1)
+        let error = try await networkError {
+            try await api.get("x", options: .responseLimit(.bytes(3000)), using: .parts)
+        }
+        #expect(error.kind == .bodyTooLarge)
+    }
 
     @Test(arguments: [1, 7, 1000])
     func partsOfAResponse(_ size: Int) async throws {

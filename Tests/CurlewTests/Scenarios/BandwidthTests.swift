@@ -124,6 +124,33 @@ struct BandwidthTests {
         #expect(try await session.data(for: post).0.count == 6000)
     }
 
+    @Test func aServerThatFallsSilentIsNoticed() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .pattern(Self.body).fault(.stall(gate), at: .body(8000)) }
+        var request = Request(server.url("/"))
+        // When the idle limit is first looked at, the transfer is held back.
+        request.options = [.bandwidth(download: 20_000), .timeouts(Timeouts(idle: .milliseconds(300)))]
+        let error = try await networkError { try await Session().data(for: request) }
+        #expect(error.kind == .timedOut && error.message.contains("idle"))
+        gate.open()
+    }
+
+    @Test func manySmallStreamsDoNotTakeTheLimitOfALargeOne() async throws {
+        let server = try MockServer { $0.path == "/" ? .pattern(Self.body) : .text("small") }
+        let session = limited(BandwidthLimit(download: 400_000))
+        let large = session.transfer(Request(server.url("/"))).start()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<40 {
+                group.addTask {
+                    let data = try await session.data(for: Request(server.url("/\(number)"))).0
+                    #expect(data.count == 5)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await large.value.count == 300_000)
+    }
+
     @Test func whoIsHeldBackCanBeCancelledAndPaused() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let session = limited(BandwidthLimit(download: 1))
@@ -186,7 +213,7 @@ struct BandwidthTests {
         let options: Request.Options = [.bandwidth(upload: 5, download: 7), .label("x")]
         let written = try JSONEncoder().encode(options)
         #expect(try JSONDecoder().decode(Request.Options.self, from: written) == options)
-        #expect(options.merging(.bandwidth(upload: 9)).bandwidth == BandwidthLimit(upload: 9))
+        #expect(options.merging(.bandwidth(upload: 9)).bandwidth == BandwidthLimit(upload: 9, download: 7))
         #expect(Request.Options.bandwidth(upload: 9).merging(.label("y")).bandwidth == BandwidthLimit(upload: 9))
         let configuration = SessionConfiguration { $0.limits.bandwidth = BandwidthLimit(download: .kibibytes(1)) }
         let data = try JSONEncoder().encode(configuration)

@@ -33,7 +33,8 @@ struct StreamSerializerTests {
     @Test func values() async throws {
         let accept =
             "application/x-ndjson, application/ndjson, application/jsonl, application/x-jsonlines, "
-            + "application/stream+json, application/json; q=0.5, text/plain; q=0.1"
+            + "application/stream+json, application/json; q=0.5, application/x-jsonl; q=0.1, "
+            + "application/json-lines; q=0.1, application/jsonlines; q=0.1, text/x-ndjson; q=0.1, text/plain; q=0.1"
         for type in ["application/x-ndjson", "application/json", "text/plain; charset=utf-8"] {
             #expect(try await read(NDJSON(Int.self), type, "1\n22\n333", accept: accept) == [1, 22, 333])
         }
