@@ -41,7 +41,8 @@ extension NetworkError: CustomStringConvertible {
         }
         if !body.isEmpty { result.append(Branch(line: "body: starts with \(body.count) bytes kept here")) }
         let time = duration.map { " in \($0.brief)" } ?? ""
-        result.append(Branch(line: "attempts: \(attempts)\(time)"))
+        result.append(
+            Branch(line: "attempts: \(attempts)\(time)", children: earlier.map { "\($0.code): \($0.message)" }))
         if let engineCode { result.append(Branch(line: "libcurl code: \(engineCode)")) }
         if let inner = cause as? NetworkError {
             result.append(Branch(line: "cause: \(inner.code)", children: inner.branches.map(\.line)))

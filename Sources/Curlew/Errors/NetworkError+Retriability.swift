@@ -16,8 +16,8 @@ extension NetworkError {
     /// Whether sending the request again is harmless and could help, by a table over kind, phase, status and method.
     ///
     /// For a request known to be idempotent (RFC 9110 §9.2.2) the answer is never `ifIdempotent` but `safe`. Whether
-    /// the body can be sent again is not considered; see `RequestBody`. Of `Retry-After` only the form in seconds is
-    /// read (RFC 9110 §10.2.3).
+    /// the body can be sent again is not considered; see `RequestBody`. What the server wants waited for is read from
+    /// `Retry-After` (RFC 9110 §10.2.3) or a used-up `RateLimit`.
     public var retriability: Retriability {
         switch rule.verdict {
         case .never: .never
@@ -33,12 +33,11 @@ extension NetworkError {
         RetryRule.rule(for: kind, phase: phase, status: response?.status)
     }
 
+    /// What the table says whatever the method is.
+    var repetition: RetryRule.Verdict { rule.verdict }
+
     /// How long the server wants its client to wait.
-    var retryAfter: Duration? {
-        guard let text = response?[.retryAfter], ByteSet.digits.containsAll(of: text), let seconds = Double(text)
-        else { return nil }
-        return Duration(untrustedSeconds: seconds)
-    }
+    var retryAfter: Duration? { response.flatMap { WaitAdvice($0).wait } }
 }
 
 /// One row of the table: which errors it is about, what it says, and why.

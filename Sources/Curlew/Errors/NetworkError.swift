@@ -27,12 +27,14 @@ public struct NetworkError: Error, Sendable {
         let response: ResponseHead?
         let body: [UInt8]
         let attempts: Int
+        let earlier: [NetworkError]
         let duration: Duration?
         let engineCode: Int32?
 
         init(
             kind: Kind, phase: Phase, message: String, hint: String?, cause: (any Error)?, request: Request?,
-            response: ResponseHead?, body: [UInt8], attempts: Int, duration: Duration?, engineCode: Int32?
+            response: ResponseHead?, body: [UInt8], attempts: Int, earlier: [NetworkError],
+            duration: Duration?, engineCode: Int32?
         ) {
             self.kind = kind
             self.phase = phase
@@ -43,6 +45,7 @@ public struct NetworkError: Error, Sendable {
             self.response = response
             self.body = body
             self.attempts = attempts
+            self.earlier = earlier
             self.duration = duration
             self.engineCode = engineCode
         }
@@ -62,20 +65,20 @@ public struct NetworkError: Error, Sendable {
     ///   - response: The head of the response, if one came.
     ///   - body: The start of the response's body; cut after 4 KiB, after 64 KiB where the response itself is refused.
     ///   - attempts: How often the request was tried, from 1.
+    ///   - earlier: Why the tries before this one failed, the first one first.
     ///   - duration: How long all attempts took.
     ///   - engineCode: The `CURLcode` behind this error.
     public init(
         _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
-        duration: Duration? = nil, engineCode: Int32? = nil
+        earlier: [NetworkError] = [], duration: Duration? = nil, engineCode: Int32? = nil
     ) {
         var request = request
         if let body = request?.body { request?.body = body.released }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
             response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
-            attempts: attempts, duration: duration,
-            engineCode: engineCode)
+            attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode)
     }
 
     /// How much of a response's body an error keeps, in bytes.
@@ -101,6 +104,8 @@ public struct NetworkError: Error, Sendable {
     public var body: [UInt8] { storage.body }
     /// How often the request was tried, from 1.
     public var attempts: Int { storage.attempts }
+    /// Why the tries before this one failed, the first one first; empty where nothing was tried again.
+    public var earlier: [NetworkError] { storage.earlier }
     /// How long all attempts took together; nil when nothing was started.
     public var duration: Duration? { storage.duration }
     /// libcurl's own code (`CURLcode`) when the failure came from there.
@@ -112,12 +117,14 @@ public struct NetworkError: Error, Sendable {
     /// A copy in which the given members are replaced; nil keeps what this error has.
     public func with(
         phase: Phase? = nil, hint: String? = nil, cause: (any Error)? = nil, request: Request? = nil,
-        response: ResponseHead? = nil, body: [UInt8]? = nil, attempts: Int? = nil, duration: Duration? = nil
+        response: ResponseHead? = nil, body: [UInt8]? = nil, attempts: Int? = nil, earlier: [NetworkError]? = nil,
+        duration: Duration? = nil
     ) -> NetworkError {
         NetworkError(
             kind, phase: phase ?? self.phase, message, hint: hint ?? self.hint, cause: cause ?? self.cause,
             request: request ?? self.request, response: response ?? self.response, body: body ?? self.body,
-            attempts: attempts ?? self.attempts, duration: duration ?? self.duration, engineCode: engineCode)
+            attempts: attempts ?? self.attempts, earlier: earlier ?? self.earlier, duration: duration ?? self.duration,
+            engineCode: engineCode)
     }
 }
 

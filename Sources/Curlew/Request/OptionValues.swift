@@ -14,6 +14,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var statuses: StatusSet?
     var accepting: [MediaType]?
     var bandwidth: BandwidthLimit?
+    var retry: RetryPolicy?
 
     /// These values, with `other`'s in the place of those that it sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -23,13 +24,13 @@ struct OptionValues: Hashable, Codable, Sendable {
             compression: other.compression ?? compression, expectContinue: other.expectContinue ?? expectContinue,
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
-            bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth)
+            bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry)
     }
 
     /// All but `timeout`, which is written in seconds.
     enum CodingKeys: CodingKey {
         case timeouts, responseLimit, decompression, compression, expectContinue, connection, redirects,
-            statuses, accepting, bandwidth
+            statuses, accepting, bandwidth, retry
     }
 }
 
@@ -82,6 +83,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
         made { $0.bandwidth = BandwidthLimit(upload: upload, download: download) }
     }
 
+    /// Whether the request is sent again, and when.
+    public static func retry(_ policy: RetryPolicy) -> Self { made { $0.retry = policy } }
+
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()
         change(&options)
@@ -103,6 +107,7 @@ extension Request.Options: Codable {
         statuses = values.statuses
         accepting = values.accepting
         bandwidth = values.bandwidth
+        retry = values.retry
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let rank = try container.decodeIfPresent(Int.self, forKey: .priority) {
             priority = Request.Priority(rawValue: rank)

@@ -73,6 +73,11 @@ extension Request {
             get { others?.values.bandwidth }
             set { values.bandwidth = newValue }
         }
+        /// Whether the request is sent again, and when; nil leaves it to the session's configuration.
+        public var retry: RetryPolicy? {
+            get { others?.values.retry }
+            set { values.retry = newValue }
+        }
         /// Which statuses a client takes for a success; nil for 200…299.
         ///
         /// Only a ``Client`` judges; a session returns whatever comes.

@@ -28,6 +28,9 @@ extension Request {
         if let way = options.bandwidth?.firstInvalid {
             throw refused("The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
         }
+        if let rule = options.retry?.firstBrokenRule {
+            throw refused("The retry policy is not valid: \(rule).", hint: "See RetryPolicy.")
+        }
         if let limit = options.responseLimit, limit < 0 {
             throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
         }

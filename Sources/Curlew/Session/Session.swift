@@ -193,6 +193,7 @@ public actor Session {
             case .immediate: 0
             }
         await core.share.loop.shutDown(within: limit)
+        core.closed.ring()
         core.relay.close()
     }
 

@@ -3,7 +3,7 @@
 
 extension SessionConfiguration: Codable {
     private enum CodingKeys: CodingKey {
-        case timeouts, limits, tls, tcp, fields, http, buffers, redirects
+        case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry
     }
 
     /// Decodes the groups that are there; missing groups and missing members take their defaults.
@@ -19,6 +19,7 @@ extension SessionConfiguration: Codable {
         http = try container.decodeIfPresent(HTTP.self, forKey: .http) ?? http
         buffers = try container.decodeIfPresent(Buffers.self, forKey: .buffers) ?? buffers
         redirects = try container.decodeIfPresent(RedirectPolicy.self, forKey: .redirects) ?? redirects
+        retry = try container.decodeIfPresent(RetryPolicy.self, forKey: .retry) ?? retry
     }
 
     /// Encodes every group; fields whose values are credentials (``HeaderName/isSensitive``) are left out, so a
@@ -34,6 +35,7 @@ extension SessionConfiguration: Codable {
         try container.encode(http, forKey: .http)
         try container.encode(buffers, forKey: .buffers)
         try container.encode(redirects, forKey: .redirects)
+        try container.encode(retry, forKey: .retry)
     }
 }
 

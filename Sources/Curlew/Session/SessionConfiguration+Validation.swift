@@ -54,6 +54,7 @@ extension SessionConfiguration {
         if let threshold = http.compression.threshold, threshold < 0 {
             throw refused("http.compression must not have a negative threshold")
         }
+        if let rule = retry.firstBrokenRule { throw refused("retry.\(rule)") }
         if redirects.maximum < 0 { throw refused("redirects must not have a negative maximum") }
         if buffers.lowWater < 0 { throw refused("buffers.lowWater must not be negative") }
     }

@@ -28,6 +28,8 @@ public struct SessionConfiguration: Sendable, Hashable {
     public var buffers: Buffers
     /// Which redirects are followed; up to 20 to wherever they lead, unless set.
     public var redirects: RedirectPolicy
+    /// Which requests are sent again; none that a server may have acted on, unless set.
+    public var retry: RetryPolicy
 
     /// The default configuration.
     public init() {
@@ -39,6 +41,7 @@ public struct SessionConfiguration: Sendable, Hashable {
         http = HTTP()
         buffers = Buffers()
         redirects = .follow()
+        retry = .none
     }
 
     /// The default configuration, changed by a closure.

@@ -13,6 +13,9 @@ final class SessionCore: Sendable {
     let interceptors: [any Interceptor]
     /// What surrounds requests that bring nothing themselves.
     private let chain: [any Interceptor]
+    /// What repeats requests; it knows how many repetitions each origin has left.
+    private let retry: RetryInterceptor
+    let closed = Bell()
     let share: LoopShare
     let relay = SessionRelay()
     let domains: TrustDomains
@@ -37,7 +40,8 @@ final class SessionCore: Sendable {
         self.trust = trust
         self.identities = identities
         self.interceptors = interceptors
-        chain = SessionCore.chain(interceptors, configuration.redirects)
+        retry = RetryInterceptor(configuration.retry, isOfSession: true)
+        chain = SessionCore.chain(interceptors, retry, configuration.redirects)
         let relay = relay
         share = LoopShare(
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
@@ -229,15 +233,21 @@ final class SessionCore: Sendable {
 extension SessionCore: TransferHost {
     var loop: EventLoop { share.loop }
 
-    func isIntercepted(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
+    var closing: Bell { closed }
+
+    func isIntercepted(_ request: Request) -> Bool {
+        !interceptors.isEmpty || !request.interceptors.isEmpty || (request.options.retry ?? configuration.retry).isOn
+    }
 
     func interceptors(of request: Request) -> [any Interceptor] {
         if request.interceptors.isEmpty { return chain }
-        return SessionCore.chain(request.interceptors + interceptors, configuration.redirects)
+        return SessionCore.chain(request.interceptors + interceptors, retry, configuration.redirects)
     }
 
-    private static func chain(_ own: [any Interceptor], _ policy: RedirectPolicy) -> [any Interceptor] {
-        own.filter { $0.scope == .transfer } + [RedirectInterceptor(policy: policy)]
+    private static func chain(
+        _ own: [any Interceptor], _ retry: RetryInterceptor, _ policy: RedirectPolicy
+    ) -> [any Interceptor] {
+        own.filter { $0.scope == .transfer } + [retry, RedirectInterceptor(policy: policy)]
             + own.filter { $0.scope == .attempt }
     }
 

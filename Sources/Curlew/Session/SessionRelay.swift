@@ -38,7 +38,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
             switch event.kind {
             case .metrics: course.open.remove(event.attempt)
             case .finished: course.isOver = true
-            case .redirected, .retried: break
+            case .redirected, .waiting, .retried: break
             default: course.open.insert(event.attempt)
             }
             course.elapsed = max(course.elapsed, event.elapsed)

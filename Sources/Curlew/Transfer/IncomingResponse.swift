@@ -73,6 +73,13 @@ public struct IncomingResponse: Sendable {
     /// For an interceptor that sends another request in its place; the body cannot be read afterwards.
     public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
 
+    /// Waits until a body that is collected is there, without taking it.
+    func complete() async throws(NetworkError) {
+        guard let attempt = body.untouched else { return }
+        let outcome = await attempt.engine.ending()
+        if let failure = outcome.failure { throw attempt.error(failure, outcome) }
+    }
+
     /// How the attempt went; nil while it runs, and for a response made by hand.
     public var metrics: TransferMetrics? { attempt?.metrics }
 

@@ -87,8 +87,16 @@ public struct InterceptorContext: Sendable {
     /// How many requests of the transfer were put on the wire so far.
     public var attempts: Int { run.attempts }
 
+    /// Whether somebody reads the body step by step, so that what was read cannot be taken back.
+    var isStreamed: Bool { run.isStreamed }
+
     /// The time since the transfer was started.
     public var elapsed: Duration { run.elapsed }
+
+    /// Waits, but no longer than the session lets transfers go on.
+    func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
+        try await run.pause(for: wait, by: clock)
+    }
 
     /// What is left of the request's `timeouts.total`; nil when it has none, zero when it is over.
     ///

@@ -58,6 +58,8 @@ public struct TransferEvent: Sendable {
         /// The response led elsewhere, and a new attempt goes there; the URL may hold secrets, which `description` leaves
         /// out.
         case redirected(Status, to: String)
+        /// The attempt failed, or its response is to be asked for again; another attempt follows after so long.
+        case waiting(Duration, after: NetworkError)
         /// An interceptor has the request, or one in its place, sent again.
         case retried
         /// How the attempt went.
@@ -142,6 +144,7 @@ extension TransferEvent.Kind: CustomStringConvertible {
         case .resumed: "resumed"
         case .restarted: "restarted"
         case .redirected(let status, let url): "redirected by \(status.code) to \(redactedURL(url))"
+        case .waiting(let time, let error): "waiting for \(time.brief) after \(error.code)"
         case .retried: "retried"
         case .metrics(let metrics): "metrics (\(metrics))"
         case .finished(nil): "finished"

@@ -141,6 +141,23 @@ extension TransferRun {
         _ = await current.ended()
     }
 
+    /// Waits, but no longer than the session lets transfers go on.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled, and what the clock throws.
+    func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
+        let closing = host.closing
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await clock.sleep(for: wait) }
+            group.addTask { _ = await closing.wait(after: 0) }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Takes note that another attempt follows after a while.
+    func willRetry(after wait: Duration, _ error: NetworkError) { emit(.waiting(wait, after: error)) }
+
     /// Takes note that a response leads elsewhere, where the next attempt goes.
     func isLed(elsewhere request: Request, by status: Status) {
         state.withLock { state in

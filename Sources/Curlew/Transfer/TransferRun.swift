@@ -186,6 +186,8 @@ final class TransferRun: Sendable {
 
     var isPaused: Bool { state.withLock { $0.isPaused } }
 
+    var isStreamed: Bool { state.withLock { $0.claim == .stream } }
+
     var attempts: Int { state.withLock { $0.attempts } }
 
     /// The time since the start; zero before it.

@@ -48,7 +48,7 @@ struct RetriabilityTests {
     }
 
     static let retryAfterRows: [(String, Duration?)] = [
-        ("3", Duration.seconds(3)), ("0", .zero), ("-1", nil), ("", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", nil),
+        ("3", Duration.seconds(3)), ("0", .zero), ("-1", nil), ("", nil), ("Wed, 21 Oct 2015 07:28:00 GMT", .zero),
         ("99999999999999999999", nil),
     ]
 

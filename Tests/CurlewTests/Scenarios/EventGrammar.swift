@@ -41,6 +41,7 @@ enum EventGrammar {
                 isPaused = full == "is paused"
                 return isFirst ? nil : "a state that is not the first"
             case "dropped": return nil
+            case "waiting": return isOpen && !isLate ? "a wait before the end of its attempt" : nil
             case "paused", "resumed": return turn(word)
             case "restarted": return restart()
             case "informational": return inform()

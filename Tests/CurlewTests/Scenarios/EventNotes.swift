@@ -24,6 +24,7 @@ extension TransferEvent {
         case .resumed: "resumed"
         case .restarted: "restarted"
         case .redirected(let status, _): "redirected \(status.code)"
+        case .waiting: "waiting"
         case .retried: "retried"
         case .metrics: "metrics"
         case .finished(nil): "finished"

@@ -1,0 +1,172 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Sends requests again by a ``RetryPolicy``.
+///
+/// A session has one of its own, which `configuration.retry` and `options.retry` steer; this is for a client or a request
+/// whose tries are to surround other interceptors, and for tests, which bring a clock and chance.
+///
+/// While a response's body is collected, a failure before its end counts as one of the request's; of a stream only what
+/// comes before its head is repeated, since its reader has had the rest.
+///
+/// ```swift
+/// let patient = api.with { $0.interceptors = [.retry(.upTo(5))] }
+/// ```
+public struct RetryInterceptor: Interceptor {
+    private let policy: RetryPolicy
+    private let isOfSession: Bool
+    private let budget: RetryBudget
+    private let clock: any Clock<Duration>
+    private let chance: @Sendable () -> Double
+
+    /// Repeats by a policy, whatever the options of a request say.
+    ///
+    /// - Parameters:
+    ///   - policy: When and how often.
+    ///   - clock: What waits are measured by.
+    ///   - chance: Numbers from 0 to 1 drawn at random, for the waits.
+    public init(
+        _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
+        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+    ) {
+        self.init(policy, isOfSession: false, clock: clock, chance: chance)
+    }
+
+    init(
+        _ policy: RetryPolicy, isOfSession: Bool, clock: any Clock<Duration> = ContinuousClock(),
+        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+    ) {
+        self.policy = policy
+        self.isOfSession = isOfSession
+        self.clock = clock
+        self.chance = chance
+        budget = RetryBudget()
+    }
+
+    /// Passes the request on until there is a response to keep, or no reason to go on.
+    /// - Throws: The last try's `NetworkError`, with the ones before in ``NetworkError/earlier``.
+    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    {
+        let policy = isOfSession ? request.options.retry ?? policy : policy
+        guard policy.isOn else { return try await next(request) }
+        if let rule = policy.firstBrokenRule {
+            throw NetworkError(
+                .invalidRequest, phase: .preparing, "The retry policy is not valid: \(rule).", request: request)
+        }
+        var tries = Tries(policy, policy.marking(request), context)
+        if let share = policy.budget { budget.deposit(share, for: tries.origin) }
+        while true {
+            let (wait, reason): (Duration, NetworkError)
+            do throws(NetworkError) {
+                let response = try await next(tries.request)
+                // The caller hears of no half of a body that is collected.
+                if !context.isStreamed { try await response.complete() }
+                guard let refusal = tries.refusal(by: response) else { return response }
+                guard let time = self.wait(after: refusal, tries) else { return response }
+                await response.discard()
+                (wait, reason) = (time, refusal)
+            } catch {
+                guard let time = self.wait(after: error, tries) else { throw tries.summary(error) }
+                (wait, reason) = (time, error)
+            }
+            tries.note(reason, wait)
+            if wait > .zero { try await context.pause(for: wait, by: clock) }
+        }
+    }
+
+    /// How long to wait before the next try; nil when there is none.
+    private func wait(after error: NetworkError, _ tries: Tries) -> Duration? {
+        guard let wait = tries.wait(after: error, chance: chance) else { return nil }
+        if tries.policy.budget != nil, !budget.withdraw(for: tries.origin) { return nil }
+        return wait
+    }
+}
+
+extension Interceptor where Self == RetryInterceptor {
+    /// Sends requests again by a policy.
+    public static func retry(_ policy: RetryPolicy) -> RetryInterceptor { RetryInterceptor(policy) }
+}
+
+/// The tries of one request so far.
+private struct Tries {
+    let policy: RetryPolicy
+    let request: Request
+    let context: InterceptorContext
+    private var failures: [NetworkError] = []
+
+    init(_ policy: RetryPolicy, _ request: Request, _ context: InterceptorContext) {
+        self.policy = policy
+        self.request = request
+        self.context = context
+    }
+
+    /// Whose budget is asked.
+    var origin: String {
+        guard let target = try? request.target() else { return "" }
+        return "\(target.scheme.rawValue)://\(target.host):\(target.port)"
+    }
+
+    /// What a response that is to be asked for again says; nil for one to keep.
+    func refusal(by response: IncomingResponse) -> NetworkError? {
+        guard policy.statuses.contains(response.head.status) else { return nil }
+        return NetworkError(
+            .unacceptableStatus, phase: .validating, "The server answered \(response.head.status).",
+            request: response.request, response: response.head, duration: context.elapsed)
+    }
+
+    /// How long to wait before the next try, by everything but the budget.
+    func wait(after error: NetworkError, chance: () -> Double) -> Duration? {
+        let count = failures.count + 1
+        guard count <= policy.limit, !Task.isCancelled, !request.body.isSpent, mayRepeat(after: error) else {
+            return nil
+        }
+        var wait = policy.backOff.wait(after: count, chance: chance())
+        if let asked = error.response.flatMap({ WaitAdvice($0).wait }) {
+            guard asked <= policy.longestWait else { return nil }
+            wait = max(wait, asked)
+        }
+        if let left = context.remaining, wait >= left { return nil }
+        if let deadline = policy.deadline, context.elapsed + wait > deadline { return nil }
+        return wait
+    }
+
+    /// Whether doing it again does no harm and could help.
+    private func mayRepeat(after error: NetworkError) -> Bool {
+        switch error.repetition {
+        case .safe: true
+        case .repeatable: isIdempotent
+        // The policy names the status: whoever wrote it knows more than the table.
+        case .never: error.kind == .unacceptableStatus && isIdempotent
+        }
+    }
+
+    private var isIdempotent: Bool {
+        policy.methods.contains(request.method) || request.fields.contains(.idempotencyKey)
+    }
+
+    mutating func note(_ error: NetworkError, _ wait: Duration) {
+        failures.append(error)
+        context.run.willRetry(after: wait, error)
+    }
+
+    /// The last try's error, with those before.
+    func summary(_ error: NetworkError) -> NetworkError {
+        if failures.isEmpty { return error }
+        return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
+    }
+}
+
+extension RetryPolicy {
+    /// The request with a key, where the policy wants one for it.
+    fileprivate func marking(_ request: Request) -> Request {
+        guard addsIdempotencyKey, !methods.contains(request.method), !request.fields.contains(.idempotencyKey) else {
+            return request
+        }
+        var request = request
+        // A quoted string (draft-ietf-httpapi-idempotency-key-header).
+        request.fields[.idempotencyKey] = "\"\(UUID().uuidString.lowercased())\""
+        return request
+    }
+}

@@ -1,0 +1,75 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// How long to wait before the next of several tries: longer each time, and by chance, so that those who failed together
+/// do not come back together.
+///
+/// The wait before try *n* + 1 is drawn evenly from zero to `first` × `factor`ⁿ⁻¹, but at most `longest` ("full jitter").
+///
+/// ```swift
+/// var policy = RetryPolicy.standard
+/// policy.backOff = BackOff(first: .milliseconds(200), longest: .seconds(5))
+/// ```
+public struct BackOff: Sendable, Hashable, Codable {
+    /// The longest wait before the second try.
+    public var first: Duration
+    /// By how much it grows each time.
+    public var factor: Double
+    /// The longest wait there is.
+    public var longest: Duration
+
+    /// Waits that double, from 500 ms to 30 s, unless given.
+    ///
+    /// What is negative counts as zero, a factor below 1 as 1.
+    public init(first: Duration = .milliseconds(500), factor: Double = 2, longest: Duration = .seconds(30)) {
+        self.first = first
+        self.factor = factor
+        self.longest = longest
+    }
+
+    /// No wait at all.
+    public static let none = BackOff(first: .zero, longest: .zero)
+
+    /// The longest wait after so many failures, from 1.
+    public func ceiling(after failures: Int) -> Duration {
+        guard first > .zero, longest > .zero else { return .zero }
+        var seconds = first.inSeconds
+        let most = longest.inSeconds
+        let growth = factor.isFinite ? max(factor, 1) : 1
+        for _ in 1..<max(2, failures + 0) where failures > 1 {
+            seconds *= growth
+            if seconds >= most { return longest }
+        }
+        return seconds >= most ? longest : .seconds(seconds)
+    }
+
+    /// The wait after so many failures, from 1.
+    ///
+    /// - Parameters:
+    ///   - failures: How many tries have failed.
+    ///   - chance: A number from 0 to 1 drawn at random.
+    public func wait(after failures: Int, chance: Double) -> Duration {
+        ceiling(after: failures) * min(max(chance, 0), 1)
+    }
+
+    private enum CodingKeys: CodingKey { case first, factor, longest }
+
+    /// Decodes seconds as numbers; what is missing takes its default.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative or endless number.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init()
+        first = try container.seconds(.first) ?? first
+        factor = try container.decodeIfPresent(Double.self, forKey: .factor) ?? factor
+        longest = try container.seconds(.longest) ?? longest
+    }
+
+    /// Encodes seconds as numbers.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(first.inSeconds, forKey: .first)
+        try container.encode(factor, forKey: .factor)
+        try container.encode(longest.inSeconds, forKey: .longest)
+    }
+}

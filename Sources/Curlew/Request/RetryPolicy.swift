@@ -1,0 +1,132 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// When a request is sent again, how often, and after how long.
+///
+/// Without a policy Curlew repeats only what no server can have acted on: a request that met the end of a connection it
+/// was to reuse, or whose stream was refused. A policy repeats more:
+///
+/// - errors after which nothing can have happened (``NetworkError/retriability-swift.property`` is `safe` for any
+///   method), whatever the method is;
+/// - errors and `statuses` after which the server may have acted, where the method is one of `methods` or the request
+///   carries an `Idempotency-Key`.
+///
+/// Never is repeated what cannot help, what the caller cancelled, and a request whose body can be read only once and was.
+/// After the last try the caller gets that try's response or error; ``NetworkError/earlier`` has the ones before.
+///
+/// ```swift
+/// let session = Session { $0.retry = .standard }
+/// let config: Config = try await api.get("config", options: .retry(.none))
+/// ```
+public struct RetryPolicy: Sendable, Hashable {
+    /// How many times a request may be sent again; 0 for never.
+    public var limit: Int
+    /// Methods that are repeated although the server may have acted; the idempotent ones (RFC 9110 §9.2.2) unless set.
+    public var methods: Set<Method>
+    /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
+    public var statuses: StatusSet
+    /// How long to wait; what the server asks for is waited for in any case.
+    public var backOff: BackOff
+    /// How long a server may make a request wait (`Retry-After`, `RateLimit`); asked for more, the policy gives up.
+    /// 60 s unless set.
+    public var longestWait: Duration
+    /// How long after the transfer's start a try may begin; nil, the default, for as long as `timeouts.total` allows.
+    public var deadline: Duration?
+    /// How many repetitions there may be for one request, on average over all requests to an origin; 0.2 unless set, nil
+    /// for any number.
+    ///
+    /// Ten, and one more each second, are free: it is there to spare a server that is down, not to surprise a script.
+    public var budget: Double?
+    /// Whether a request of another method than `methods` gets an `Idempotency-Key` (a random UUID, the same for each
+    /// try), and so may be repeated; false unless set.
+    ///
+    /// It helps with servers that know the field.
+    public var addsIdempotencyKey: Bool
+
+    /// A policy, each member with its default.
+    public init(
+        limit: Int, methods: Set<Method> = RetryPolicy.idempotent, statuses: StatusSet = RetryPolicy.transient,
+        backOff: BackOff = BackOff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
+        budget: Double? = 0.2, addsIdempotencyKey: Bool = false
+    ) {
+        self.limit = limit
+        self.methods = methods
+        self.statuses = statuses
+        self.backOff = backOff
+        self.longestWait = longestWait
+        self.deadline = deadline
+        self.budget = budget
+        self.addsIdempotencyKey = addsIdempotencyKey
+    }
+
+    /// Methods that RFC 9110 §9.2.2 calls idempotent.
+    public static let idempotent: Set<Method> = [.get, .head, .options, .trace, .put, .delete]
+    /// 408, 429, 500, 502, 503 and 504: what may be different in a moment.
+    public static let transient: StatusSet = [
+        .requestTimeout, .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
+
+    /// Nothing is repeated but what no server can have acted on: the default of a session.
+    ///
+    /// Where the policy is optional, as in a request's options, write `RetryPolicy.none`, or `.retry(.none)`.
+    public static let none = RetryPolicy(limit: 0)
+
+    /// Two more tries, half a second to a second apart on average.
+    public static let standard = RetryPolicy(limit: 2)
+
+    /// So many more tries, else as ``standard``.
+    public static func upTo(_ limit: Int) -> RetryPolicy { RetryPolicy(limit: limit) }
+
+    /// Whether anything is repeated.
+    var isOn: Bool { limit > 0 }
+
+    /// The member that makes no sense, and why; nil when all do.
+    var firstBrokenRule: String? {
+        if limit < 0 { return "limit must not be negative" }
+        if longestWait < .zero { return "longestWait must not be negative" }
+        if let deadline, deadline <= .zero { return "deadline must be above zero" }
+        if let budget, !(budget >= 0) { return "budget must not be negative" }
+        if backOff.first < .zero || backOff.longest < .zero || !(backOff.factor >= 1) {
+            return "backOff must not be negative nor grow by a factor below 1"
+        }
+        return nil
+    }
+}
+
+extension RetryPolicy: Codable {
+    private enum CodingKeys: CodingKey {
+        case limit, methods, statuses, backOff, longestWait, deadline, budget, addsIdempotencyKey
+    }
+
+    /// Decodes what is there, times in seconds; what is missing takes its default, and null is no limit.
+    /// - Throws: `DecodingError` for a missing limit and for what is negative or endless.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(limit: try container.decode(Int.self, forKey: .limit))
+        methods = try container.decodeIfPresent(Set<Method>.self, forKey: .methods) ?? methods
+        statuses = try container.decodeIfPresent(StatusSet.self, forKey: .statuses) ?? statuses
+        backOff = try container.decodeIfPresent(BackOff.self, forKey: .backOff) ?? backOff
+        longestWait = try container.seconds(.longestWait) ?? longestWait
+        deadline = try container.seconds(.deadline)
+        if container.contains(.budget) { budget = try container.decodeIfPresent(Double.self, forKey: .budget) }
+        addsIdempotencyKey = try container.decodeIfPresent(Bool.self, forKey: .addsIdempotencyKey) ?? false
+        if let rule = firstBrokenRule {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(codingPath: container.codingPath, debugDescription: "In a retry policy \(rule)."))
+        }
+    }
+
+    /// Encodes all members, times in seconds.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(limit, forKey: .limit)
+        try container.encode(methods.sorted { $0.rawValue < $1.rawValue }, forKey: .methods)
+        try container.encode(statuses, forKey: .statuses)
+        try container.encode(backOff, forKey: .backOff)
+        try container.encode(longestWait.inSeconds, forKey: .longestWait)
+        try container.encode(deadline?.inSeconds, forKey: .deadline)
+        try container.encode(budget, forKey: .budget)
+        try container.encode(addsIdempotencyKey, forKey: .addsIdempotencyKey)
+    }
+}

@@ -1,0 +1,46 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Curlew
+
+/// Repetitions are a share of the requests, at times that the test chooses.
+@Suite struct RetryBudgetTests {
+    private func left(_ budget: RetryBudget, _ origin: String = "o", at time: Duration) -> Int {
+        var count = 0
+        while budget.withdraw(for: origin, at: time) { count += 1 }
+        return count
+    }
+
+    @Test func aReserveComesBackWithTime() {
+        let budget = RetryBudget()
+        #expect(left(budget, at: .zero) == 10)
+        #expect(left(budget, at: .milliseconds(900)) == 0)
+        #expect(left(budget, at: .milliseconds(1900)) == 1)
+        #expect(left(budget, at: .seconds(1000)) == 10)
+    }
+
+    @Test func requestsEarnShares() {
+        let budget = RetryBudget()
+        #expect(left(budget, at: .zero) == 10)
+        for _ in 0..<50 { budget.deposit(0.2, for: "o", at: .zero) }
+        #expect(left(budget, at: .zero) == 10)
+        for _ in 0..<10_000 { budget.deposit(0.2, for: "o", at: .zero) }
+        #expect(left(budget, at: .zero) == 100)
+    }
+
+    @Test func originsHaveTheirOwn() {
+        let budget = RetryBudget()
+        #expect(left(budget, "a", at: .zero) == 10)
+        #expect(left(budget, "b", at: .zero) == 10)
+        #expect(left(budget, "a", at: .zero) == 0)
+    }
+
+    @Test func onlySoManyOriginsAreRemembered() {
+        let budget = RetryBudget()
+        #expect(left(budget, "first", at: .zero) == 10)
+        for number in 0..<RetryBudget.origins { _ = budget.withdraw(for: "\(number)", at: .zero) }
+        #expect(left(budget, "first", at: .zero) == 10, "it was forgotten, and is trusted anew")
+    }
+}

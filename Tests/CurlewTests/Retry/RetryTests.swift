@@ -1,0 +1,309 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Requests that are sent again: which, how often, after how long, and what is told of it.
+@Suite(.timeLimit(.minutes(1)))
+struct RetryTests {
+    private let quick = RetryPolicy(limit: 2, backOff: .none)
+
+    /// A server that answers with the statuses given, one after the other, and then with 200.
+    private func server(_ statuses: [Int], _ fields: [(String, String)] = []) throws -> MockServer {
+        let left = Lock(statuses)
+        return try MockServer { _ in
+            let status = left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            guard let status else { return .text("fine") }
+            return fields.reduce(.text("no", status: status)) { $0.field($1.0, $1.1) }
+        }
+    }
+
+    /// A server that breaks so many connections before it answers.
+    private func breaking(_ count: Int, at point: MockResponse.Point = .start) throws -> MockServer {
+        let left = Lock(count)
+        return try MockServer { _ in
+            let breaks = left.withLock { left in
+                defer { left -= 1 }
+                return left > 0
+            }
+            return breaks ? MockResponse.text("fine").fault(.reset, at: point) : .text("fine")
+        }
+    }
+
+    private func session(_ policy: RetryPolicy) -> Session { Session { $0.retry = policy } }
+
+    // MARK: Which
+
+    @Test(arguments: [408, 429, 500, 502, 503, 504])
+    func transientStatusesAreAskedForAgain(status: Int) async throws {
+        let server = try server([status, status])
+        let (data, head) = try await session(quick).data(for: Request(server.url("/")))
+        #expect(data == Data("fine".utf8) && head.status == .ok)
+        #expect(server.requestCount == 3)
+    }
+
+    @Test(arguments: [400, 401, 404, 409, 501, 505])
+    func otherStatusesAreTheAnswer(status: Int) async throws {
+        let server = try server([status, status])
+        #expect(try await session(quick).data(for: Request(server.url("/"))).1.status.code == status)
+        #expect(server.requestCount == 1)
+    }
+
+    @Test func theLastAnswerIsTheResult() async throws {
+        let server = try server([503, 502, 500, 500])
+        let (data, head) = try await session(quick).data(for: Request(server.url("/")))
+        #expect(head.status == 500 && data == Data("no".utf8))
+        #expect(server.requestCount == 3)
+    }
+
+    /// Method, whether it carries a key, and what is repeated: 429, 503, a broken connection.
+    static let methods: [(Method, Bool, Bool, Bool, Bool)] = [
+        (.get, false, true, true, true), (.head, false, true, true, true), (.options, false, true, true, true),
+        (.put, false, true, true, true), (.delete, false, true, true, true), (.post, false, true, false, false),
+        (.patch, false, true, false, false), (.post, true, true, true, true), (.patch, true, true, true, true),
+        ("PURGE", false, true, false, false),
+    ]
+
+    @Test(arguments: methods.indices) func whatTheServerMayHaveActedOn(index: Int) async throws {
+        let (method, hasKey, tooMany, unavailable, lost) = Self.methods[index]
+        for (server, repeats) in [
+            (try server([429]), tooMany), (try server([503]), unavailable), (try breaking(1), lost),
+        ] {
+            var request = Request(method, server.url("/"))
+            if hasKey { request.fields[.idempotencyKey] = "\"k\"" }
+            let answer = try? await session(quick).data(for: request)
+            #expect(server.requestCount == (repeats ? 2 : 1), "\(method) \(hasKey)")
+            #expect((answer?.1.status == .ok) == repeats)
+        }
+    }
+
+    @Test func whatNobodyCanHaveActedOnIsRepeatedWhateverTheMethod() async throws {
+        let gone = try MockServer { _ in .text("") }
+        let url = gone.url("/")
+        gone.stop()
+        let error = try await networkError { try await session(quick).data(for: Request(.post, url)) }
+        #expect(error.kind == .cannotConnect && error.attempts == 3)
+        #expect(error.earlier.map(\.kind) == [.cannotConnect, .cannotConnect])
+        #expect(error.detailedDescription.contains("attempts: 3"))
+    }
+
+    @Test func withoutAPolicyNothingIs() async throws {
+        let server = try server([503])
+        #expect(try await Session().data(for: Request(server.url("/"))).1.status == 503)
+        let broken = try breaking(1)
+        let error = try await networkError { try await Session().data(for: Request(broken.url("/"))) }
+        #expect(error.attempts == 1 && error.earlier.isEmpty)
+        #expect(server.requestCount == 1 && broken.requestCount == 1)
+    }
+
+    @Test func optionsWin() async throws {
+        let server = try server([503, 503, 503])
+        var request = Request(server.url("/"))
+        request.options = .retry(.none)
+        #expect(try await session(quick).data(for: request).1.status == 503)
+        request.options = .retry(quick)
+        #expect(try await Session().data(for: request).1.status == .ok)
+        #expect(server.requestCount == 4)
+    }
+
+    @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
+        let server = try server([503])
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 3000)))
+        let answer = try await session(quick).data(for: Request(.put, server.url("/"), body: body))
+        #expect(answer.1.status == 503 && server.requestCount == 1)
+        let again = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 3000)), canReplay: true)
+        let second = try self.server([503])
+        #expect(try await session(quick).data(for: Request(.put, second.url("/"), body: again)).1.status == .ok)
+        #expect(second.requests.map(\.bodyLength) == [3000, 3000])
+    }
+
+    @Test func aBodyThatBreaksOffIsAskedForAgain() async throws {
+        let server = try breaking(2, at: .body(2))
+        #expect(try await session(quick).data(for: Request(server.url("/"))).0 == Data("fine".utf8))
+        #expect(server.requestCount == 3)
+        let second = try breaking(1, at: .body(2))
+        #expect(try await session(quick).transfer(Request(second.url("/"))).value == Data("fine".utf8))
+        #expect(second.requestCount == 2)
+    }
+
+    @Test func aStreamIsRepeatedUntilItsHead() async throws {
+        let server = try breaking(2)
+        let record = try await StreamRecord(session(quick).transfer(Request(server.url("/"))))
+        #expect(record.body == Data("fine".utf8) && server.requestCount == 3)
+        let late = try breaking(1, at: .body(2))
+        let error = try await networkError { try await StreamRecord(session(quick).transfer(Request(late.url("/")))) }
+        #expect(error.kind == .connectionLost && late.requestCount == 1)
+    }
+
+    @Test func redirectsAreFollowedAnew() async throws {
+        let count = Lock(0)
+        let server = try MockServer { request in
+            if request.path == "/" { return .redirect(to: "/there") }
+            return count.withLock { count in
+                count += 1
+                return count == 1 ? .text("no", status: 503) : .text("fine")
+            }
+        }
+        #expect(try await session(quick).data(for: Request(server.url("/"))).0 == Data("fine".utf8))
+        #expect(server.requests.map(\.path) == ["/", "/there", "/", "/there"])
+    }
+
+    // MARK: Keys
+
+    @Test func aKeyIsTheSameForEachTry() async throws {
+        let server = try server([503, 503])
+        var policy = quick
+        policy.addsIdempotencyKey = true
+        #expect(try await session(policy).data(for: Request(.post, server.url("/"))).1.status == .ok)
+        let keys = server.requests.map { $0.field("Idempotency-Key") }
+        #expect(keys.count == 3 && Set(keys).count == 1)
+        let key = try #require(keys.first ?? nil)
+        #expect(key.hasPrefix("\"") && UUID(uuidString: String(key.dropFirst().dropLast())) != nil)
+        _ = try await session(policy).data(for: Request(.get, server.url("/")))
+        #expect(server.requests.last?.field("Idempotency-Key") == nil)
+    }
+
+    // MARK: When
+
+    private func waits(_ policy: RetryPolicy, _ server: MockServer, chance: Double = 1) async throws -> [Duration] {
+        let clock = RecordingClock()
+        var request = Request(server.url("/"))
+        request.interceptors = [RetryInterceptor(policy, clock: clock, chance: { chance })]
+        _ = try await Session().data(for: request)
+        return clock.waits
+    }
+
+    @Test func waitsGrow() async throws {
+        let policy = RetryPolicy(limit: 4, backOff: BackOff(first: .seconds(1), longest: .seconds(5)))
+        let full = try await waits(policy, server([500, 500, 500, 500]))
+        #expect(full == [.seconds(1), .seconds(2), .seconds(4), .seconds(5)])
+        let half = try await waits(policy, server([500, 500]), chance: 0.5)
+        #expect(half == [.milliseconds(500), .seconds(1)])
+    }
+
+    @Test func whatTheServerAsksForIsWaitedFor() async throws {
+        let policy = RetryPolicy(limit: 3, backOff: BackOff(first: .seconds(1)))
+        #expect(try await waits(policy, server([429], [("Retry-After", "7")])) == [.seconds(7)])
+        #expect(try await waits(policy, server([429], [("RateLimit", #""a";r=0;t=9"#)])) == [.seconds(9)])
+        #expect(try await waits(policy, server([429], [("Retry-After", "0")])) == [.seconds(1)])
+        // Too long to wait: the answer is the result.
+        let server = try server([429, 429], [("Retry-After", "61")])
+        #expect(try await waits(policy, server) == [] && server.requestCount == 1)
+    }
+
+    @Test func noTryBeginsAfterTheDeadline() async throws {
+        let long = BackOff(first: .seconds(100), longest: .seconds(100))
+        let first = try server([503, 503])
+        #expect(try await waits(RetryPolicy(limit: 3, backOff: long, deadline: .seconds(50)), first) == [])
+        #expect(first.requestCount == 1)
+        let second = try server([503, 503])
+        let clock = RecordingClock()
+        var request = Request(second.url("/"))
+        request.options = .timeout(.seconds(50))
+        request.interceptors = [RetryInterceptor(RetryPolicy(limit: 3, backOff: long), clock: clock, chance: { 1 })]
+        #expect(try await Session().data(for: request).1.status == 503)
+        #expect(clock.waits == [] && second.requestCount == 1)
+    }
+
+    @Test func theBudgetSparesAServerThatIsDown() async throws {
+        let server = try MockServer { _ in .text("no", status: 503) }
+        let session = session(RetryPolicy(limit: 5, backOff: .none))
+        for _ in 0..<20 { _ = try await session.data(for: Request(server.url("/"))) }
+        // Twenty requests, ten free repetitions, four earned ones, and one more for each second that this took.
+        #expect(server.requestCount >= 34 && server.requestCount < 60)
+        let unlimited = self.session(RetryPolicy(limit: 5, backOff: .none, budget: nil))
+        let before = server.requestCount
+        for _ in 0..<20 { _ = try await unlimited.data(for: Request(server.url("/"))) }
+        #expect(server.requestCount - before == 120)
+    }
+
+    @Test func cancellingEndsTheWait() async throws {
+        let server = try server([503, 503, 503])
+        let asleep = Gate()
+        var clock = RecordingClock()
+        clock.onSleep = { _ in
+            asleep.open()
+            try? await Task.sleep(for: .seconds(600))
+        }
+        var request = Request(server.url("/"))
+        request.interceptors = [RetryInterceptor(.standard, clock: clock)]
+        let transfer = Session().transfer(request).start()
+        await asleep.wait()
+        transfer.cancel()
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cancelled && server.requestCount == 1)
+    }
+
+    @Test func aSessionThatClosesEndsTheWait() async throws {
+        let server = try server([503, 503, 503])
+        let asleep = Gate()
+        var clock = RecordingClock()
+        clock.onSleep = { _ in
+            asleep.open()
+            try? await Task.sleep(for: .seconds(600))
+        }
+        var request = Request(server.url("/"))
+        request.interceptors = [RetryInterceptor(.standard, clock: clock)]
+        let session = Session()
+        let transfer = session.transfer(request).start()
+        await asleep.wait()
+        try await session.shutdown(.immediate)
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .sessionClosed && error.attempts == 2 && server.requestCount == 1)
+        #expect(error.earlier.first?.response?.status == 503)
+    }
+
+    // MARK: What is told
+
+    @Test func eventsTellOfEachWait() async throws {
+        let server = try server([503, 500])
+        let transfer = session(quick).transfer(Request(server.url("/")))
+        let events = transfer.events
+        _ = try await transfer.value
+        var told: [String] = []
+        for await event in events {
+            switch event.kind {
+            case .waiting(let time, let error):
+                told.append("\(event.attempt) \(time) \(error.response?.status.code ?? 0)")
+            case .retried: told.append("\(event.attempt) retried")
+            default: break
+            }
+        }
+        let words = ["1 0.0 seconds 503", "1 retried", "2 0.0 seconds 500", "2 retried"]
+        #expect(told == words || told == [])
+    }
+
+    @Test func configurationsAreReadAndWritten() throws {
+        let policy = RetryPolicy(
+            limit: 4, methods: [.get, .post], statuses: [.conflict], backOff: .none, longestWait: .seconds(1),
+            deadline: .seconds(9), budget: nil, addsIdempotencyKey: true)
+        let configuration = SessionConfiguration { $0.retry = policy }
+        let data = try JSONEncoder().encode(configuration)
+        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        let options = try JSONEncoder().encode(Request.Options.retry(policy))
+        #expect(try JSONDecoder().decode(Request.Options.self, from: options).retry == policy)
+        #expect(try JSONDecoder().decode(RetryPolicy.self, from: Data(#"{"limit":2}"#.utf8)) == .standard)
+        for json in [#"{}"#, #"{"limit":-1}"#, #"{"limit":1,"budget":-1}"#, #"{"limit":1,"deadline":0}"#] {
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(RetryPolicy.self, from: Data(json.utf8)) }
+        }
+    }
+
+    @Test func whatMakesNoSenseIsRefused() async throws {
+        for policy in [
+            RetryPolicy(limit: -1), RetryPolicy(limit: 1, longestWait: .seconds(-1)),
+            RetryPolicy(limit: 1, backOff: BackOff(factor: 0.5)),
+        ] {
+            let error = try await networkError { try SessionConfiguration { $0.retry = policy }.validate() }
+            #expect(error.kind == .invalidRequest && error.message.contains("retry"))
+            var request: Request = "http://127.0.0.1:1/"
+            request.options = .retry(policy)
+            let refusal = try await networkError { try await Session().data(for: request) }
+            #expect(refusal.kind == .invalidRequest)
+        }
+    }
+}
