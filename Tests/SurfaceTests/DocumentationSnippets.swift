@@ -206,3 +206,22 @@ func snippetOfBandwidth(_ api: some APIClient, _ path: String) {
     let backup = api.transfer(.put, "backup", .file(path), options: .bandwidth(upload: .mebibytes(1)))
     _ = (session, backup)
 }
+
+// Request/RetryPolicy.swift, Request/BackOff.swift and Interceptors/RetryInterceptor.swift
+func snippetsOfRetries(_ api: JSONClient) async throws {
+    struct Config: Decodable {}
+    do {
+        let session = Session { $0.retry = .standard }
+        let config: Config = try await api.get("config", options: .retry(.none))
+        _ = (session, config)
+    }
+    do {
+        var policy = RetryPolicy.standard
+        policy.backOff = BackOff(first: .milliseconds(200), longest: .seconds(5))
+        _ = policy
+    }
+    do {
+        let patient = api.with { $0.interceptors = [.retry(.upTo(5))] }
+        _ = patient
+    }
+}

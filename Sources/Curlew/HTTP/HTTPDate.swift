@@ -28,7 +28,7 @@ struct HTTPDate: Hashable, Sendable {
         }
     }
 
-    /// Sun, 06 Nov 1994 08:49:37 GMT
+    /// Such as “Sun, 06 Nov 1994 08:49:37 GMT”.
     private init?(fixed words: [some StringProtocol]) {
         guard words[5] == "GMT", HTTPDate.isDayName(words[0].dropLast()), words[1].utf8.count == 2,
             words[3].utf8.count == 4
@@ -36,7 +36,7 @@ struct HTTPDate: Hashable, Sendable {
         self.init(year: words[3], month: words[2], day: words[1], time: words[4])
     }
 
-    /// Sunday, 06-Nov-94 08:49:37 GMT
+    /// Such as “Sunday, 06-Nov-94 08:49:37 GMT”.
     private init?(rfc850 words: [some StringProtocol], _ now: HTTPDate) {
         let parts = words[1].split(separator: "-")
         guard words[3] == "GMT", HTTPDate.isDayName(words[0].dropLast().prefix(3)), parts.count == 3,
@@ -53,7 +53,7 @@ struct HTTPDate: Hashable, Sendable {
         return nil
     }
 
-    /// Sun Nov  6 08:49:37 1994
+    /// Such as “Sun Nov  6 08:49:37 1994”.
     private init?(asctime words: [some StringProtocol]) {
         guard HTTPDate.isDayName(words[0]), words[4].utf8.count == 4, 1...2 ~= words[2].utf8.count else { return nil }
         self.init(year: words[4], month: words[1], day: words[2], time: words[3])

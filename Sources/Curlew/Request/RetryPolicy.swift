@@ -27,8 +27,9 @@ public struct RetryPolicy: Sendable, Hashable {
     public var statuses: StatusSet
     /// How long to wait; what the server asks for is waited for in any case.
     public var backOff: BackOff
-    /// How long a server may make a request wait (`Retry-After`, `RateLimit`); asked for more, the policy gives up.
-    /// 60 s unless set.
+    /// How long a server may make a request wait, by `Retry-After` or `RateLimit`; 60 s unless set.
+    ///
+    /// Asked for more, the policy gives up.
     public var longestWait: Duration
     /// How long after the transfer's start a try may begin; nil, the default, for as long as `timeouts.total` allows.
     public var deadline: Duration?

@@ -24,7 +24,7 @@ import Testing
     @Test func requestsEarnShares() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
-        for _ in 0..<50 { budget.deposit(0.2, for: "o", at: .zero) }
+        for _ in 0..<40 { budget.deposit(0.25, for: "o", at: .zero) }
         #expect(left(budget, at: .zero) == 10)
         for _ in 0..<10_000 { budget.deposit(0.2, for: "o", at: .zero) }
         #expect(left(budget, at: .zero) == 100)

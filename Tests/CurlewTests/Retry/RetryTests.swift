@@ -171,11 +171,11 @@ struct RetryTests {
     // MARK: When
 
     private func waits(_ policy: RetryPolicy, _ server: MockServer, chance: Double = 1) async throws -> [Duration] {
-        let clock = RecordingClock()
+        let clock = NotingClock()
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(policy, clock: clock, chance: { chance })]
         _ = try await Session().data(for: request)
-        return clock.waits
+        return await clock.notes.all()
     }
 
     @Test func waitsGrow() async throws {
@@ -202,12 +202,12 @@ struct RetryTests {
         #expect(try await waits(RetryPolicy(limit: 3, backOff: long, deadline: .seconds(50)), first) == [])
         #expect(first.requestCount == 1)
         let second = try server([503, 503])
-        let clock = RecordingClock()
+        let clock = NotingClock()
         var request = Request(second.url("/"))
         request.options = .timeout(.seconds(50))
         request.interceptors = [RetryInterceptor(RetryPolicy(limit: 3, backOff: long), clock: clock, chance: { 1 })]
         #expect(try await Session().data(for: request).1.status == 503)
-        #expect(clock.waits == [] && second.requestCount == 1)
+        #expect(await clock.notes.all() == [] && second.requestCount == 1)
     }
 
     @Test func theBudgetSparesAServerThatIsDown() async throws {
@@ -224,16 +224,11 @@ struct RetryTests {
 
     @Test func cancellingEndsTheWait() async throws {
         let server = try server([503, 503, 503])
-        let asleep = Gate()
-        var clock = RecordingClock()
-        clock.onSleep = { _ in
-            asleep.open()
-            try? await Task.sleep(for: .seconds(600))
-        }
+        let clock = NotingClock(isEndless: true)
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(.standard, clock: clock)]
         let transfer = Session().transfer(request).start()
-        await asleep.wait()
+        _ = await clock.notes.next()
         transfer.cancel()
         let error = try await networkError { try await transfer.value }
         #expect(error.kind == .cancelled && server.requestCount == 1)
@@ -241,17 +236,12 @@ struct RetryTests {
 
     @Test func aSessionThatClosesEndsTheWait() async throws {
         let server = try server([503, 503, 503])
-        let asleep = Gate()
-        var clock = RecordingClock()
-        clock.onSleep = { _ in
-            asleep.open()
-            try? await Task.sleep(for: .seconds(600))
-        }
+        let clock = NotingClock(isEndless: true)
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(.standard, clock: clock)]
         let session = Session()
         let transfer = session.transfer(request).start()
-        await asleep.wait()
+        _ = await clock.notes.next()
         try await session.shutdown(.immediate)
         let error = try await networkError { try await transfer.value }
         #expect(error.kind == .sessionClosed && error.attempts == 2 && server.requestCount == 1)
