@@ -27,7 +27,7 @@ demo-observe: ## interceptors, redirects, traces, logs and events of a few reque
 	@swift build --quiet --product Observe
 	@"$$(swift build --show-bin-path)/Observe"
 
-demo-stream: ## lines, JSON and server-sent events as they arrive, an event source that reconnects, bodies that stream
+demo-stream: ## events, JSON, lines, XML and parts as they arrive, an event source that reconnects, forms with progress
 	@Scripts/setup
 	@swift build --quiet --product Stream
 	@"$$(swift build --show-bin-path)/Stream"

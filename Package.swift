@@ -44,7 +44,8 @@ let package = Package(
             name: "TypedAPI", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/TypedAPI",
             swiftSettings: strict),
         .executableTarget(
-            name: "Stream", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Stream", swiftSettings: strict),
+            name: "Stream", dependencies: ["Curlew", "CurlewTesting", "CurlewXML"], path: "Examples/Stream",
+            swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         // The child process of the tests that measure one: its descriptors, threads and memory.

@@ -18,6 +18,9 @@ struct Stage {
         server.on("GET", "/broken", Self.stream("application/x-ndjson", "{\"name\": \"ada\"}\n{\"nome\": \"grace\"}\n"))
         server.on("GET", "/log", Self.stream("text/plain", "first\r\nsecond\n\nlast"))
         server.on("GET", "/journal", Self.stream("application/json-seq", "\u{1E}{\"name\": \"ada\"}\n\u{1E}{\"name\":"))
+        server.on("GET", "/feed.xml", Self.stream("application/atom+xml", Self.feed))
+        server.on("GET", "/report", Self.stream("multipart/mixed; boundary=B", Self.report))
+        server.on("POST", "/photos", .text("thanks"))
         server.on("POST", "/echo") { .bytes($0.body).field("Content-Type", $0.field("Content-Type") ?? "") }
         server.on(
             "POST", "/chat",
@@ -30,6 +33,13 @@ struct Stage {
     }
 
     private static let users = (1...1000).map { "{\"name\": \"user \($0)\"}\n" }.joined()
+
+    private static let feed =
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>Alps &amp; sea</title></entry>"
+        + "<entry><title>Snow</title></entry></feed>"
+
+    private static let report =
+        "--B\r\nContent-Type: text/plain\r\n\r\nfirst\r\n--B\r\nContent-Type: text/html\r\n\r\n<p>second</p>\r\n--B--"
 
     /// A connection that ends, one that breaks off in an event, a server that is busy, and the end.
     private static let prices: [MockResponse] = [

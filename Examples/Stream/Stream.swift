@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program that `make demo-stream` runs: bodies that come, and are sent, element by element. Stage.swift has the
-// server, which sends them in pieces of seven bytes. Each further kind of stream is one more function here.
+// server, which sends them in pieces of seven bytes.
 
 import Curlew
 import CurlewTesting
+import CurlewXML
 import Glibc
 
 struct User: Codable, Sendable {
@@ -25,7 +26,9 @@ struct Stream {
             await events(api, &stage)
             await values(api, &stage)
             await texts(api, &stage)
+            await documents(api, &stage)
             await uploads(api, &stage)
+            await forms(api, &stage)
             stage.end()
         } catch {
             print("error:", error)
@@ -104,6 +107,55 @@ struct Stream {
             var lines: [String] = []
             for try await line in transfer.bytes.decoded(by: .lines(omittingEmpty: true)) { lines.append(line) }
             return lines.joined(separator: "|")
+        }
+    }
+
+    // MARK: XML
+
+    private static func documents(_ api: JSONClient, _ stage: inout Stage) async {
+        await stage.show("XML events", "2 entries, the first is “Alps & sea”") {
+            var (entries, texts) = (0, [String]())
+            for try await event in api.stream("feed.xml", using: .xmlEvents) {
+                switch event {
+                case .startElement(let tag): if tag.name.local == "entry" { entries += 1 }
+                case .text(let text): texts.append(text)
+                default: break
+                }
+            }
+            return "\(entries) entries, the first is “\(texts.first ?? "")”"
+        }
+        await stage.show("an XML document", "Snow, by XPath") {
+            let feed = try await api.get("feed.xml", using: .xmlDocument)
+            let title = try feed.string("//a:entry[2]/a:title", namespaces: ["a": "http://www.w3.org/2005/Atom"])
+            return "\(title), by XPath"
+        }
+    }
+
+    // MARK: Bodies of several parts
+
+    private static func forms(_ api: JSONClient, _ stage: inout Stage) async {
+        await stage.show("a form with a file", "title 100 %, image 100 %, the server says thanks") {
+            let form = MultipartForm {
+                Part("title", "Alps")
+                Part("image", bytes: [UInt8](repeating: 7, count: 300_000), filename: "alps.png")
+            }
+            let upload = api.transfer(.post, "photos", .multipart(form), using: .text)
+            var done: [String] = []
+            for await progress in upload.progress {
+                done = form.progress(at: progress).map { "\($0.name ?? "") \(Int(100 * ($0.fraction ?? 0))) %" }
+            }
+            return "\(done.joined(separator: ", ")), the server says \(try await upload.value)"
+        }
+        await stage.show("parts of a response", "text/plain: first, text/html: <p>second</p>") {
+            var parts: [String] = []
+            for try await element in api.stream("report", using: .multipart) {
+                switch element {
+                case .part(let fields): parts.append("\(fields[.contentType] ?? ""): ")
+                case .bytes(let chunk): parts[parts.count - 1] += String(decoding: chunk, as: UTF8.self)
+                case .end: break
+                }
+            }
+            return parts.joined(separator: ", ")
         }
     }
 

@@ -12,8 +12,8 @@
 /// in the opposite order:
 ///
 /// ```text
-/// request ─►  request.interceptors  ─►  session's  ─►  redirects  ─►  those with scope .attempt  ─►  wire
-/// response ◄──────────────────────────────────────────────────────────────────────────────────────────┘
+/// request ─►  request.interceptors  ─►  session's  ─►  retries  ─►  redirects  ─►  those with scope .attempt  ─►  wire
+/// response ◄───────────────────────────────────────────────────────────────────────────────────────────────────────┘
 /// ```
 ///
 /// They run in the task that awaits `session.data(for:)`; those of a ``Transfer``, which many tasks may await, run in a
