@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef CURLEW_CXML2_SHIM_H
 #define CURLEW_CXML2_SHIM_H
+#include <libxml/xmlversion.h>
+// Else its headers bring those of the system's ICU, whose types are others than those of the ICU within Foundation: a
+// program that imports both modules would not compile. It is for the inside of encoders, which nobody here looks at.
+#undef LIBXML_ICU_ENABLED
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
 #include <libxml/SAX2.h>
