@@ -208,6 +208,25 @@ struct EventStreamTests {
         return events
     }
 
+    @Test func dataIsNotShown() {
+        var dumped = ""
+        dump(ServerSentEvent(type: "tick", data: "secret", id: "7", retry: nil), to: &dumped)
+        #expect(dumped.contains("tick (6 bytes)") && !dumped.contains("secret"))
+    }
+
+    @Test func valuesAndLimitsAsSerializers() throws {
+        func read<S: StreamSerializer>(_ serializer: S, _ text: String) throws -> [S.Element] {
+            var state = try serializer.begin(ResponseHead(status: .ok))
+            return try serializer.decode(ByteChunk(Array(text.utf8)), &state) + serializer.decode(nil, &state)
+        }
+        let text = "data:1\n\ndata:2\n\ndata:end\n\ndata:x\n\n"
+        #expect(try read(.serverSentEvents(of: Int.self, until: "end"), text) == [1, 2])
+        #expect(throws: NetworkError.self) { try read(.serverSentEvents(of: Int.self), text) }
+        #expect(try read(.serverSentEvents(limit: 8), text).count == 4)
+        let error = #expect(throws: NetworkError.self) { try read(.serverSentEvents(limit: 3), text) }
+        #expect(error?.kind == .bodyTooLarge)
+    }
+
     @Test(arguments: 0..<300 as Range<UInt64>) func anyCuttingOfAnything(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let pieces =
