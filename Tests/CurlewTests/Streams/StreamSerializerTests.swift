@@ -49,7 +49,8 @@ struct StreamSerializerTests {
 
     @Test func events() async throws {
         let (type, text) = ("text/event-stream", "data:1\n\ndata:2\n\n")
-        #expect(try await read(ServerSentEvents(), type, text, accept: type).map(\.data) == ["1", "2"])
+        let standard: ServerSentEvents = .serverSentEvents
+        #expect(try await read(standard, type, text, accept: type).map(\.data) == ["1", "2"])
         #expect(try await read(ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
     }
 
