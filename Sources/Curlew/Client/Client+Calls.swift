@@ -70,7 +70,7 @@ extension Client {
         let (url, isElsewhere) = base.url(of: call.path.text)
         var request = bareRequest(for: call, to: url)
         if let misleading = call.path.misleading { throw .misleadingPath(misleading, request) }
-        request.interceptors = interceptors
+        request.interceptors = surrounding(elsewhere: isElsewhere)
         request.trust = ownTrust
         do {
             // Keys and credentials are for the server that they were given for.
@@ -95,6 +95,11 @@ extension Client {
         if request.body.isNone { request.fields.remove(.contentType) }
         request.apply(call.fields)
         return request
+    }
+
+    private func surrounding(elsewhere isElsewhere: Bool) -> [any Interceptor] {
+        if isElsewhere { return interceptors.filter { !($0 is any Authenticator) } }
+        return auth.map { interceptors + [$0] } ?? interceptors
     }
 
     /// The client's fields but for credentials, which are not for other servers.

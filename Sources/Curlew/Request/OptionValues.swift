@@ -15,6 +15,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var accepting: [MediaType]?
     var bandwidth: BandwidthLimit?
     var retry: RetryPolicy?
+    var isAnonymous: Bool?
 
     /// These values, with `other`'s in the place of those that it sets.
     func merging(_ other: OptionValues) -> OptionValues {
@@ -24,13 +25,14 @@ struct OptionValues: Hashable, Codable, Sendable {
             compression: other.compression ?? compression, expectContinue: other.expectContinue ?? expectContinue,
             connection: other.connection ?? connection, redirects: other.redirects ?? redirects,
             statuses: other.statuses ?? statuses, accepting: other.accepting ?? accepting,
-            bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry)
+            bandwidth: bandwidth?.merging(other.bandwidth) ?? other.bandwidth, retry: other.retry ?? retry,
+            isAnonymous: other.isAnonymous ?? isAnonymous)
     }
 
     /// All but `timeout`, which is written in seconds.
     enum CodingKeys: CodingKey {
         case timeouts, responseLimit, decompression, compression, expectContinue, connection, redirects,
-            statuses, accepting, bandwidth, retry
+            statuses, accepting, bandwidth, retry, isAnonymous
     }
 }
 
@@ -86,6 +88,9 @@ extension Request.Options: ExpressibleByArrayLiteral {
     /// Whether the request is sent again, and when.
     public static func retry(_ policy: RetryPolicy) -> Self { made { $0.retry = policy } }
 
+    /// No authenticator adds credentials.
+    public static var anonymous: Self { made { $0.isAnonymous = true } }
+
     private static func made(_ change: (inout Self) -> Void) -> Self {
         var options = Self()
         change(&options)
@@ -99,15 +104,8 @@ extension Request.Options: Codable {
     /// Decodes what is there, times in seconds; what is missing is unset.
     /// - Throws: `DecodingError` for a value that makes no sense.
     public init(from decoder: any Decoder) throws {
-        let values = try OptionValues(from: decoder)
-        self.init(
-            timeouts: values.timeouts, responseLimit: values.responseLimit, expectContinue: values.expectContinue,
-            connection: values.connection, decompression: values.decompression, compression: values.compression,
-            redirects: values.redirects)
-        statuses = values.statuses
-        accepting = values.accepting
-        bandwidth = values.bandwidth
-        retry = values.retry
+        self.init()
+        values = try OptionValues(from: decoder)
         let container = try decoder.container(keyedBy: CodingKeys.self)
         if let rank = try container.decodeIfPresent(Int.self, forKey: .priority) {
             priority = Request.Priority(rawValue: rank)

@@ -78,6 +78,13 @@ extension Request {
             get { others?.values.retry }
             set { values.retry = newValue }
         }
+        /// Whether the request says nothing about who asks: no ``Authenticator`` is asked for it; false unless set.
+        ///
+        /// For requests that get credentials in the first place. Fields that stand in the request itself stay.
+        public var isAnonymous: Bool {
+            get { others?.values.isAnonymous ?? false }
+            set { values.isAnonymous = newValue }
+        }
         /// Which statuses a client takes for a success; nil for 200…299.
         ///
         /// Only a ``Client`` judges; a session returns whatever comes.
