@@ -7,7 +7,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Many transfers at once are spread over several multi handles, and find their connections again.
-@Suite("Domains", .timeLimit(.minutes(1)))
+@Suite("Domains", .timeLimit(.minutes(5)))
 struct DomainTests {
     private func bench(places: Int = 200) throws -> EngineBench {
         var configuration = EngineConfiguration()

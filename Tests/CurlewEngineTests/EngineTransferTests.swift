@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite("EngineTransfer", .timeLimit(.minutes(1)))
+@Suite("EngineTransfer", .timeLimit(.minutes(5)))
 struct EngineTransferTests {
     @Test func itsClockNeverStandsBeforeItsStart() async throws {
         let bench = try EngineBench()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite("EventLoop", .timeLimit(.minutes(1)))
+@Suite("EventLoop", .timeLimit(.minutes(5)))
 struct EventLoopTests {
     private actor Resident {
         private let share: LoopShare

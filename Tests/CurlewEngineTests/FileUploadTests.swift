@@ -8,7 +8,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite("File and descriptor uploads", .timeLimit(.minutes(1)))
+@Suite("File and descriptor uploads", .timeLimit(.minutes(5)))
 struct FileUploadTests {
     /// A file with known bytes, gone with the test.
     private final class Scratch {

@@ -40,7 +40,7 @@ extension TransferPlan {
     }
 }
 
-@Suite("After fork()", .serialized, .timeLimit(.minutes(1)))
+@Suite("After fork()", .serialized, .timeLimit(.minutes(5)))
 struct ForkTests {
     /// What a child process does; what it returns is its exit status.
     private final class Child {

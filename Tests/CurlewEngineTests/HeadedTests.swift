@@ -8,7 +8,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Waiting for the head alone.
-@Suite("Headed", .timeLimit(.minutes(1)))
+@Suite("Headed", .timeLimit(.minutes(5)))
 struct HeadedTests {
     private enum Found: Equatable { case head(Int), cancelled, failed, ended, superseded }
 

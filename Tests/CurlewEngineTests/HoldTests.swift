@@ -7,7 +7,7 @@ import Testing
 @testable import CurlewEngine
 
 /// When a loop has nothing to do, and when it is closed.
-@Suite("Holds", .timeLimit(.minutes(1)))
+@Suite("Holds", .timeLimit(.minutes(5)))
 struct HoldTests {
     private static let second: UInt64 = 1_000_000_000
 

@@ -8,7 +8,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Nothing of a transfer is left when it is over and nobody holds it.
-@Suite("Lifetimes", .timeLimit(.minutes(1)))
+@Suite("Lifetimes", .timeLimit(.minutes(5)))
 struct LifetimeTests {
     /// Weak references to what one transfer is made of.
     private struct Traces {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite("SocketTable", .timeLimit(.minutes(1)))
+@Suite("SocketTable", .timeLimit(.minutes(5)))
 struct SocketTableTests {
     /// An epoll, a table on it and the descriptors of a test.
     private final class Fixture {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite("UploadPipe", .timeLimit(.minutes(1)))
+@Suite("UploadPipe", .timeLimit(.minutes(5)))
 struct UploadPipeTests {
     private struct Broken: Error, CustomStringConvertible {
         let description = "broken"

@@ -6,7 +6,7 @@ import CurlewTesting
 import Testing
 
 /// Certificates as OpenSSL judges them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CertificateTests {
     private func verdict(_ identity: TestIdentity, _ root: TestAuthority) -> CInt {
         CurlewTestingTests.verdict(on: identity.chain, trusting: [root.certificate])

@@ -4,7 +4,7 @@
 import CurlewTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FaultTests {
     private static let headLength = [
         "HTTP/1.1 200 OK", "Content-Type: text/plain; charset=utf-8", "Content-Length: 10", "\r\n",

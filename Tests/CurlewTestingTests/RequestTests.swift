@@ -4,7 +4,7 @@
 import CurlewTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestTests {
     @Test func recordsWhatWasSent() throws {
         let server = try MockServer()

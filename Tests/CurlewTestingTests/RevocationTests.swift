@@ -6,7 +6,7 @@ import CurlewTesting
 import Testing
 
 /// Revocation lists and OCSP responses as OpenSSL judges them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RevocationTests {
     @Test(arguments: [TestKey.p256, .rsa(2048), .ed25519])
     func listsSayWhatIsRevoked(key: TestKey) throws {

@@ -5,7 +5,7 @@ import CurlewShims
 import CurlewTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSOptionTests {
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func staplesForThoseWhoAsk(version: Int32) throws {

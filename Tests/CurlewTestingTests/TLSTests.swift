@@ -5,7 +5,7 @@ import CurlewShims
 import CurlewTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSTests {
     private func status(
         _ identity: TestIdentity, trusting pem: String, host: String = "localhost"

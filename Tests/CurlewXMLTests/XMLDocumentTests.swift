@@ -9,7 +9,7 @@ import Testing
 @testable import CurlewXML
 
 /// Documents as a whole, and what paths find in them.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct XMLDocumentTests {
     private let text = """
         <?xml version='1.0'?><!-- top --><l:shelf xmlns:l='urn:l' xmlns='urn:b' kind="a&amp;b">

@@ -7,7 +7,7 @@ import Testing
 @testable import CurlewXML
 
 /// What becomes of documents, event by event.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct XMLEventTests {
     private let a = XMLName("a")
 

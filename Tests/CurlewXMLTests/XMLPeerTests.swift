@@ -90,7 +90,7 @@ extension XMLName {
 }
 
 /// Python's expat, which has nothing in common with libxml2, sees the same.
-@Suite(.enabled(if: PeerProgram.isThere("python3"), "Scripts/setup-peers installs python3"), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: PeerProgram.isThere("python3"), "Scripts/setup-peers installs python3"), .timeLimit(.minutes(5)))
 struct ExpatTests {
     /// Prints the events of each document of a JSON list.
     private static let script = """
@@ -159,7 +159,7 @@ struct ExpatTests {
 }
 
 /// Paths give what xmllint says they do.
-@Suite(.enabled(if: PeerProgram.isThere("xmllint"), "Scripts/setup-peers installs xmllint"), .timeLimit(.minutes(2)))
+@Suite(.enabled(if: PeerProgram.isThere("xmllint"), "Scripts/setup-peers installs xmllint"), .timeLimit(.minutes(5)))
 struct XmllintTests {
     private static let text = """
         <shelf kind="x"><book id="1" price="3.5"><title>Eins</title></book><book id="2" price="4"><title>Zwei &amp; mehr</title>

@@ -9,7 +9,7 @@ import Testing
 @testable import CurlewXML
 
 /// What documents of strangers try.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct XMLSafetyTests {
     /// A file with a secret, for the time of a test.
     private final class Secret: Sendable {

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// XML that comes over the wire, and from other sequences.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct XMLSerializerTests {
     private func api(_ response: MockResponse) throws -> (MockServer, JSONClient) {
         let server = try MockServer { _ in response }
@@ -175,7 +175,7 @@ struct XMLSerializerTests {
 }
 
 /// What is left behind when nobody reads on.
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct XMLMemoryTests {
     /// In KiB.
     private static func residentMemory() throws -> Int {

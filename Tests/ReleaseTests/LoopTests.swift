@@ -9,7 +9,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite("Loops", .timeLimit(.minutes(1)))
+@Suite("Loops", .timeLimit(.minutes(5)))
 struct LoopTests {
     private let server: MockServer
     private let session = Session()

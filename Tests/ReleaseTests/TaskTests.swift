@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite("Tasks, errors and pipes", .timeLimit(.minutes(1)))
+@Suite("Tasks, errors and pipes", .timeLimit(.minutes(5)))
 struct TaskTests {
     private let server: MockServer
     private let session = Session()

@@ -19,3 +19,45 @@ private enum Authenticating {
         }
     }
 }
+
+private struct Grant: Decodable, Sendable { let access_token: String, refresh_token: String, expires_in: Int }
+
+private func refreshing(_ login: JSONClient) {
+    let api = Client("https://api.example.com").with {
+        $0.auth = .refreshing { old in
+            let grant: Grant = try await login.post("token", .form(["refresh_token": old?.refreshToken ?? ""]))
+            return AccessToken(
+                grant.access_token, expiresIn: .seconds(grant.expires_in), refreshToken: grant.refresh_token)
+        }
+    }
+    _ = api.with { $0.interceptors = [.refreshing { _ in AccessToken("t") }] }
+}
+
+private struct Keys: Sendable {
+    subscript(_ name: String) -> AccessToken? { get async throws { nil } }
+    func set(_ name: String, _ token: AccessToken?) async throws {}
+}
+
+private let keys = Keys()
+
+struct Keyring: TokenStore {
+    func load() async throws -> AccessToken? { try await keys["api"] }
+    func save(_ token: AccessToken?) async throws { try await keys.set("api", token) }
+}
+
+private func tokens() -> AccessToken {
+    AccessToken("eyJhbGciOi…", expiresIn: .seconds(3600), refreshToken: "def50200…")
+}
+
+private func machine(secret: String) {
+    let app = OAuth2Client(
+        "https://login.example.com/oauth2/token", id: "reports", secret: secret, scopes: ["read"])
+    let api = Client("https://api.example.com").with { $0.auth = .clientCredentials(app) }
+    _ = (api, api.with { $0.auth = .refreshToken(of: app, store: Keyring()) })
+}
+
+private func logInAgain() async throws {}
+
+private func failed(_ error: NetworkError) async throws {
+    if (error.cause as? OAuth2Error)?.code == .invalidGrant { try await logInAgain() }
+}

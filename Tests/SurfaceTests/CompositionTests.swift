@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What users of AFNetworking did by subclassing a manager is done by a value around a session.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CompositionTests {
     /// Signs every request it makes, and knows a scheme of its own.
     struct Archive: Sendable {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Types of somebody who has nothing but the public module, one for each protocol that a client works with.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ConformanceTests {
     private struct User: Codable, Equatable, Sendable { var id: Int, name: String }
     private struct Unreadable: Error {}

@@ -59,7 +59,7 @@ private func snippetOfStreamedBody(_ api: JSONClient, _ operations: [[String: In
     try await api.post("_bulk", .ndjson(operations))
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FramerTests {
     @Test func aFramingOfOnesOwn() async throws {
         let server = try MockServer { _ in .bytes(Array("one\0two\0\0three".utf8)).chunked(size: 2) }

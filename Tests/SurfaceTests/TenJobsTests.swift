@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// The jobs that people have, in the lines that they write, with nothing but the public module.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TenJobsTests {
     struct User: Codable, Sendable, Equatable { var id = 1, name = "Ada" }
     struct Photo: Codable, Sendable { var title: String }

@@ -71,7 +71,7 @@ func snippetOfXMLDocumentSerializer(_ api: JSONClient) async throws {
 }
 
 /// Both serializers, as a user has them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct XMLSurfaceTests {
     @Test func bothWays() async throws {
         let feed = "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>One</title></entry><entry/></feed>"

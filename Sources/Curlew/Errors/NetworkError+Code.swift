@@ -19,7 +19,7 @@ extension NetworkError {
     /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
     /// | 75 try again | `timedOut`, `cancelled`, `unacceptableStatus` with 408, 429 or 503 |
     /// | 76 protocol | `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` |
-    /// | 77 not permitted | `untrusted`, `redirectRefused`, `unacceptableStatus` with 401, 403 or 407 |
+    /// | 77 not permitted | `untrusted`, `redirectRefused`, `authenticationFailed`, `unacceptableStatus` with 401, 403 or 407 |
     public var exitCode: Int32 {
         if kind == .unacceptableStatus, let status = response?.status {
             if [.unauthorized, .forbidden, .proxyAuthenticationRequired].contains(status) { return 77 }
@@ -38,6 +38,6 @@ extension NetworkError {
         .connectionLost: 74, .truncatedEncoding: 74,
         .timedOut: 75, .cancelled: 75,
         .tlsFailed: 76, .invalidResponse: 76, .corruptEncoding: 76, .tooManyRedirects: 76,
-        .untrusted: 77, .redirectRefused: 77,
+        .untrusted: 77, .redirectRefused: 77, .authenticationFailed: 77,
     ]
 }

@@ -58,6 +58,8 @@ extension NetworkError.Kind {
     public static let redirectRefused = Self(rawValue: "redirect_refused")
     /// An interceptor threw an error of its own, which is the cause.
     public static let interceptorFailed = Self(rawValue: "interceptor_failed")
+    /// There were no credentials for the request; `cause` says why.
+    public static let authenticationFailed = Self(rawValue: "authentication_failed")
     /// A validator refused the status.
     public static let unacceptableStatus = Self(rawValue: "unacceptable_status")
     /// A validator refused the media type.

@@ -117,6 +117,7 @@ struct RetryRule: Sendable {
         RetryRule(.bodyFailed, .never, "the body's source failed"),
         RetryRule(.cacheMiss, .never, "nothing will be stored in the meantime"),
         RetryRule(.unsupported, .never, "this machine cannot do it"),
+        RetryRule(.authenticationFailed, .never, "getting credentials has its own rules for trying again"),
         RetryRule(.interceptorFailed, .never, "what an interceptor's own error means is not known"),
         RetryRule(.cancelled, .never, "somebody asked to stop"),
         RetryRule(.sessionClosed, .never, "the session will not open again"),

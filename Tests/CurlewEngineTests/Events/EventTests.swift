@@ -7,7 +7,7 @@ import Testing
 @testable import CurlewEngine
 
 /// What witnesses of a run are told, and in which order.
-@Suite("Events", .timeLimit(.minutes(1)))
+@Suite("Events", .timeLimit(.minutes(5)))
 struct EventTests {
     private func run(_ transfer: EngineTransfer) async -> [String] {
         let diary = Diary()

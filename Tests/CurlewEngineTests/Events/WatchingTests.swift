@@ -8,7 +8,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Who is told, from when on, and what pausing is to those who watch.
-@Suite("Watching", .timeLimit(.minutes(1)))
+@Suite("Watching", .timeLimit(.minutes(5)))
 struct WatchingTests {
     private let whole = ["queued", "resolved", "connected", "sent 0", "head 200", "received 5", "ended"]
     private let again = ["queued", "resolved", "connected again", "sent 0", "head 200", "received 5", "ended"]

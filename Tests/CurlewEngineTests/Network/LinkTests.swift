@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewEngine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LinkTests {
     static let routes: [(v4: String, v6: String, expected: [String])] = [
         ("", "", []),

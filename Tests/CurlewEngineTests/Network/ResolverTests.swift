@@ -8,7 +8,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Look-ups without a network: the function that blocks is the test's own.
-@Suite("Resolver", .timeLimit(.minutes(1)))
+@Suite("Resolver", .timeLimit(.minutes(5)))
 struct ResolverTests {
     /// A name service that answers when it is allowed to, and counts.
     final class Service: Sendable {

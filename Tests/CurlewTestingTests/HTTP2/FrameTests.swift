@@ -5,7 +5,7 @@ import CurlewTesting
 import Testing
 
 /// Frames as bytes (RFC 9113 §4.1 and §6).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2FrameTests {
     @Test(arguments: [
         (HTTP2Frame.data(1, [7, 8], endStream: true), "000002" + "00" + "01" + "00000001" + "0708"),

@@ -5,7 +5,7 @@
 import Testing
 
 /// The examples of RFC 7541 Appendix C, and what must be refused.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HPACKTests {
     /// Requests without and with Huffman coding (C.3 and C.4).
     @Test(arguments: [

@@ -5,7 +5,7 @@ import CurlewTesting
 import Testing
 
 /// What a script sends, when, and what the server writes down.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2ServerTests {
     @Test func answersAndRecords() async throws {
         let server = try HTTP2Server { request in .respond(200, [("x-path", request.path)], text: "hello") }

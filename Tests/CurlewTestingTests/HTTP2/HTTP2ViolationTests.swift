@@ -5,7 +5,7 @@ import CurlewTesting
 import Testing
 
 /// What a client does wrong is written down, and ends the connection where RFC 9113 says so.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2ViolationTests {
     @Test(arguments: [
         ([HTTP2Frame.data(1, [1])], HTTP2ErrorCode.protocolError),

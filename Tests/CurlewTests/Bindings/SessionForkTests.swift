@@ -7,7 +7,7 @@ import CurlewTesting
 import Glibc
 import Testing
 
-@Suite("A session after fork()", .serialized, .timeLimit(.minutes(1)))
+@Suite("A session after fork()", .serialized, .timeLimit(.minutes(5)))
 struct SessionForkTests {
     /// What a child process does with a session; what it returns is its exit status.
     private final class Child {

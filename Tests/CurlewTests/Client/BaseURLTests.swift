@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// Base URLs and what is put below them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BaseURLTests {
     /// HS-04: the six rows of AFNetworking's table.
     @Test(arguments: [

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Answers that are large, broken, or of which nothing is wanted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientAnswerTests {
     private func api(
         _ response: MockResponse, _ configure: (inout SessionConfiguration) -> Void = { _ in }

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// HS-19, RS-30: what calls have in common can be kept in a file.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientConfigurationTests {
     @Test func everythingComesBack() throws {
         var configuration = ClientConfiguration(

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What holds for any value and any cutting of a body.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientPropertyTests {
     /// What a client writes somebody else reads, and the other way round.
     @Test func anyJSON() async throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// What a client makes of a call, before anything is sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientRequestTests {
     private struct Draft: Codable, Equatable {
         var title: String

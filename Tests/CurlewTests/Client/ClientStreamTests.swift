@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Responses that are read while they arrive, through a serializer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientStreamTests {
     private struct Odd: Error {}
 

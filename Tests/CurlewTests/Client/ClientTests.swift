@@ -13,7 +13,7 @@ struct TestUser: Codable, Equatable, Sendable {
 }
 
 /// Calls over the wire: verbs, values, refusals.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientTests {
     private let ada = TestUser(id: 7, name: "Ada")
     private let server: MockServer

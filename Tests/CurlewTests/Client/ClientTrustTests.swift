@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Who judges the servers of a client.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientTrustTests {
     private let authority: TestAuthority
     private let server: MockServer

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Endpoints: calls as values, with typed outputs and typed problems (C-07, B-121, D-10).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EndpointTests {
     private struct Invalid: Decodable, Equatable { var fields: [String: String] }
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What an event source does when a connection ends (HTML §9.2.1 to §9.2.3).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventSourceTests {
     private static let end = MockResponse.status(204)
 

@@ -7,7 +7,7 @@ import Testing
 /// Mistakes that people make with clients: the compiler refuses each, where it was made and in words that help.
 ///
 /// Skipped where there is no compiler that reads the module that was built.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MistakeTests {
     /// A function, in whose second line the mistake is, and what is said of it.
     private static let mistakes: [(code: String, message: String)] = [

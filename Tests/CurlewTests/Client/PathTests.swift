@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// Paths: what is interpolated stays in its segment.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PathTests {
     private enum Kind: String { case odd = "a/b" }
     private enum Number: Int { case seven = 7 }

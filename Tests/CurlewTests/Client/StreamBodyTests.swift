@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Bodies that are written element by element, and answers that come meanwhile.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StreamBodyTests {
     private struct Odd: Error {}
     private struct Item: Codable, Equatable, Sendable { var id: Int }

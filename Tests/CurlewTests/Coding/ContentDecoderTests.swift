@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// Every coding whole, in pieces, cut, garbled, repeated, stacked and blown up.
-@Suite("ContentDecoder", .timeLimit(.minutes(1)))
+@Suite("ContentDecoder", .timeLimit(.minutes(5)))
 struct ContentDecoderTests {
     struct Sample: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Redirects, RFC 9110 §15.4", .timeLimit(.minutes(1)))
+@Suite("Redirects, RFC 9110 §15.4", .timeLimit(.minutes(5)))
 struct RedirectMatrixTests {
     /// One row of the table, taken apart.
     struct Row: Sendable, CustomTestStringConvertible {

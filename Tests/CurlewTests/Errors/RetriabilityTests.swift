@@ -61,7 +61,8 @@ struct RetriabilityTests {
     @Test(arguments: [
         Kind.invalidRequest, .encodingFailed, .tlsFailed, .untrusted, .tooManyRedirects, .unacceptableContentType,
         .bodyTooLarge, .decodingFailed, .bodyNotReplayable, .bodyFailed, .cacheMiss, .unsupported, .cancelled,
-        .sessionClosed, .internal, .unacceptableStatus, .redirectRefused, Kind(rawValue: "made_up"),
+        .sessionClosed, .internal, .unacceptableStatus, .redirectRefused, .authenticationFailed,
+        Kind(rawValue: "made_up"),
     ])
     func neverAgain(kind: Kind) {
         #expect(error(kind, .preparing, .get).retriability == .never)

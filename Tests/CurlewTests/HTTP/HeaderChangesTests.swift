@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HeaderChangesTests {
     @Test func literals() {
         let value: String? = nil
@@ -61,7 +61,7 @@ struct HeaderChangesTests {
 }
 
 /// Options in layers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OptionLayerTests {
     /// RQ-39, RQ-40: nil inherits, each member by itself.
     @Test func whatIsSetWins() {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Logging", .timeLimit(.minutes(1)))
+@Suite("Logging", .timeLimit(.minutes(5)))
 struct LoggingInterceptorTests {
     private let log = Lock<[LogEntry]>([])
 

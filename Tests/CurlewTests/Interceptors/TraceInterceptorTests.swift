@@ -7,7 +7,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite("Traces over the wire", .timeLimit(.minutes(1)))
+@Suite("Traces over the wire", .timeLimit(.minutes(5)))
 struct TraceInterceptorTests {
     private let spans = Lock<[TraceSpan]>([])
     private let parent = TraceContext.random()

@@ -5,7 +5,7 @@ import CurlewTesting
 import Testing
 
 /// What a process has open, what it runs and how much it holds, counted in a child process of its own.
-@Suite("Leaks", .serialized, .timeLimit(.minutes(2)))
+@Suite("Leaks", .serialized, .timeLimit(.minutes(5)))
 struct LeakTests {
     private struct Figures: Decodable, Equatable {
         var descriptors: [String]

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Multipart bodies read in chunks.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MultipartParserTests {
     /// A body read: each part as its fields and bytes, and whether the end was right.
     private struct Reading: Equatable, CustomStringConvertible {

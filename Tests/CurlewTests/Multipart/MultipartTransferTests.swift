@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Forms on their way to a server, and what becomes of them there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MultipartTransferTests {
     private func request(_ form: MultipartForm, _ url: String, _ method: Curlew.Method = .post) -> Request {
         Request(method, url, fields: form.fields, body: .multipart(form))

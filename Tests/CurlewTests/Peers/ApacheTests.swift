@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(3)))
+@Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(5)))
 struct ApacheTests {
     private let server: ApacheServer
 

@@ -81,7 +81,7 @@ private enum FormScene {
     }
 }
 
-@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonMultipartTests {
     @Test func awkwardNames() async throws {
         let (parts, expected) = FormScene.texts()
@@ -96,7 +96,7 @@ struct PythonMultipartTests {
     }
 }
 
-@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugMultipartTests {
     @Test func awkwardNames() async throws {
         let (parts, expected) = FormScene.texts()

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.enabledIfInstalled(.nghttpd), .peer(.nghttpd), .timeLimit(.minutes(3)))
+@Suite(.enabledIfInstalled(.nghttpd), .peer(.nghttpd), .timeLimit(.minutes(5)))
 struct NghttpdTests {
     private func on(_ route: PeerRoute) throws -> PeerScenario<NghttpdServer> {
         try PeerScenario(NghttpdServer.shared(route), route)

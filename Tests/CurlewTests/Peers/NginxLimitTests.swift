@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// nginx where it refuses, closes, paces and goes away.
-@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(3)))
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct NginxLimitTests {
     private let server: NginxServer
 

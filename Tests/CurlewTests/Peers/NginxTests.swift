@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(3)))
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct NginxTests {
     private let server: NginxServer
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Pins, OCSP responses and client certificates with a server that is not ours.
-@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct NginxTrustTests {
     private let server: NginxServer
     private let client: ClientIdentity

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PeerProcessTests {
     private func makeFolder() throws -> String {
         let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-process-\(UUID().uuidString)").path

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Streams as Python writes them, flushed at odd places, and NDJSON as it reads it.
-@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonStreamTests {
     private struct Record: Codable, Equatable, Sendable {
         var number: Int

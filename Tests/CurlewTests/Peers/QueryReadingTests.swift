@@ -54,7 +54,7 @@ extension QueryValue {
     }
 }
 
-@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonQueryTests {
     @Test func readsQueriesOfTheTable() async throws {
         for encoder in QueryScene.encoders {
@@ -71,7 +71,7 @@ struct PythonQueryTests {
     }
 }
 
-@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugQueryTests {
     /// Werkzeug gives the pairs of one name together.
     static func grouped(_ pairs: [[String]]) -> [[String]] {

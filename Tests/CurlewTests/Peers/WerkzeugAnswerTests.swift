@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// What Python writes, as a client reads it; and property lists both ways.
-@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugAnswerTests {
     private struct Sample: Codable, Equatable, Sendable {
         var name = "é漢👴🏻 <&>"

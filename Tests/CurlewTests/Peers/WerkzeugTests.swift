@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// What a client sends, as a framework of servers reads it.
-@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugTests {
     /// Texts that mean something to URLs, queries or forms.
     private static let hostile = [

@@ -5,7 +5,7 @@ import Curlew
 import CurlewEngine
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PathMonitorTests {
     @Test func thePathIsToldAtOnce() async throws {
         let session = Session()

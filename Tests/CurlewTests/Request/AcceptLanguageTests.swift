@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Accept-Language by the environment (RQ-25)", .timeLimit(.minutes(1)))
+@Suite("Accept-Language by the environment (RQ-25)", .timeLimit(.minutes(5)))
 struct AcceptLanguageTests {
     static let rows: [([String: String], String?)] = [
         ([:], nil),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Queries added to URLs", .timeLimit(.minutes(1)))
+@Suite("Queries added to URLs", .timeLimit(.minutes(5)))
 struct AppendedQueryTests {
     @Test(
         "RQ-18, RQ-19: where a query is added to a URL",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Credentials (RQ-31)", .timeLimit(.minutes(1)))
+@Suite("Credentials (RQ-31)", .timeLimit(.minutes(5)))
 struct CredentialTests {
     /// The first two are RFC 7617 §2 and §2.1.
     @Test(arguments: [

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Request as a command for curl", .timeLimit(.minutes(1)))
+@Suite("Request as a command for curl", .timeLimit(.minutes(5)))
 struct CurlDescriptionTests {
     private static func make(
         _ method: Curlew.Method, _ path: String = "/", _ fields: HeaderFields = [:], _ body: RequestBody = .none,

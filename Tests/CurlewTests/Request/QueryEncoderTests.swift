@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Queries as AFNetworking writes them", .timeLimit(.minutes(1)))
+@Suite("Queries as AFNetworking writes them", .timeLimit(.minutes(5)))
 struct QueryEncoderTests {
     /// A value and what the default styles make of it.
     struct Row: Sendable, CustomTestStringConvertible {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Names of queries, written and not yet written", .timeLimit(.minutes(1)))
+@Suite("Names of queries, written and not yet written", .timeLimit(.minutes(5)))
 struct QueryNamesTests {
     private static let plain = QueryEncoder(order: .asGiven)
 

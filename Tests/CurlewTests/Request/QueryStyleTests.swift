@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Styles of queries", .timeLimit(.minutes(1)))
+@Suite("Styles of queries", .timeLimit(.minutes(5)))
 struct QueryStyleTests {
     /// A value, the styles, and what they make of it.
     struct Row: Sendable, CustomTestStringConvertible {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Queries", .timeLimit(.minutes(1)))
+@Suite("Queries", .timeLimit(.minutes(5)))
 struct QueryTests {
     private struct Search: Encodable, Sendable { var text = "x y", page = 2 }
 

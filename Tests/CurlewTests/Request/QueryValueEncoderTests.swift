@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("How values encode themselves into queries", .timeLimit(.minutes(1)))
+@Suite("How values encode themselves into queries", .timeLimit(.minutes(5)))
 struct QueryValueEncoderTests {
     private enum Key: String, CodingKey { case a, b, c }
 

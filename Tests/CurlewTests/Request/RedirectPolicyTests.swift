@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-@Suite("RedirectPolicy", .timeLimit(.minutes(1)))
+@Suite("RedirectPolicy", .timeLimit(.minutes(5)))
 struct RedirectPolicyTests {
     private struct Refusal: Error {}
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Redirects one after the other", .timeLimit(.minutes(1)))
+@Suite("Redirects one after the other", .timeLimit(.minutes(5)))
 struct RedirectTrailTests {
     private let cookie: HeaderFields = ["Set-Cookie": "id=s3cret"]
 
@@ -104,7 +104,7 @@ struct RedirectTrailTests {
     }
 }
 
-@Suite("What a redirect changes in a request", .timeLimit(.minutes(1)))
+@Suite("What a redirect changes in a request", .timeLimit(.minutes(5)))
 struct RedirectedRequestTests {
     private func answer(
         _ request: Request, _ location: String, _ status: Status = .found, withholding names: [HeaderName] = []

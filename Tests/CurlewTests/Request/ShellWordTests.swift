@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Words for shells", .timeLimit(.minutes(1)))
+@Suite("Words for shells", .timeLimit(.minutes(5)))
 struct ShellWordTests {
     /// Texts that shells would like to understand.
     private static let plain = [

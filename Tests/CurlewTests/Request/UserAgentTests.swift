@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("User-Agent (RQ-26, RQ-27)", .timeLimit(.minutes(1)))
+@Suite("User-Agent (RQ-26, RQ-27)", .timeLimit(.minutes(5)))
 struct UserAgentTests {
     private func text(
         program: String? = "app", version: String? = nil, kernel: String? = "6.1.0-18-amd64",

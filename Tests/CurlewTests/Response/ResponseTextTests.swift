@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("The text of responses", .timeLimit(.minutes(1)))
+@Suite("The text of responses", .timeLimit(.minutes(5)))
 struct ResponseTextTests {
     static let charsets: [(String?, String?)] = [
         (nil, nil), ("text/plain", nil), ("text/plain;charset=utf-8", "utf-8"), ("text/plain; charset=UTF-8", "UTF-8"),

@@ -14,7 +14,7 @@ private func scalars(_ text: String) -> String {
 
 private func data(_ hex: String) -> Data { Data(EncodedText.bytes(hex)) }
 
-@Suite("TextEncoding", .timeLimit(.minutes(1)))
+@Suite("TextEncoding", .timeLimit(.minutes(5)))
 struct TextEncodingTests {
     @Test(arguments: EncodedText.upperHalves)
     func upperHalves(label: String, text: String) throws {

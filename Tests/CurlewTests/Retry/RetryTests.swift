@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Requests that are sent again: which, how often, after how long, and what is told of it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RetryTests {
     private let quick = RetryPolicy(limit: 2, backOff: .none)
 

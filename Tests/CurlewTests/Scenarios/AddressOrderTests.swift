@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Which of a name's addresses new connections go to.
-@Suite("Scenarios: AddressOrder", .timeLimit(.minutes(1)))
+@Suite("Scenarios: AddressOrder", .timeLimit(.minutes(5)))
 struct AddressOrderTests {
     private static let addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
 

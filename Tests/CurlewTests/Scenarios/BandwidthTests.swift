@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Limits of bandwidth: whoever is held back is slower, and otherwise as whole as everybody.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BandwidthTests {
     private static let body = PatternBody(seed: 5, length: 300_000)
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Small bodies that become large ones, or take long to become anything, end in bounded time and memory.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct BombTests {
     private static let tenGibibytes = Result { try Encoded.zeros(members: 640) }
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Every typed entry point and sequence answers cancellation with an error, while the server is still held.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CancellationTests {
     /// A server that never answers: its gate stays closed.
     private struct Silence {

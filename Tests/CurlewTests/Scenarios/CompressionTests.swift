@@ -10,7 +10,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Request bodies of every origin, compressed when asked for, framed rightly and guarded by the source's length.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CompressionTests {
     private let lines = Array(String(repeating: "a line that compresses well\n", count: 20_000).utf8)
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// How long connections stay open that nobody uses.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ConnectionLifetimeTests {
     @Test(arguments: [Duration.zero, .milliseconds(50)], [false, true])
     func whatNobodyUsesIsClosed(_ lifetime: Duration, isSecure: Bool) async throws {

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// Limits that hold for the whole session: over hosts, over trust domains, over idle and busy connections.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ConnectionLimitTests {
     private func stallingServers(_ count: Int) throws -> (servers: [MockServer], gate: Gate) {
         let gate = Gate()

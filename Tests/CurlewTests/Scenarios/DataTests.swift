@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What `data(for:)` puts on the wire and makes of the answer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DataTests {
     @Test func getSendsExactlyWhatWasAskedFor() async throws {
         let server = try MockServer()

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Compressed responses, offered, decoded and counted, and what keeps them as they are.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DecodingTests {
     private func encoded(_ bytes: [UInt8], _ encoding: String = "gzip", status: Int = 200) -> MockResponse {
         .bytes(bytes, status: status).field("Content-Encoding", encoding).field("ETag", "\"7\"")

@@ -8,7 +8,7 @@ import Glibc
 import Testing
 
 /// Bodies read from descriptors that somebody else opened.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DescriptorTests {
     private func pipePair() -> (read: Int32, write: Int32) {
         // By way of a name, which opens both ends close-on-exec from the start: a peer that another test starts at this

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// A server that speaks HTTP/2 first and HTTP/1.1 afterwards: each connection counts by what it speaks itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DowngradeTests {
     private let authority: TestAuthority
     private let session: Session

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// A final answer ends the upload it answers, however much of the body is left.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EarlyAnswerTests {
     /// The server reads nothing of the body, answers and keeps the connection: who goes on sending, hangs.
     private func server(_ answer: MockResponse) throws -> MockServer {

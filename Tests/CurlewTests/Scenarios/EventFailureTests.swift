@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// How transfers without success end, told once and last.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventFailureTests {
     private struct Odd: Error {}
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// What observers of one transfer hear that come late, leave early or do not read, and what events say.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventOrderTests {
     /// A server that holds its answer after two bytes of five.
     private static func held(_ gate: Gate) throws -> MockServer {

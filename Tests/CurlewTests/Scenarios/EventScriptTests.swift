@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// Transfers of every kind at random, each of which has to tell its story in order.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventScriptTests {
     @Test func theGrammarTakesWhatIsInOrder() {
         let whole = EventTests.fresh

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Exactly which events a transfer has: the same ones however it is run.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventTests {
     static let fresh = ["queued", "resolved", "connected", "sent", "head 200", "received", "metrics", "finished"]
     static let reused = ["queued", "resolved", "reused", "sent", "head 200", "received", "metrics", "finished"]

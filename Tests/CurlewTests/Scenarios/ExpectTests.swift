@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Which bodies ask first, how long they wait, and what a refusal saves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ExpectTests {
     static let cases: [(policy: ExpectContinue?, length: Int, asks: Bool)] = [
         (nil, 100, false), (nil, 1 << 20, true), (nil, (1 << 20) - 1, false), (.never, 2 << 20, false),

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What the network does to a transfer, told by kind, phase and what had come by then.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FailureTests {
     private func failure(
         of response: MockResponse, _ location: SourceLocation = #_sourceLocation

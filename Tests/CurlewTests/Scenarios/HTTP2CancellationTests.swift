@@ -8,7 +8,7 @@ import Testing
 
 /// A transfer that ends on our side ends its stream at the server, at once: by RST_STREAM beside others, or with the
 /// connection when it was alone (RFC 9113 §5.4.2).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2CancellationTests {
     private static let upload = PatternBody(seed: 1, length: 8 << 20)
 

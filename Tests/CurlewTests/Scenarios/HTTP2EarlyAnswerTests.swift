@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Final answers that come before the end of the upload they answer (RFC 9113 §8.1).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2EarlyAnswerTests {
     private static let body = PatternBody(seed: 1, length: 3 << 20)
     private static let length = [(name: "content-length", value: "3")]

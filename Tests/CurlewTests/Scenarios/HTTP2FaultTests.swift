@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What a server does to an HTTP/2 stream or connection, told by kind and phase (RFC 9113 §5.4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2FaultTests {
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .enhanceYourCalm])
     func aResetBeforeTheHead(_ code: HTTP2ErrorCode) async throws {
@@ -87,7 +87,7 @@ struct HTTP2FaultTests {
 }
 
 /// What is unusual but right.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2AnswerTests {
     @Test func informationalHeadsAndTrailers() async throws {
         let scene = try HTTP2Scene { _ in

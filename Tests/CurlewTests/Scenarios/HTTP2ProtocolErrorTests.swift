@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What no server may send (RFC 9113 §5.4 and §8.1.1): it ends a transfer before any limit strikes.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2ProtocolErrorTests {
     private static let brokenFrames: [HTTP2Frame] = [
         .data(1, [UInt8](repeating: 1, count: 16_385)), .continuation(1), .data(0, [1]),

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// The line in front of connections that transfers share.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2QueueTests {
     private let gates = (0..<3).map { _ in Gate() }
     private let scene: HTTP2Scene

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What is sent again: what the server has certainly not acted on, and what may be repeated (RFC 9113 §8.7).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2RepetitionTests {
     /// Answers the `count` first requests with `fault`, all others with "ok".
     private func scene(first count: Int, _ fault: HTTP2Script) throws -> HTTP2Scene {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// More transfers than a connection takes open more connections, as many as are needed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2ScaleTests {
     private func scene(
         _ gate: Gate, streams: Int, configure: (inout SessionConfiguration) -> Void = { _ in }

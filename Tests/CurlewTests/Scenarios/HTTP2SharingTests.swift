@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Many streams on one connection, and what the end of a connection means to each (RFC 9113 §5.1.2 and §6.8).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTP2SharingTests {
     /// Runs requests side by side and returns the bodies, sorted.
     private func bodies(_ scene: HTTP2Scene, _ count: Int) async throws -> [String] {

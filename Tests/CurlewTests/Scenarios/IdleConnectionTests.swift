@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What servers do to connections that nobody uses at the moment, and what it must never do to the next request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct IdleConnectionTests {
     private static let stray = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 6\r\nConnection: close\r\n\r\nforged"
 

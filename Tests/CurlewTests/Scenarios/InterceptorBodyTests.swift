@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// Bodies that interceptors discard, collect, exchange or look at, and what becomes of the wire behind them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct InterceptorBodyTests {
     @Test(arguments: [10, 1 << 20])
     func aDiscardedBodyIsGone(_ length: Int) async throws {

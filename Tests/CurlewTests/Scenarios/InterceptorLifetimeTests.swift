@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// Cancelling, pausing, sharing and dropping transfers while interceptors are at work.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct InterceptorLifetimeTests {
     /// Holds a request, before or after the wire, and notes whether it was cancelled there.
     private final class Holder: Interceptor {

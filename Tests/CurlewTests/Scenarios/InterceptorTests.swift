@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// What interceptors see, change, answer and repeat.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct InterceptorTests {
     /// Notes when a request goes in and a response comes out.
     private struct Named: Interceptor {

@@ -9,7 +9,7 @@ import Testing
 @testable import CurlewEngine
 
 /// What happens at the edges of limits: in line, in pauses, between two reports.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LimitTests {
     /// Milliseconds the loop would sleep now; -1 for ever.
     private func rest(of session: Session) async -> CInt {

@@ -10,7 +10,7 @@ import Testing
 @testable import Curlew
 
 /// Look-ups of names before connections, with a name service of the test's own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LookUpTests {
     /// Knows every name as this machine, but for those with "bad" in them; those that begin with "slow" wait for `open()`.
     final class NameService: Sendable {

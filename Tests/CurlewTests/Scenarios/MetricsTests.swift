@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What is measured of a transfer, however it ended.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MetricsTests {
     private func expectPlausible(
         _ metrics: TransferMetrics, _ location: SourceLocation = #_sourceLocation

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Who keeps a transfer alive: whoever holds it or a view of it, or its session once it was started.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OwnershipTests {
     /// A server whose answers stop in the middle.
     private func stallingServer(_ gate: Gate) throws -> MockServer {

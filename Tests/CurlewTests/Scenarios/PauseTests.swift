@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// `pause()` and `resume()`, and the states a transfer goes through.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PauseTests {
     @Test func statesOverALife() async throws {
         let gate = Gate()

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// `progress`: any number of observers, the newest value only, and always the last one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ProgressTests {
     private func all(_ transfer: Transfer<Data>) async -> [TransferProgress] {
         await transfer.progress.reduce(into: []) { $0.append($1) }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Many transfers at once: their names, their limits and the order in which they get their turn.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct QueueTests {
     @Test func tenThousandConcurrentlyMadeTransfersHaveNamesOfTheirOwn() async throws {
         let server = try MockServer()

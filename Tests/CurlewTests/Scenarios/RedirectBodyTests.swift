@@ -8,7 +8,7 @@ import Glibc
 import Testing
 
 /// Request bodies that are sent again or left behind, and the bodies that redirecting responses have themselves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectBodyTests {
     static let ways: [Taking] = [.data, .value, .stream, .started, .watched]
 

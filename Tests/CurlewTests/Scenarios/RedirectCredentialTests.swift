@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Credentials stay at the origin they were meant for, and do not come back with a later redirect.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectCredentialTests {
     private static let secrets: HeaderFields = [
         .authorization: "Bearer word", .cookie: "id=1", "X-API-Key": "key", "X-Tenant": "mine", "X-Plain": "yes",

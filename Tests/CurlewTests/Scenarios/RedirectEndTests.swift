@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// How sessions end, and when they are idle, with redirects on their way.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectEndTests {
     @Test(arguments: [Taking.data, .value, .stream, .started])
     func aGracefulShutdownLetsTheRedirectBeFollowed(_ way: Taking) async throws {

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// What holds for all requests of a redirected transfer together, and what happens between two of them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectLifetimeTests {
     static let ways: [Taking] = [.data, .value, .stream, .bytes, .started, .watched]
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// Where redirects lead, by what method, and which responses are results (RFC 9110 §15.4).
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedirectTests {
     private struct Odd: Error {}
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Requests that cannot be sent are refused before anything happens, and bodies that are too large end the transfer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RefusalTests {
     private func expectRefusal(_ request: Request, by session: Session = Session()) async throws {
         let error = try await networkError { try await session.data(for: request) }

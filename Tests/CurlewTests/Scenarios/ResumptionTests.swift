@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// New connections to many hosts resume the TLS sessions of earlier ones, within their trust domain alone.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResumptionTests {
     private let authority: TestAuthority
     private let server: MockServer

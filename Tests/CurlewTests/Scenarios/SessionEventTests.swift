@@ -9,7 +9,7 @@ import Testing
 @testable import CurlewEngine
 
 /// What a session tells of all its transfers, and its end.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SessionEventTests {
     private final class Alive: Sendable {}
 

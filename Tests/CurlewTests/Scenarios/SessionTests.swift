@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What a session tells about itself, and how it is copied, reset and used as an executor.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SessionTests {
     @Test func transfersAtOneInstant() async throws {
         let gate = Gate()

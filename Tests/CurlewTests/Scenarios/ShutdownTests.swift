@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// How sessions end, by order and by being forgotten.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ShutdownTests {
     private func stallingServer(_ gate: Gate, at point: MockResponse.Point = .start) throws -> MockServer {
         try MockServer { _ in .text("finished").fault(.stall(gate), at: point) }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// The body as it arrives: order, back-pressure, one reader, and who owns a running transfer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StreamTests {
     private let body = PatternBody(seed: 5, length: 300_000)
 

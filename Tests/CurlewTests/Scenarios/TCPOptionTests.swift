@@ -8,7 +8,7 @@ import FoundationEssentials
 import Testing
 
 /// What the sockets of a session are told, read back from the kernel.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TCPOptionTests {
     /// The options of the socket of this process that has a local port.
     private func options(ofPort port: Int) throws -> curlew_tcp_options? {

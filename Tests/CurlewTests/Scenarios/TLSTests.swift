@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Who is trusted and who is refused, before a byte of the request is sent.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSTests {
     /// A root, a server it vouches for, and an evaluator that knows the root.
     private struct Secured {

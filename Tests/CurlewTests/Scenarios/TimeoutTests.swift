@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Each timeout ends what it is about, and nothing else.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TimeoutTests {
     private let short = Duration.milliseconds(150)
 

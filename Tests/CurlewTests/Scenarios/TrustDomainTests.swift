@@ -9,7 +9,7 @@ import Testing
 @testable import CurlewEngine
 
 /// Connections and TLS sessions made under one evaluator never serve another; equal evaluators share them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TrustDomainTests {
     /// Judges as it was told, and writes down what it was shown.
     private struct Watcher: TrustEvaluator {

@@ -8,7 +8,7 @@ import Glibc
 import Testing
 
 /// Bodies that cannot be read, or are not what they were declared to be.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UploadFailureTests {
     private func failure(
         of body: RequestBody, server: MockServer? = nil, _ location: SourceLocation = #_sourceLocation

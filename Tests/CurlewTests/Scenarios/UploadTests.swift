@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Bodies of every origin arrive whole, framed rightly, and are counted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UploadTests {
     /// Sends a body and checks what arrived and what was counted.
     private func send(

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// One fault in the framing of a body for each test; what came before it is kept, and never passes for the whole.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WireBodyTests {
     private func chunks(_ text: String, end: SocketFault? = nil) -> MockResponse {
         let response = raw("Transfer-Encoding: chunked", text)

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// What comes before the head and after the body: informational responses and trailers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WireInformationTests {
     private let hints: [(name: String, value: String)] = [("Link", "</style.css>; rel=preload"), ("link", "</a.js>")]
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// The connection ends, stalls or drips, in every phase; what a user sets never breaks out of its place.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WirePhaseTests {
     /// Where a chunked response of "hello" is interrupted, and what had come by then.
     static let points: [(MockResponse.Point, NetworkError.Phase, String?)] = [

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// One fault in a response head for each test, and what Curlew says to it; that stock curl accepts it is no excuse.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WireTests {
     private func failure(
         of response: MockResponse, tls: Bool = false, _ location: SourceLocation = #_sourceLocation

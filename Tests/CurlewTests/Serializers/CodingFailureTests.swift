@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-16: why a body is no value, and where", .timeLimit(.minutes(1)))
+@Suite("RS-16: why a body is no value, and where", .timeLimit(.minutes(5)))
 struct CodingFailureTests {
     private typealias User = ReadingScene.User
 

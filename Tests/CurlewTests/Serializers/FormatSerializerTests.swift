@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Reading by formats", .timeLimit(.minutes(1)))
+@Suite("Reading by formats", .timeLimit(.minutes(5)))
 struct FormatSerializerTests {
     private typealias User = ReadingScene.User
 

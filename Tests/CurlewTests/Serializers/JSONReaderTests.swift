@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("JSON of any shape and depth", .timeLimit(.minutes(1)))
+@Suite("JSON of any shape and depth", .timeLimit(.minutes(5)))
 struct JSONReaderTests {
     private static func read<T: Decodable>(_ type: T.Type, _ text: String, by json: JSON = JSON()) throws -> T {
         try json.decode(type, from: Data(text.utf8), of: ReadingScene.head(nil))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-25: one of several serializers", .timeLimit(.minutes(1)))
+@Suite("RS-25: one of several serializers", .timeLimit(.minutes(5)))
 struct OneOfTests {
     private typealias User = ReadingScene.User
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-22: property lists that mean harm", .timeLimit(.minutes(1)))
+@Suite("RS-22: property lists that mean harm", .timeLimit(.minutes(5)))
 struct PropertyListCheckTests {
     private typealias Failure = PropertyListCheck.Failure
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Serializers without formats", .timeLimit(.minutes(1)))
+@Suite("Serializers without formats", .timeLimit(.minutes(5)))
 struct SerializerTests {
     private func read<S: ResponseSerializer>(_ response: IncomingResponse, using serializer: S) async throws -> S.Output
     {

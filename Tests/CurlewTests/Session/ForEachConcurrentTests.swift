@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import Testing
 
-@Suite("Closures for each element, so many at once", .timeLimit(.minutes(1)))
+@Suite("Closures for each element, so many at once", .timeLimit(.minutes(5)))
 struct ForEachConcurrentTests {
     private struct Broken: Error, Equatable { let index: Int }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct KnownLinesTests {
     private func wish(
         _ fields: HeaderFields, withheld: [HeaderName] = [], coding: String? = nil, decodes: Bool = true,

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Servers close idle connections when they like, also in the moment when a request goes out on one.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StaleConnectionTests {
     @Test func everyRequestOnADyingConnectionIsSentAgain() async throws {
         let server = try MockServer()

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Decoders over bytes that are not a client's: a transfer's, a sequence's at hand.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DecodedSequenceTests {
     private struct Odd: Error {}
 

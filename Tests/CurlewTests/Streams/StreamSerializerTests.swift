@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Every decoder through a client: what is asked for, what is accepted, and elements in chunks of any size.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct StreamSerializerTests {
     private func read<S: StreamSerializer>(
         _ serializer: S, _ type: String?, _ body: String, accept: String?, _ location: SourceLocation = #_sourceLocation

@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import Testing
 
-@Suite("Transfers at once", .timeLimit(.minutes(1)))
+@Suite("Transfers at once", .timeLimit(.minutes(5)))
 struct ConcurrencyTests {
     /// The first answer of a host that nobody knows yet may take for ever; nobody else waits for it.
     @Test(arguments: [false, true])

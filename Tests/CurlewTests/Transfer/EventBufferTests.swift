@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// What waits for one observer.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EventBufferTests {
     /// Numbers; a negative one says how many were dropped.
     private func buffer(_ capacity: Int) -> EventBuffer<Int> { EventBuffer(capacity: capacity) { -$0 } }

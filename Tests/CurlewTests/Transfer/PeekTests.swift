@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// B-95: the start of a body is looked at, and nothing of it is lost.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PeekTests {
     private func session(_ count: ByteCount, _ seen: @escaping @Sendable (Data) -> Void) -> Session {
         Session(interceptors: [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TransferWitnessTests {
     /// What an observer of one transfer hears when its attempt of that place is let go before it is started.
     private func told(ofUnsentAttempt continues: Bool) async throws -> [TransferEvent.Kind] {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CertificateTests {
     /// A folder below the system's temporary one, gone with the test.
     private final class Folder {

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Who we are to servers that ask.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientIdentityTests {
     private let authority: TestAuthority
     private let client: TestIdentity

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// AFNetworking's truth table, with what was unsafe in it done safely.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SecurityPolicyTests {
     typealias Facts = SecurityPolicyTrust.Facts
     private let certificate: Certificate

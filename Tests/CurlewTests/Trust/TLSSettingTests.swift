@@ -10,7 +10,7 @@ import Testing
 @testable import CurlewEngine
 
 /// How TLS is spoken: ciphers, ALPN, SNI, key log, and never without.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TLSSettingTests {
     private let authority: TestAuthority
 

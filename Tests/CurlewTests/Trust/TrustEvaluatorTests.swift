@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TrustEvaluatorTests {
     private struct Never: TrustEvaluator {
         var rule = TrustFailure.Rule(rawValue: "never")

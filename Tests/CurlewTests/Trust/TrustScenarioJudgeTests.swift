@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// OpenSSL's own program as the judge of the table: what it says of chains, hosts and lists, each time in a new process.
-@Suite(.enabledIfInstalled(.openssl), .peer(.openssl), .timeLimit(.minutes(2)))
+@Suite(.enabledIfInstalled(.openssl), .peer(.openssl), .timeLimit(.minutes(5)))
 struct TrustScenarioJudgeTests {
     @Test func chainsAreJudgedAlike() async throws {
         try await compare(.roots, options: [])

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Every situation of the table, shown to every policy that the table knows a verdict of: as a value, and by a server.
-@Suite("Trust scenarios, RFC 5280 and others", .timeLimit(.minutes(2)))
+@Suite("Trust scenarios, RFC 5280 and others", .timeLimit(.minutes(5)))
 struct TrustScenarioTests {
     @Test(arguments: TrustScenario.all) func verdicts(_ scenario: TrustScenario) async throws {
         let chain = try TrustScenarioChain(scenario)
@@ -76,7 +76,7 @@ struct TrustScenarioTests {
 }
 
 /// The table itself.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TrustScenarioTableTests {
     @Test func isSound() throws {
         let rows = try TrustScenario.table.get()

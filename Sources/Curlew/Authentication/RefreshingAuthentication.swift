@@ -1,0 +1,149 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+/// Sends an access token with each request, and gets a new one when it expires or is refused: once for all requests that
+/// need it, however many they are.
+///
+/// - Before a token expires, by ``Settings/skew``, the next request gets a new one first; when that fails, and the old one
+///   is still good, it goes on with the old one.
+/// - When the server answers 401, a new token is got, unless another request has got one since, and the request is sent
+///   once more. What comes then is the response, whatever its status is.
+/// - While a token is being got, all who need it wait. When that fails, all who wait fail, once, with
+///   `.authenticationFailed`; the next request tries anew. Whoever is cancelled stops waiting; the others get their token.
+/// - Requests that the closure itself makes go out without a token, by whatever client or session: they wait for nobody.
+///   (Not so those of a *detached* task.)
+/// - A request with an `Authorization` of its own keeps it, and one whose body can be read only once is not sent again.
+///
+/// Copies share the token.
+///
+/// ```swift
+/// let api = Client("https://api.example.com").with {
+///     $0.auth = .refreshing { old in
+///         let grant: Grant = try await login.post("token", .form(["refresh_token": old?.refreshToken ?? ""]))
+///         return AccessToken(
+///             grant.access_token, expiresIn: .seconds(grant.expires_in), refreshToken: grant.refresh_token)
+///     }
+/// }
+/// ```
+public struct RefreshingAuthentication: Authenticator {
+    /// When a token is replaced, and how long that may take.
+    public struct Settings: Sendable {
+        /// How long before its expiry a token is replaced; 30 s unless set, and at most a quarter of its life.
+        public var skew: Duration
+        /// How long getting a token may take, before those who wait fail; 60 s unless set.
+        public var timeout: Duration
+        /// The statuses by which a server refuses a token; 401 unless set.
+        public var refusals: StatusSet
+        /// What times out.
+        public var clock: any Clock<Duration>
+        /// What time it is, for expiries.
+        public var now: @Sendable () -> Date
+
+        /// Settings, each with its default.
+        public init(
+            skew: Duration = .seconds(30), timeout: Duration = .seconds(60), refusals: StatusSet = [.unauthorized],
+            clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
+        ) {
+            self.skew = skew
+            self.timeout = timeout
+            self.refusals = refusals
+            self.clock = clock
+            self.now = now
+        }
+    }
+
+    private let source: TokenSource
+    private let refusals: StatusSet
+
+    /// Authentication by tokens that a closure gets.
+    ///
+    /// - Parameters:
+    ///   - token: The first one; nil to get it before the first request.
+    ///   - store: Keeps it from one run of the program to the next; nobody unless given.
+    ///   - settings: When it is replaced.
+    ///   - refresh: Gets a token; one call at a time. Its argument is the one to replace, which has the refresh token;
+    ///     nil when there is none. An error it throws is the cause of `.authenticationFailed`.
+    public init(
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil, settings: Settings = Settings(),
+        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+    ) {
+        refusals = settings.refusals
+        source = TokenSource(token, store: store, settings: settings, fetch: refresh)
+    }
+
+    /// The token there is now, good or not; nil before the first.
+    public var token: AccessToken? { source.current }
+
+    /// Puts a token into the place of the one there is, for instance after a log-in; nil after a log-out.
+    ///
+    /// Those who wait for a token go on with it; without one they fail. What is being got meanwhile is dropped.
+    /// - Throws: What the store throws; the token is in its place then, too.
+    public func replace(_ token: AccessToken?) async throws { try await source.replace(token) }
+
+    /// Sends the request with a token, and once more with a new one.
+    /// - Throws: `NetworkError`: `.authenticationFailed` without a token, or what sending ends with.
+    public func authenticate(
+        _ request: Request, context: InterceptorContext, next: Next
+    ) async throws -> IncomingResponse {
+        guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
+        let held = try await token(for: request)
+        let response = try await next(request.carrying(held.token))
+        guard refusals.contains(response.head.status) else { return response }
+        guard !request.body.isSpent else {
+            source.refuse(held.generation)
+            return response
+        }
+        await response.discard()
+        let fresh = try await token(for: request, refused: held.generation, by: response.head)
+        return try await next(request.carrying(fresh.token))
+    }
+
+    private func token(
+        for request: Request, refused generation: UInt64? = nil, by head: ResponseHead? = nil
+    ) async throws -> TokenMachine.Held {
+        do {
+            return try await source.token(refused: generation)
+        } catch let failure as TokenFailure {
+            throw NetworkError(
+                .authenticationFailed, phase: head == nil ? .preparing : .validating,
+                "There is no token for the request: \(failure).",
+                hint: "The cause says why; the next request tries to get one again.", cause: failure.cause,
+                request: request, response: head)
+        }
+    }
+}
+
+extension RefreshingAuthentication: CustomStringConvertible, CustomReflectable {
+    /// The name alone.
+    public var description: String { "RefreshingAuthentication" }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}
+
+extension Interceptor where Self == RefreshingAuthentication {
+    /// Authentication by tokens that a closure gets, once for all requests that need one.
+    ///
+    /// - Parameters:
+    ///   - token: The first one; nil to get it before the first request.
+    ///   - store: Keeps it from one run of the program to the next; nobody unless given.
+    ///   - settings: When it is replaced.
+    ///   - refresh: Gets a token in the place of the one it is given; nil when there is none.
+    public static func refreshing(
+        _ token: AccessToken? = nil, store: (any TokenStore)? = nil,
+        settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings(),
+        refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
+    ) -> RefreshingAuthentication {
+        RefreshingAuthentication(token, store: store, settings: settings, refresh: refresh)
+    }
+}
+
+extension Request {
+    fileprivate func carrying(_ token: AccessToken) -> Request {
+        var request = self
+        request.fields[.authorization] = token.fieldValue
+        return request
+    }
+}

@@ -1,0 +1,156 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Who may go on with which token, who has to wait, and when a new one is fetched: the rules alone, without tasks and time.
+///
+/// At most one *flight*, a fetch of a new token, is in the air. Whoever needs a new token while there is one waits for it.
+/// It ends once, for all who wait, with a token or with an error; whoever comes later begins a new one.
+struct TokenMachine {
+    /// A token and how many there were before it, by which a refusal of an older one is known.
+    struct Held: Hashable {
+        let token: AccessToken
+        let generation: UInt64
+    }
+
+    enum Answer: Hashable {
+        case use(Held)
+        /// A flight is in the air; its end tells.
+        case wait
+        /// As `wait`, and whoever asked has to begin the flight.
+        case waitAndFly
+        /// The flight in the air takes too long.
+        case fail
+    }
+
+    /// Who waits no longer, and what becomes of them.
+    struct Release: Hashable {
+        var waiters: Set<UInt64> = []
+        /// Nil: there is no token for them.
+        var held: Held?
+        /// The flight brought nothing for those who wait now, and another has to begin.
+        var fliesAgain = false
+    }
+
+    private struct Flight {
+        /// The token it is to replace.
+        let generation: UInt64
+        var isOverdue = false
+    }
+
+    /// How long before its expiry a token is replaced.
+    let skew: Duration
+    /// The pauses between flights that failed while the old token was still good.
+    private let backOff = BackOff(first: .seconds(1), longest: .seconds(60))
+
+    private(set) var token: AccessToken?
+    private(set) var generation: UInt64 = 0
+    private var flight: Flight?
+    private var waiters: Set<UInt64> = []
+    /// The generation that the server has refused.
+    private var refused: UInt64?
+    /// When the token is to be replaced.
+    private var dueAt: Date?
+    private var failures = 0
+    private var notBefore: Date?
+
+    init(_ token: AccessToken?, skew: Duration, now: Date) {
+        self.skew = skew
+        adopt(token, now)
+    }
+
+    var isFlying: Bool { flight != nil }
+    var waiting: Int { waiters.count }
+
+    /// Answers one who needs a token.
+    ///
+    /// - Parameters:
+    ///   - waiter: Who asks; unique.
+    ///   - refused: The generation that a server has just refused; nil at first.
+    mutating func ask(_ waiter: UInt64, refused: UInt64?, now: Date) -> Answer {
+        if refused == generation { self.refused = refused }
+        if let held = usable(now), !isDue(now) || notBefore.map({ now < $0 }) == true { return .use(held) }
+        if let flight {
+            if flight.isOverdue { return usable(now).map { .use($0) } ?? .fail }
+            waiters.insert(waiter)
+            return .wait
+        }
+        flight = Flight(generation: generation)
+        waiters.insert(waiter)
+        return .waitAndFly
+    }
+
+    /// Takes note that the server refused a token, though nobody asks for another.
+    mutating func refuse(_ generation: UInt64) { if generation == self.generation { refused = generation } }
+
+    /// Lets one go who waits no longer; the flight goes on. False when the one does not wait.
+    mutating func leave(_ waiter: UInt64) -> Bool { waiters.remove(waiter) != nil }
+
+    /// Ends the flight with a token.
+    mutating func land(_ token: AccessToken, now: Date) -> Release {
+        guard isAwaited else { return turnBack() }
+        flight = nil
+        adopt(token, now)
+        return everybody(Held(token: token, generation: generation))
+    }
+
+    /// Ends the flight without a token; who waited goes on with the old one while that is good.
+    mutating func crash(now: Date) -> Release {
+        guard isAwaited else { return turnBack() }
+        flight = nil
+        failures += 1
+        notBefore = now.addingTimeInterval(backOff.ceiling(after: failures).inSeconds)
+        return everybody(usable(now))
+    }
+
+    /// Takes note that the flight takes too long: nobody waits for it any more.
+    mutating func isLate(now: Date) -> Release {
+        guard flight != nil else { return Release() }
+        flight?.isOverdue = true
+        return everybody(usable(now))
+    }
+
+    /// Puts a token into the place of the one there is, or none: who waits goes on with it, or has none.
+    ///
+    /// What a flight in the air brings is not wanted any more.
+    mutating func replace(_ token: AccessToken?, now: Date) -> Release {
+        adopt(token, now)
+        return everybody(token.map { Held(token: $0, generation: generation) })
+    }
+
+    /// Whether the flight is to replace the token there is.
+    var isAwaited: Bool { flight?.generation == generation }
+
+    /// Ends a flight that brings nothing any more: who came after it needs another.
+    private mutating func turnBack() -> Release {
+        flight = waiters.isEmpty ? nil : Flight(generation: generation)
+        return Release(fliesAgain: flight != nil)
+    }
+
+    private mutating func adopt(_ token: AccessToken?, _ now: Date) {
+        generation += 1
+        self.token = token
+        refused = nil
+        failures = 0
+        notBefore = nil
+        dueAt = token?.expiry.map { expiry in
+            // A token that lasts for less than the skew is not replaced at once, or every request would.
+            let lifetime = max(0, expiry.timeIntervalSince(now))
+            return expiry.addingTimeInterval(-min(skew.inSeconds, lifetime / 4))
+        }
+    }
+
+    private func isDue(_ now: Date) -> Bool { dueAt.map { now >= $0 } ?? false }
+
+    /// The token while the server is likely to take it.
+    private func usable(_ now: Date) -> Held? {
+        guard let token, refused != generation, token.expiry.map({ now < $0 }) ?? true else { return nil }
+        return Held(token: token, generation: generation)
+    }
+
+    private mutating func everybody(_ held: Held?) -> Release {
+        defer { waiters = [] }
+        return Release(waiters: waiters, held: held)
+    }
+}

@@ -1,0 +1,193 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+// OAuth is how a program gets access tokens from an authorization server (RFC 6749). It knows sessions, and the
+// authentication that its tokens are for.
+
+internal import FoundationEssentials
+
+/// A program that an authorization server knows, and that gets access tokens from it (RFC 6749).
+///
+/// ```swift
+/// let app = OAuth2Client(
+///     "https://login.example.com/oauth2/token", id: "reports", secret: secret, scopes: ["read"])
+/// let api = Client("https://api.example.com").with { $0.auth = .clientCredentials(app) }
+/// ```
+public struct OAuth2Client: Sendable {
+    /// How the program proves to the authorization server who it is (RFC 6749 §2.3.1).
+    public enum Proof: String, Sendable, Hashable, CaseIterable, Codable {
+        /// By Basic authentication, which every server has to know.
+        case basic
+        /// By `client_id` and `client_secret` in the body, for servers that know no better.
+        case body
+    }
+
+    /// The token endpoint (RFC 6749 §3.2).
+    public var tokenURL: String
+    /// The program's name (`client_id`).
+    public var id: String
+    /// What it proves its name with; nil for a program that cannot keep a secret (RFC 6749 §2.1).
+    public var secret: String?
+    /// How it does.
+    public var proof: Proof
+    /// What tokens are to allow; what the server thinks fit when there is none (RFC 6749 §3.3).
+    public var scopes: [String]
+    /// What the server wants to know beside that, such as `audience` or `resource` (RFC 8707).
+    public var parameters: Query
+    /// Whether secrets are sent over TLS only, except to this machine; true unless set (RFC 6749 §3.2).
+    public var requiresTLS: Bool
+    /// What sends the requests.
+    public var session: Session
+
+    /// A program and its authorization server.
+    ///
+    /// - Parameters:
+    ///   - tokenURL: The token endpoint.
+    ///   - id: The program's name.
+    ///   - secret: What it proves its name with.
+    ///   - proof: How it does; by Basic authentication unless given.
+    ///   - scopes: What tokens are to allow.
+    ///   - parameters: What the server wants to know beside that.
+    ///   - session: Sends the requests; `Session.shared` unless given.
+    public init(
+        _ tokenURL: String, id: String, secret: String? = nil, proof: Proof = .basic, scopes: [String] = [],
+        parameters: Query = [:], session: Session = .shared
+    ) {
+        self.tokenURL = tokenURL
+        self.id = id
+        self.secret = secret
+        self.proof = proof
+        self.scopes = scopes
+        self.parameters = parameters
+        self.session = session
+        requiresTLS = true
+    }
+
+    /// Gets a token for the program itself (RFC 6749 §4.4).
+    /// - Throws: What ``token(for:_:)`` throws.
+    public func clientCredentials() async throws(NetworkError) -> AccessToken {
+        try await token(for: "client_credentials", scoped)
+    }
+
+    /// Gets a new token in the place of one that came with a refresh token (RFC 6749 §6).
+    ///
+    /// - Parameter token: The old one. Its refresh token stays the new one's, unless the server gives another.
+    /// - Throws: What ``token(for:_:)`` throws; `.authenticationFailed` when the old one has no refresh token.
+    public func refresh(_ token: AccessToken?) async throws(NetworkError) -> AccessToken {
+        guard let refreshToken = token?.refreshToken else {
+            throw NetworkError(
+                .authenticationFailed, phase: .preparing, "There is no refresh token to get an access token with.",
+                hint: "Somebody has to log in (again).")
+        }
+        var fresh = try await self.token(for: "refresh_token", scoped.merging(["refresh_token": refreshToken]))
+        if fresh.refreshToken == nil { fresh.refreshToken = refreshToken }
+        return fresh
+    }
+
+    /// Gets a token by any grant of the token endpoint, such as `authorization_code`.
+    ///
+    /// The request goes out without any ``Authenticator``, and follows no redirect: it carries secrets.
+    /// - Parameters:
+    ///   - grant: The `grant_type`.
+    ///   - parameters: What the grant needs, such as `code`, `redirect_uri` and `code_verifier` (RFC 7636).
+    /// - Throws: `NetworkError`: `.invalidRequest` for a URL without TLS; `.authenticationFailed` when the server refuses,
+    ///   with an ``OAuth2Error`` as the cause if it says why, and when its answer has no token of a kind that is known;
+    ///   whatever else ends a transfer.
+    public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
+        let request = try request(for: grant, parameters)
+        let (body, head) = try await session.data(for: request)
+        let decoder = JSONDecoder()
+        guard head.status == .ok else {
+            let refusal = try? decoder.decode(OAuth2Error.self, from: body)
+            let what = refusal.map { "\($0)" } ?? "\(head.status)"
+            throw NetworkError(
+                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(what).",
+                cause: refusal, request: request, response: head)
+        }
+        do {
+            return try decoder.decode(TokenResponse.self, from: body).token(now: Date())
+        } catch {
+            throw NetworkError(
+                .authenticationFailed, phase: .decoding, "The authorization server's answer has no token of use.",
+                hint: "It is to be JSON with access_token and the token_type “Bearer” (RFC 6749 §5.1).", cause: error,
+                request: request, response: head)
+        }
+    }
+
+    private var scoped: Query { scopes.isEmpty ? [:] : ["scope": scopes.joined(separator: " ")] }
+
+    private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> Request {
+        var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
+        let target = try request.target()
+        guard target.scheme == .https || !requiresTLS || target.isLoopback else {
+            throw NetworkError(
+                .invalidRequest, phase: .preparing, "Tokens are asked for over TLS only.",
+                hint: "Use an https URL, or set requiresTLS to false for a network you trust.", request: request)
+        }
+        var form = self.parameters.merging(parameters).merging(["grant_type": grant])
+        request.fields = [.accept: "application/json", .contentType: "application/x-www-form-urlencoded"]
+        if let secret, proof == .basic {
+            // Name and secret are written like a form before they are joined (RFC 6749 §2.3.1).
+            let credential = try? Credential.basic(id.formEncoded, secret.formEncoded)
+            request.fields[.authorization] = credential?.fieldValue
+        } else {
+            form = form.merging(["client_id": id, "client_secret": secret])
+        }
+        do {
+            request.body = .text(try form.text(QueryEncoder()))
+        } catch {
+            throw NetworkError(
+                .encodingFailed, phase: .preparing, "The grant's parameters cannot be written.", cause: error,
+                request: request)
+        }
+        return request
+    }
+}
+
+extension OAuth2Client: CustomStringConvertible, CustomReflectable {
+    /// Name and endpoint, redacted.
+    public var description: String { "OAuth2Client(\(id.escapingControls), \(redactedURL(tokenURL)))" }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}
+
+extension String {
+    fileprivate var formEncoded: String { percentEncoded(keeping: .unreserved) }
+}
+
+extension RequestTarget {
+    /// Whether it is this machine (RFC 6761 §6.3).
+    fileprivate var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+            || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }
+    }
+}
+
+extension Interceptor where Self == RefreshingAuthentication {
+    /// Tokens for the program itself, by the client credentials grant (RFC 6749 §4.4).
+    ///
+    /// - Parameters:
+    ///   - client: The program and its authorization server.
+    ///   - store: Keeps the token from one run of the program to the next; nobody unless given.
+    ///   - settings: When it is replaced.
+    public static func clientCredentials(
+        _ client: OAuth2Client, store: (any TokenStore)? = nil,
+        settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings()
+    ) -> RefreshingAuthentication {
+        RefreshingAuthentication(store: store, settings: settings) { _ in try await client.clientCredentials() }
+    }
+
+    /// Tokens for a user who has logged in, by the refresh token grant (RFC 6749 §6).
+    ///
+    /// - Parameters:
+    ///   - token: What came of the log-in; nil when the store has it.
+    ///   - client: The program and its authorization server.
+    ///   - store: Keeps the token from one run of the program to the next; nobody unless given.
+    ///   - settings: When it is replaced.
+    public static func refreshToken(
+        _ token: AccessToken? = nil, of client: OAuth2Client, store: (any TokenStore)? = nil,
+        settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings()
+    ) -> RefreshingAuthentication {
+        RefreshingAuthentication(token, store: store, settings: settings) { try await client.refresh($0) }
+    }
+}

@@ -1,0 +1,151 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Tokens of authorization servers.
+@Suite(.timeLimit(.minutes(5)))
+struct OAuth2Tests {
+    private func server(_ answer: String, status: Int = 200) throws -> MockServer {
+        try MockServer { _ in .json(answer, status: status) }
+    }
+
+    private func client(_ server: MockServer, _ change: (inout OAuth2Client) -> Void = { _ in }) -> OAuth2Client {
+        var client = OAuth2Client(server.url("/token"), id: "me: a", secret: "p&q", session: Session())
+        change(&client)
+        return client
+    }
+
+    private func failure(_ body: () async throws -> AccessToken) async throws -> NetworkError {
+        do { _ = try await body() } catch let error as NetworkError { return error }
+        throw Unexpected()
+    }
+
+    private struct Unexpected: Error {}
+
+    private let answer = #"{"access_token":"A","token_type":"bearer","expires_in":3600,"scope":"read"}"#
+
+    // MARK: Requests
+
+    @Test func clientCredentials() async throws {
+        let server = try server(answer)
+        let app = client(server) {
+            $0.scopes = ["read", "write"]
+            $0.parameters = ["audience": "https://api"]
+        }
+        let token = try await app.clientCredentials()
+        #expect(token.value == "A" && token.scheme == "Bearer" && token.permissions == "read")
+        let left = try #require(token.expiry).timeIntervalSinceNow
+        #expect(left > 3500 && left <= 3600)
+        let request = try #require(server.requests.first)
+        #expect(request.method == "POST" && request.path == "/token")
+        #expect(request.field("Content-Type") == "application/x-www-form-urlencoded")
+        #expect(request.bodyText == "audience=https%3A%2F%2Fapi&scope=read%20write&grant_type=client_credentials")
+        // RFC 6749 §2.3.1: each written like a form, then joined.
+        let basic = Data("me%3A%20a:p%26q".utf8).base64EncodedString()
+        #expect(request.field("Authorization") == "Basic " + basic)
+    }
+
+    @Test func secretsInTheBody() async throws {
+        let server = try server(answer)
+        _ = try await client(server) { $0.proof = .body }.clientCredentials()
+        _ = try await client(server) { $0.secret = nil }.clientCredentials()
+        let texts = server.requests.map(\.bodyText)
+        #expect(texts[0] == "grant_type=client_credentials&client_id=me%3A%20a&client_secret=p%26q")
+        #expect(texts[1] == "grant_type=client_credentials&client_id=me%3A%20a")
+        #expect(server.requests.allSatisfy { $0.field("Authorization") == nil })
+    }
+
+    @Test func refresh() async throws {
+        let server = try server(answer)
+        let token = try await client(server).refresh(AccessToken("old", refreshToken: "R"))
+        #expect(token.value == "A" && token.refreshToken == "R")
+        #expect(server.requests[0].bodyText == "refresh_token=R&grant_type=refresh_token")
+        let rotating = try self.server(#"{"access_token":"A","refresh_token":"R2"}"#)
+        #expect(try await client(rotating).refresh(AccessToken("old", refreshToken: "R")).refreshToken == "R2")
+        let error = try await failure { try await client(server).refresh(AccessToken("old")) }
+        #expect(error.kind == .authenticationFailed && server.requestCount == 1)
+    }
+
+    @Test func anyGrant() async throws {
+        let server = try server(answer)
+        _ = try await client(server).token(for: "authorization_code", ["code": "c", "code_verifier": "v"])
+        #expect(server.requests[0].bodyText == "code=c&code_verifier=v&grant_type=authorization_code")
+    }
+
+    // MARK: Answers
+
+    @Test(arguments: [
+        (#"{"access_token":"A","expires_in":"60"}"#, true), (#"{"access_token":"A"}"#, false),
+        (#"{"access_token":"A","token_type":"BEARER","expires_in":null}"#, false),
+        (#"{"access_token":"A","expires_in":-1}"#, false), (#"{"access_token":"A","expires_in":1e300}"#, true),
+    ])
+    func lifetimes(answer: String, expires: Bool) async throws {
+        let token = try await client(try server(answer)).clientCredentials()
+        #expect((token.expiry != nil) == expires && token.value == "A")
+    }
+
+    @Test(arguments: ["{}", "no", #"{"access_token":"A","token_type":"mac"}"#, #"{"access_token":7}"#])
+    func answersOfNoUse(answer: String) async throws {
+        let error = try await failure { try await client(try server(answer)).clientCredentials() }
+        #expect(error.kind == .authenticationFailed && error.phase == .decoding && error.response?.status == .ok)
+    }
+
+    @Test func refusals() async throws {
+        let text = #"{"error":"invalid_grant","error_description":"ex\npired","error_uri":"https://x"}"#
+        let error = try await failure { try await client(try server(text, status: 400)).clientCredentials() }
+        let cause = try #require(error.cause as? OAuth2Error)
+        #expect(cause.code == .invalidGrant && cause.message == "ex\npired" && cause.page == "https://x")
+        #expect(error.message == "The authorization server gave no token: invalid_grant: ex\\npired.")
+        let other = try await failure { try await client(try server("<html>", status: 502)).clientCredentials() }
+        #expect(other.kind == .authenticationFailed && other.cause == nil && other.response?.status == .badGateway)
+        #expect("\(try JSONDecoder().decode(OAuth2Error.self, from: Data(#"{"error":"x"}"#.utf8)))" == "x")
+    }
+
+    @Test func secretsGoNowhereElse() async throws {
+        let other = try server(answer)
+        let server = try MockServer { _ in .redirect(to: other.url("/token"), status: 307) }
+        let error = try await failure { try await client(server).clientCredentials() }
+        #expect(error.response?.status.code == 307 && other.requestCount == 0)
+        for host in ["http://login.example.com/t", "http://127.evil.example/t", "http://10.0.0.1/t"] {
+            let plain = OAuth2Client(host, id: "a", secret: "hush")
+            let error = try await failure { try await plain.clientCredentials() }
+            #expect(error.kind == .invalidRequest && error.phase == .preparing, "\(host)")
+            #expect(!"\(plain) \(error)".contains("hush"))
+        }
+    }
+
+    // MARK: With a client
+
+    @Test func aClientGetsItsTokenItself() async throws {
+        let login = try server(answer)
+        let api = try MockServer { request in
+            request.field("Authorization") == "Bearer A" ? .json("1") : .status(401)
+        }
+        // The same session, with the client's own authentication around everything.
+        let session = Session()
+        let app = OAuth2Client(login.url("/token"), id: "a", session: session)
+        let client = Client(try BaseURL(api.url("/")), session: session).with { $0.auth = .clientCredentials(app) }
+        let value: Int = try await client.get("x")
+        #expect(value == 1 && login.requestCount == 1)
+        let kept = Client(try BaseURL(api.url("/")), session: session).with {
+            $0.auth = .refreshToken(AccessToken("old", refreshToken: "R"), of: app)
+        }
+        #expect(try await kept.get("x", as: Int.self) == 1)
+        #expect(login.requestCount == 2 && api.requestCount == 3)
+    }
+
+    @Test func callsElsewhereGoWithoutTheClientsAuthentication() async throws {
+        let other = try MockServer { .text($0.field("Authorization") ?? "nothing") }
+        let client = Client("http://127.0.0.1:1/", session: Session()).with {
+            $0.auth = .refreshing(AccessToken("secret")) { _ in AccessToken("other") }
+            $0.interceptors = [.refreshing(AccessToken("secret")) { _ in AccessToken("other") }]
+        }
+        #expect(try await client.get(Path(raw: other.url("/")), using: .text) == "nothing")
+    }
+}

@@ -1,0 +1,249 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// The rules by which tokens are given out, in any order that things can happen.
+struct TokenMachineTests {
+    private let start = Date(timeIntervalSince1970: 1_700_000_000)
+
+    private func token(_ value: String, for seconds: Double? = nil) -> AccessToken {
+        AccessToken(value, expiry: seconds.map { start.addingTimeInterval($0) })
+    }
+
+    private func machine(_ token: AccessToken?) -> TokenMachine {
+        TokenMachine(token, skew: .seconds(30), now: start)
+    }
+
+    // MARK: One after the other
+
+    @Test func aGoodTokenIsUsed() {
+        var machine = machine(token("a", for: 100))
+        guard case .use(let held) = machine.ask(1, refused: nil, now: start) else { return #expect(Bool(false)) }
+        #expect(held.token.value == "a" && !machine.isFlying)
+    }
+
+    @Test(arguments: [(74.0, true), (75, false), (100, false), (200, false)])
+    func aTokenIsReplacedBeforeItExpires(seconds: Double, isUsed: Bool) {
+        // The skew is a quarter of its life here: 25 of 100 seconds.
+        var machine = machine(token("a", for: 100))
+        let answer = machine.ask(1, refused: nil, now: start.addingTimeInterval(seconds))
+        #expect((answer == .waitAndFly) == !isUsed)
+    }
+
+    @Test func whatFailsEarlyLeavesTheOldTokenInUse() {
+        var machine = machine(token("a", for: 1000))
+        let due = start.addingTimeInterval(980)
+        #expect(machine.ask(1, refused: nil, now: due) == .waitAndFly)
+        #expect(machine.ask(2, refused: nil, now: due) == .wait)
+        let release = machine.crash(now: due)
+        #expect(release.waiters == [1, 2] && release.held?.token.value == "a")
+        // For a second nobody tries again, then the next does.
+        guard case .use = machine.ask(3, refused: nil, now: due) else { return #expect(Bool(false)) }
+        #expect(machine.ask(4, refused: nil, now: due.addingTimeInterval(1.1)) == .waitAndFly)
+        // Expired, it is no use any more.
+        let late = machine.crash(now: start.addingTimeInterval(1001))
+        #expect(late.waiters == [4] && late.held == nil)
+        #expect(machine.ask(5, refused: nil, now: start.addingTimeInterval(1001)) == .waitAndFly)
+    }
+
+    @Test func aRefusalOfAnOlderTokenFetchesNothing() {
+        var machine = machine(token("a"))
+        let first = machine.generation
+        #expect(machine.ask(1, refused: first, now: start) == .waitAndFly)
+        let release = machine.land(token("b"), now: start)
+        #expect(release.waiters == [1] && release.held?.token.value == "b")
+        guard case .use(let held) = machine.ask(2, refused: first, now: start) else { return #expect(Bool(false)) }
+        #expect(held.token.value == "b")
+    }
+
+    @Test func aTokenThatWasRefusedIsNotGivenOutAgain() {
+        var machine = machine(token("a", for: 1000))
+        machine.refuse(machine.generation)
+        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.crash(now: start).held == nil)
+        #expect(machine.ask(2, refused: nil, now: start) == .waitAndFly)
+    }
+
+    @Test func aSlowFlightIsWaitedForByNobody() {
+        var machine = machine(nil)
+        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.isLate(now: start) == TokenMachine.Release(waiters: [1]))
+        #expect(machine.ask(2, refused: nil, now: start) == .fail)
+        // What it brings in the end is welcome.
+        #expect(machine.land(token("a"), now: start).waiters.isEmpty)
+        guard case .use = machine.ask(3, refused: nil, now: start) else { return #expect(Bool(false)) }
+    }
+
+    @Test func aTokenPutInByHandWins() {
+        var machine = machine(nil)
+        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        let release = machine.replace(token("mine"), now: start)
+        #expect(release.waiters == [1] && release.held?.token.value == "mine")
+        #expect(machine.land(token("late"), now: start) == TokenMachine.Release())
+        #expect(machine.token?.value == "mine" && !machine.isFlying)
+    }
+
+    @Test func whoComesAfterALogOutGetsAFlightOfHisOwn() {
+        var machine = machine(nil)
+        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.replace(nil, now: start) == TokenMachine.Release(waiters: [1]))
+        #expect(machine.ask(2, refused: nil, now: start) == .wait)
+        #expect(machine.land(token("of before"), now: start) == TokenMachine.Release(fliesAgain: true))
+        #expect(machine.land(token("new"), now: start).waiters == [2])
+    }
+
+    @Test func aTokenThatNeverLastsIsUsedOnce() {
+        var machine = machine(nil)
+        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.land(token("a", for: 0), now: start).held?.token.value == "a")
+        #expect(machine.ask(2, refused: nil, now: start) == .waitAndFly)
+    }
+
+    // MARK: In any order
+
+    @Test func schedules() {
+        for seed in UInt64(0)..<20_000 {
+            var schedule = Schedule(seed) { $0.ask($1, refused: $2, now: $3) }
+            if let finding = schedule.run() {
+                Issue.record("seed \(seed): \(finding)")
+                return
+            }
+        }
+    }
+
+    /// Whoever looks first and acts later lets two flights begin; the schedules see that.
+    @Test func schedulesFindTwoFlights() {
+        let seed = (UInt64(0)..<1000).first { seed in
+            var schedule = Schedule(seed) { machine, id, refused, now in
+                let answer = machine.ask(id, refused: refused, now: now)
+                return answer == .wait ? .waitAndFly : answer
+            }
+            return schedule.run() == "two flights at once"
+        }
+        #expect(seed != nil)
+    }
+
+    /// Whoever forgets one that waits lets it wait for ever; the schedules see that, too.
+    @Test func schedulesFindTheForgotten() {
+        let seed = (UInt64(0)..<1000).first { seed in
+            var schedule = Schedule(seed) { machine, id, refused, now in
+                let answer = machine.ask(id, refused: refused, now: now)
+                if answer == .wait { _ = machine.leave(id) }
+                return answer
+            }
+            return schedule.run()?.contains("wait for nothing") == true
+        }
+        #expect(seed != nil)
+    }
+}
+
+/// What happens to a machine in an order drawn by chance, and what must hold after each step.
+private struct Schedule {
+    typealias Ask = (inout TokenMachine, UInt64, UInt64?, Date) -> TokenMachine.Answer
+
+    private let ask: Ask
+    private var chance: SeededChance
+    private var now = Date(timeIntervalSince1970: 1_700_000_000)
+    private var machine: TokenMachine
+    private var flights = 0
+    private var pending: Set<UInt64> = []
+    private var holders: [TokenMachine.Held] = []
+    private var refused: Set<UInt64> = []
+    private var tickets: UInt64 = 0
+
+    init(_ seed: UInt64, ask: @escaping Ask) {
+        self.ask = ask
+        chance = SeededChance(seed)
+        machine = TokenMachine(nil, skew: .seconds(30), now: now)
+        if Bool.random(using: &chance) { machine = TokenMachine(newToken(), skew: .seconds(30), now: now) }
+    }
+
+    /// What went wrong; nil for nothing.
+    mutating func run() -> String? {
+        for _ in 0..<40 {
+            if let finding = step() { return finding }
+            if !pending.isEmpty, flights != 1 { return "\(pending.count) wait for nothing" }
+            if machine.waiting != pending.count { return "\(pending.count) wait for nothing it knows of" }
+        }
+        // In the end everybody goes on.
+        if flights > 0 { _ = land() }
+        if flights > 0 { _ = land() }
+        return pending.isEmpty && flights == 0 ? nil : "\(pending.count) wait for nothing in the end"
+    }
+
+    private mutating func step() -> String? {
+        switch Int.random(in: 0..<12, using: &chance) {
+        case 0...4: return newAsk()
+        case 5: now = now.addingTimeInterval(.random(in: 0...60, using: &chance))
+        case 6: leave()
+        case 7, 8: return flights > 0 ? land() : nil
+        case 9: return flights > 0 ? crash() : nil
+        case 10: return Bool.random(using: &chance) ? release(machine.isLate(now: now)) : nil
+        default: return Int.random(in: 0..<4, using: &chance) == 0 ? replace() : nil
+        }
+        return nil
+    }
+
+    private mutating func newAsk() -> String? {
+        tickets += 1
+        let known = Bool.random(using: &chance) ? holders.randomElement(using: &chance) : nil
+        if let known { refused.insert(known.generation) }
+        switch ask(&machine, tickets, known?.generation, now) {
+        case .use(let held): return use(held)
+        case .fail: return flights == 1 ? nil : "refused without a flight"
+        case .wait: pending.insert(tickets)
+        case .waitAndFly:
+            pending.insert(tickets)
+            flights += 1
+            if flights > 1 { return "two flights at once" }
+        }
+        return nil
+    }
+
+    private mutating func use(_ held: TokenMachine.Held) -> String? {
+        holders.append(held)
+        if held.generation != machine.generation { return "an old token is given out" }
+        if refused.contains(held.generation) { return "a refused token is given out" }
+        if let expiry = held.token.expiry, now >= expiry { return "an expired token is given out" }
+        return nil
+    }
+
+    private mutating func leave() {
+        guard let one = pending.sorted().randomElement(using: &chance) else { return }
+        pending.remove(one)
+        _ = machine.leave(one)
+    }
+
+    private mutating func land() -> String? {
+        flights -= 1
+        let release = machine.land(newToken(), now: now)
+        return self.release(release)
+    }
+
+    private mutating func crash() -> String? {
+        flights -= 1
+        return release(machine.crash(now: now))
+    }
+
+    private mutating func replace() -> String? {
+        release(machine.replace(Bool.random(using: &chance) ? newToken() : nil, now: now))
+    }
+
+    private mutating func release(_ release: TokenMachine.Release) -> String? {
+        if !release.waiters.isSubset(of: pending) { return "somebody is released twice" }
+        pending.subtract(release.waiters)
+        if release.fliesAgain { flights += 1 }
+        if flights > 1 { return "two flights at once" }
+        guard !release.waiters.isEmpty, let held = release.held else { return nil }
+        return use(held)
+    }
+
+    private mutating func newToken() -> AccessToken {
+        let lifetime = [nil, 20, 100, 1000].randomElement(using: &chance) ?? nil
+        return AccessToken("t", expiry: lifetime.map { now.addingTimeInterval($0) })
+    }
+}
