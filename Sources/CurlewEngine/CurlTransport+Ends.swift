@@ -214,6 +214,9 @@ extension CurlTransport {
         }
         let phase = phase(of: handle, transfer)
         if let failure = judgement(of: handle, transfer) { return failure }
+        if code == CURLE_SSL_CONNECT_ERROR, phase == .securing, handle.gate?.isCut == true {
+            return EngineFailure(.handshakeCut, phase: .securing)
+        }
         if transfer.wire.socketErrno != 0, code == CURLE_COULDNT_CONNECT {
             return EngineFailure(.noResources(errno: transfer.wire.socketErrno), phase: .connecting)
         }

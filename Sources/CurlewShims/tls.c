@@ -32,11 +32,29 @@ static void make_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, N
 
 static owned_judge *judge_of(const SSL *ssl) { return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index); }
 
+// Whether a handshake that stopped has failed, and whether the connection's end is all that was wrong: a reset, an end
+// in the middle, or close_notify, which is no error alert (RFC 8446 section 6). OpenSSL's own words are in its queue.
+static bool has_failed(const SSL *ssl, int value, bool *is_cut) {
+    switch (SSL_get_error(ssl, value)) {
+        case SSL_ERROR_SYSCALL:
+        case SSL_ERROR_ZERO_RETURN: *is_cut = true; return true;
+        case SSL_ERROR_SSL: {
+            unsigned long error = ERR_peek_error();
+            *is_cut = ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+            return true;
+        }
+        default: return false;
+    }
+}
+
 // libcurl's close makes OpenSSL forget that the peer's close_notify was read, so it is told on when it is.
 static void note(const SSL *ssl, int where, int value) {
     owned_judge *owned = judge_of(ssl);
     if (!owned) return;
     if (where == SSL_CB_READ_ALERT) owned->calls.alert(value & 0xFF, owned->judge);
+    bool is_cut = false;
+    if (where == SSL_CB_CONNECT_EXIT && value <= 0 && has_failed(ssl, value, &is_cut))
+        owned->calls.failed(is_cut, owned->judge);
     if (where == SSL_CB_HANDSHAKE_START && owned->server_name) {
         char *name = *owned->server_name ? owned->server_name : NULL;
         // The ClientHello is written after this call.

@@ -104,6 +104,10 @@ extension NetworkError {
                 self = Meaning(
                     .invalidResponse, "The response head has more than \(ByteCount(Int64(limit))).",
                     hint: "Raise limits.responseHead if the server is right to send it.")
+            case .handshakeCut:
+                self = Meaning(
+                    .connectionLost, "The connection ended inside the TLS handshake.",
+                    hint: "The server went away before anything was sent, or speaks no TLS there.", code: 35)
             case .headTruncated:
                 self = Meaning(.connectionLost, "The connection ended inside the response head.")
             case .invalidHead, .invalidTrailers, .invalidChunks, .lineTooLong, .endNotAnnounced:

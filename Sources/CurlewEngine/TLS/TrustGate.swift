@@ -20,6 +20,8 @@ final class TrustGate {
     private(set) var alert: CInt?
     /// Whether the server said that it sends no more (close_notify, RFC 8446 §6.1): nobody can have cut it off.
     private(set) var isEndAnnounced = false
+    /// Whether the connection ended inside the handshake, which says nothing about TLS.
+    private(set) var isCut = false
     /// Whose certificates the server takes, when it demanded one; empty for anybody's.
     private(set) var wantedAuthorities: [String]?
     private var certificate: X509Certificate?
@@ -123,6 +125,8 @@ final class TrustGate {
         if alert == SSL_AD_CLOSE_NOTIFY { isEndAnnounced = true } else { self.alert = alert }
     }
 
+    fileprivate func noteFailure(isCut: Bool) { self.isCut = isCut }
+
     /// A ticket that comes late would carry an old judgement over to the next sessions.
     fileprivate var keepsSessions: Bool { Monotonic.now() < sessionsEnd }
 
@@ -154,6 +158,7 @@ private nonisolated(unsafe) var judgeCalls = curlew_judge_calls(
         return gate(judge)?.identify(in: connection) == true ? 1 : 0
     },
     alert: { alert, judge in gate(judge)?.note(alert: alert) },
+    failed: { isCut, judge in gate(judge)?.noteFailure(isCut: isCut) },
     keeps: { judge in gate(judge)?.keepsSessions == true ? 1 : 0 },
     key: { line, judge in if let line { gate(judge)?.note(key: line) } },
     release: { judge in if let judge { Unmanaged<TrustGate>.fromOpaque(judge).release() } })

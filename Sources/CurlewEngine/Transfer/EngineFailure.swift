@@ -41,6 +41,8 @@ package struct EngineFailure: Error {
         case bodyTooShort(sent: Int64, declared: Int64)
         case bodyTooLong(declared: Int64)
         case noRoots(places: [String])
+        /// The connection ended inside the TLS handshake, and nothing was said of why.
+        case handshakeCut
         /// The server was not judged, so that nothing is sent to it.
         case notJudged
         /// The server refused us for the certificate we showed, or for showing none: its alert (RFC 8446 §6.2), and whose

@@ -29,6 +29,8 @@ typedef struct {
     int (*identity)(SSL *connection, void *judge);
     /// The server sent an alert; 0 is close_notify.
     void (*alert)(int alert, void *judge);
+    /// A handshake failed: whether because the connection ended, and not for anything that one of the two sides said.
+    void (*failed)(bool is_cut, void *judge);
     /// Whether a TLS session that the server offers may be resumed later.
     int (*keeps)(void *judge);
     /// A line of the key log.

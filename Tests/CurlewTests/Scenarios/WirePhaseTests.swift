@@ -65,8 +65,35 @@ struct WirePhaseTests {
     func theConnectionEndsInTheHandshake(_ hello: [UInt8], _ end: SocketFault) async throws {
         let (server, session) = try bench(handshake: hello.isEmpty ? [end] : [.send(hello), end])
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
-        expect(error, .tlsFailed, .securing, nil)
+        expect(error, .connectionLost, .securing, nil)
+        #expect(error.retriability == .safe(after: nil) && error.message.contains("TLS handshake"))
         #expect(server.requestCount == 0 && server.connectionCount == 1)
+    }
+
+    /// What a server says in place of a ServerHello before it closes (RFC 8446 §6), and whether that is about TLS:
+    /// handshake_failure, protocol_version, internal_error, close_notify.
+    static let alerts: [(level: UInt8, code: UInt8, isAboutTLS: Bool)] = [
+        (2, 40, true), (2, 70, true), (2, 80, true), (1, 0, false),
+    ]
+
+    @Test(arguments: alerts.indices) func theServerSaysWhyItEndsTheHandshake(_ index: Int) async throws {
+        let (level, code, isAboutTLS) = Self.alerts[index]
+        let (server, session) = try bench(handshake: [.send([21, 3, 3, 0, 2, level, code]), .close])
+        let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+        expect(error, isAboutTLS ? .tlsFailed : .connectionLost, .securing, nil)
+        #expect((error.retriability == .never) == isAboutTLS)
+        #expect(server.requestCount == 0 && server.connectionCount == 1)
+    }
+
+    @Test func handshakesThatBreakOffAreTriedAgainWhateverTheMethod() async throws {
+        var options = MockServer.Options()
+        options.onAccept = { $0 < 3 ? [.close] : [] }
+        let server = try MockServer(tls: .selfSigned(), options: options) { _ in .text("hello") }
+        let policy = RetryPolicy(limit: 2, backOff: .none)
+        let session = Session(
+            SessionConfiguration { $0.retry = policy }, trust: InsecureTrust(reason: "test"))
+        let (data, _) = try await session.data(for: Request(.post, server.url("/")))
+        #expect(data == Data("hello".utf8) && server.requestCount == 1 && server.connectionCount == 3)
     }
 
     @Test(arguments: hellos)
