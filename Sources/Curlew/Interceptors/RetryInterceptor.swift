@@ -138,7 +138,7 @@ private struct Tries {
         case .safe: true
         case .repeatable: isIdempotent
         // The policy names the status: whoever wrote it knows more than the table.
-        case .never: error.kind == .unacceptableStatus && isIdempotent
+        case .never: isNamed(error) && isIdempotent
         }
     }
 
@@ -152,6 +152,10 @@ private struct Tries {
     }
 
     /// The last try's error, with those before.
+    private func isNamed(_ error: NetworkError) -> Bool {
+        error.kind == .unacceptableStatus && error.response.map { policy.statuses.contains($0.status) } == true
+    }
+
     func summary(_ error: NetworkError) -> NetworkError {
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
