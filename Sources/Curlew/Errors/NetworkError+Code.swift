@@ -13,7 +13,7 @@ extension NetworkError {
     /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge` |
     /// | 66 no input | `bodyFailed`, `bodyNotReplayable`, `cacheMiss` |
     /// | 68 no host | `cannotResolve` |
-    /// | 69 unavailable | `cannotConnect`, `unacceptableStatus`, `unsupported` |
+    /// | 69 unavailable | `cannotConnect`, `circuitOpen`, `unacceptableStatus`, `unsupported` |
     /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
     /// | 71 system | `resourceExhausted` |
     /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
@@ -33,7 +33,7 @@ extension NetworkError {
         .encodingFailed: 65, .decodingFailed: 65, .unacceptableContentType: 65, .bodyTooLarge: 65,
         .bodyFailed: 66, .bodyNotReplayable: 66, .cacheMiss: 66,
         .cannotResolve: 68,
-        .cannotConnect: 69, .unacceptableStatus: 69, .unsupported: 69,
+        .cannotConnect: 69, .circuitOpen: 69, .unacceptableStatus: 69, .unsupported: 69,
         .resourceExhausted: 71,
         .connectionLost: 74, .truncatedEncoding: 74,
         .timedOut: 75, .cancelled: 75,

@@ -46,6 +46,8 @@ extension NetworkError.Kind {
     public static let connectionLost = Self(rawValue: "connection_lost")
     /// An HTTP/2 server refused the stream without acting on the request (RFC 9113 §8.7).
     public static let streamRefused = Self(rawValue: "stream_refused")
+    /// The server failed again and again, so a ``CircuitBreaker`` sent nothing.
+    public static let circuitOpen = Self(rawValue: "circuit_open")
     /// The peer sent something that is not HTTP, or more head than the limit allows.
     public static let invalidResponse = Self(rawValue: "invalid_response")
     /// The body ended before its content coding (gzip and so on) did; what was decoded is not the whole.

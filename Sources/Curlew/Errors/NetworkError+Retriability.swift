@@ -9,15 +9,14 @@ extension NetworkError {
         /// The server may have acted on the request, whose method is not one RFC 9110 §9.2.2 calls idempotent: repeat
         /// it only if you know that doing it twice is harmless, for instance because of an idempotency key.
         case ifIdempotent
-        /// It can be repeated; not before `after`, if the server said so in `Retry-After`.
+        /// It can be repeated; not before `after`, where that is known (``NetworkError/retryAfter``).
         case safe(after: Duration?)
     }
 
     /// Whether sending the request again is harmless and could help, by a table over kind, phase, status and method.
     ///
     /// For a request known to be idempotent (RFC 9110 §9.2.2) the answer is never `ifIdempotent` but `safe`. Whether
-    /// the body can be sent again is not considered; see `RequestBody`. What the server wants waited for is read from
-    /// `Retry-After` (RFC 9110 §10.2.3) or a used-up `RateLimit`.
+    /// the body can be sent again is not considered; see `RequestBody`.
     public var retriability: Retriability {
         switch rule.verdict {
         case .never: .never
@@ -35,9 +34,6 @@ extension NetworkError {
 
     /// What the table says whatever the method is.
     var repetition: RetryRule.Verdict { rule.verdict }
-
-    /// How long the server wants its client to wait.
-    var retryAfter: Duration? { response.flatMap { WaitAdvice($0).wait } }
 }
 
 /// One row of the table: which errors it is about, what it says, and why.
@@ -88,6 +84,7 @@ struct RetryRule: Sendable {
         RetryRule(.connectionLost, in: unsent, .safe, "the connection broke before anything was sent"),
         RetryRule(.connectionLost, in: sent, .repeatable, "the server may have acted before the connection broke"),
         RetryRule(.streamRefused, .safe, "the server did nothing with the request"),
+        RetryRule(.circuitOpen, .safe, "nothing was sent, and the circuit closes when the server recovers"),
         RetryRule(.resourceExhausted, in: unsent, .safe, "nothing was sent, and resources may be free again"),
         RetryRule(.resourceExhausted, in: sent, .repeatable, "the server may have acted before resources ran out"),
         RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),

@@ -30,11 +30,12 @@ public struct NetworkError: Error, Sendable {
         let earlier: [NetworkError]
         let duration: Duration?
         let engineCode: Int32?
+        let retryAfter: Duration?
 
         init(
             kind: Kind, phase: Phase, message: String, hint: String?, cause: (any Error)?, request: Request?,
             response: ResponseHead?, body: [UInt8], attempts: Int, earlier: [NetworkError],
-            duration: Duration?, engineCode: Int32?
+            duration: Duration?, engineCode: Int32?, retryAfter: Duration?
         ) {
             self.kind = kind
             self.phase = phase
@@ -48,6 +49,7 @@ public struct NetworkError: Error, Sendable {
             self.earlier = earlier
             self.duration = duration
             self.engineCode = engineCode
+            self.retryAfter = retryAfter
         }
     }
 
@@ -68,17 +70,19 @@ public struct NetworkError: Error, Sendable {
     ///   - earlier: Why the tries before this one failed, the first one first.
     ///   - duration: How long all attempts took.
     ///   - engineCode: The `CURLcode` behind this error.
+    ///   - retryAfter: How long another try makes no sense; nil leaves that to the response, if one came.
     public init(
         _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
-        earlier: [NetworkError] = [], duration: Duration? = nil, engineCode: Int32? = nil
+        earlier: [NetworkError] = [], duration: Duration? = nil, engineCode: Int32? = nil,
+        retryAfter: Duration? = nil
     ) {
         var request = request
         if let body = request?.body { request?.body = body.released }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
             response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
-            attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode)
+            attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode, retryAfter: retryAfter)
     }
 
     /// How much of a response's body an error keeps, in bytes.
@@ -111,6 +115,10 @@ public struct NetworkError: Error, Sendable {
     /// libcurl's own code (`CURLcode`) when the failure came from there.
     public var engineCode: Int32? { storage.engineCode }
 
+    /// How long to wait before another try, as far as that is known: what the error was made with, else what the
+    /// response asks for by `Retry-After` (RFC 9110 §10.2.3) or a used-up `RateLimit`.
+    public var retryAfter: Duration? { storage.retryAfter ?? response.flatMap { WaitAdvice($0).wait } }
+
     /// Whether this is a cancellation, which is usually not worth showing to anybody.
     public var isCancellation: Bool { kind == .cancelled }
 
@@ -124,7 +132,7 @@ public struct NetworkError: Error, Sendable {
             kind, phase: phase ?? self.phase, message, hint: hint ?? self.hint, cause: cause ?? self.cause,
             request: request ?? self.request, response: response ?? self.response, body: body ?? self.body,
             attempts: attempts ?? self.attempts, earlier: earlier ?? self.earlier, duration: duration ?? self.duration,
-            engineCode: engineCode)
+            engineCode: engineCode, retryAfter: storage.retryAfter)
     }
 }
 

@@ -19,7 +19,10 @@ struct WaitAdvice {
     }
 
     /// Nil when the server says nothing, or nothing that can be understood.
-    var wait: Duration? { retryAfter ?? quota ?? oldQuota("RateLimit") ?? oldQuota("X-RateLimit") }
+    var wait: Duration? { retryAfter ?? usedUp }
+
+    /// How long a quota lasts that is used up, whatever else the response says.
+    var usedUp: Duration? { quota ?? oldQuota("RateLimit") ?? oldQuota("X-RateLimit") }
 
     private var retryAfter: Duration? {
         guard let text = head[.retryAfter] else { return nil }

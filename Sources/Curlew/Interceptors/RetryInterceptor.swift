@@ -123,7 +123,7 @@ private struct Tries {
             return nil
         }
         var wait = policy.backOff.wait(after: count, chance: chance())
-        if let asked = error.response.flatMap({ WaitAdvice($0).wait }) {
+        if let asked = error.retryAfter {
             guard asked <= policy.longestWait else { return nil }
             wait = max(wait, asked)
         }

@@ -72,7 +72,18 @@ struct RetriabilityTests {
     @Test func othersBeforeAndAfterSending() {
         #expect(error(.cannotResolve, .resolving, .post).retriability == .safe(after: nil))
         #expect(error(.cannotConnect, .connecting, .post).retriability == .safe(after: nil))
+        #expect(error(.circuitOpen, .queued, .post).retriability == .safe(after: nil))
         #expect(error(.invalidResponse, .receiving, .post).retriability == .ifIdempotent)
+    }
+
+    @Test func whatAnErrorIsMadeWithCounts() {
+        let head = ResponseHead(status: .serviceUnavailable, fields: ["Retry-After": "3"])
+        let error = NetworkError(
+            .circuitOpen, phase: .queued, "", response: head, retryAfter: .seconds(9))
+        #expect(error.retryAfter == .seconds(9) && error.with(attempts: 2).retryAfter == .seconds(9))
+        #expect(error.retriability == .safe(after: .seconds(9)))
+        #expect(NetworkError(.circuitOpen, phase: .queued, "", response: head).retryAfter == .seconds(3))
+        #expect(NetworkError(.circuitOpen, phase: .queued, "").retryAfter == nil)
     }
 
     @Test func everyRowHasItsReason() {
