@@ -104,8 +104,7 @@ private struct Tries {
 
     /// Whose budget is asked.
     var origin: String {
-        guard let target = try? request.target() else { return "" }
-        return "\(target.scheme.rawValue)://\(target.host):\(target.port)"
+        request.origin ?? ""
     }
 
     /// What a response that is to be asked for again says; nil for one to keep.

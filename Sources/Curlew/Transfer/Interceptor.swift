@@ -98,6 +98,42 @@ public struct InterceptorContext: Sendable {
         try await run.pause(for: wait, by: clock)
     }
 
+    /// Waits until something has happened, at most so long, and no longer than the session lets transfers go on.
+    ///
+    /// - Parameters:
+    ///   - limit: How long at most, by the clock; nil for as long as it takes.
+    ///   - event: Returns when it has happened, and soon when its task is cancelled.
+    /// - Returns: False when the time was over first.
+    /// - Throws: `CancellationError` when the task is cancelled, and what the clock throws.
+    func wait(
+        atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
+    ) async throws -> Bool {
+        let closing = run.host.closing
+        let isInTime = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await event()
+                return true
+            }
+            group.addTask {
+                _ = await closing.wait(after: 0)
+                return true
+            }
+            if let limit {
+                group.addTask {
+                    try await clock.sleep(for: limit)
+                    return false
+                }
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? true
+        }
+        try Task.checkCancellation()
+        return isInTime
+    }
+
+    /// Whether the session has closed and lets nothing go on.
+    var isClosed: Bool { run.host.closing.rings > 0 }
+
     /// What is left of the request's `timeouts.total`; nil when it has none, zero when it is over.
     ///
     /// It ends requests on the wire and reading their bodies; what an interceptor itself does, it has to bound itself.

@@ -1,0 +1,73 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import Curlew
+import CurlewEngine
+
+/// A clock that stands still until it is moved by hand.
+final class HandClock: Clock {
+    typealias Instant = NotingClock.Instant
+
+    private struct State {
+        var now = Duration.zero
+        var sleepers: [UInt64: (deadline: Duration, continuation: UnsafeContinuation<Void, Never>)] = [:]
+        /// How many sleeps there ever were.
+        var sleeps: UInt64 = 0
+    }
+
+    private let state = Lock(State())
+    private let bell = Bell()
+
+    var now: Instant { Instant(offset: state.withLock { $0.now }) }
+    var minimumResolution: Duration { .nanoseconds(1) }
+    var sleeps: UInt64 { state.withLock { $0.sleeps } }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let number = state.withLock { state in
+            state.sleeps += 1
+            return state.sleeps
+        }
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if Task.isCancelled || deadline.offset <= state.now { return true }
+                    state.sleepers[number] = (deadline.offset, continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+                bell.ring()
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume()
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Moves on, and wakes whose time has come, the earliest first.
+    func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.now += duration
+            let now = state.now
+            let due = state.sleepers.filter { $0.value.deadline <= now }
+            for number in due.keys { state.sleepers[number] = nil }
+            return due.values.sorted { $0.deadline < $1.deadline }
+        }
+        for sleeper in due { sleeper.continuation.resume() }
+    }
+
+    /// Waits until so many sleep.
+    func waitUntil(sleepers count: Int) async { await wait { $0.sleepers.count >= count } }
+
+    /// Waits until somebody sleeps until a time.
+    func waitForSleeper(at deadline: Duration) async {
+        await wait { $0.sleepers.values.contains { $0.deadline == deadline } }
+    }
+
+    private func wait(until condition: (State) -> Bool) async {
+        while true {
+            let rings = bell.rings
+            if state.withLock({ condition($0) }) { return }
+            _ = await bell.wait(after: rings)
+        }
+    }
+}
