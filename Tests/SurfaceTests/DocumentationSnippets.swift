@@ -225,3 +225,15 @@ func snippetsOfRetries(_ api: JSONClient) async throws {
         _ = patient
     }
 }
+
+// Interceptors/RateLimitInterceptor.swift and Interceptors/CircuitBreaker.swift
+func snippetsOfLimits() {
+    do {
+        let session = Session(interceptors: [.rateLimit(requests: 10, per: .seconds(1), burst: 5)])
+        _ = session
+    }
+    do {
+        let session = Session(interceptors: [.circuitBreaker(failures: 3, rest: .seconds(10))])
+        _ = session
+    }
+}

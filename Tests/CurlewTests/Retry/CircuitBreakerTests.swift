@@ -1,0 +1,133 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Testing
+
+@testable import Curlew
+
+/// Requests that are not sent because those before them failed.
+@Suite(.timeLimit(.minutes(1)))
+struct CircuitBreakerTests {
+    private let clock = HandClock()
+
+    private func server(_ statuses: [Int]) throws -> MockServer {
+        let left = Lock(statuses)
+        return try MockServer { _ in
+            let status = left.withLock { $0.isEmpty ? 200 : $0.removeFirst() }
+            return .text("x", status: status)
+        }
+    }
+
+    private func session(_ failures: Int = 2, statuses: StatusSet = CircuitBreaker.failing) -> Session {
+        Session(interceptors: [
+            CircuitBreaker(failures: failures, rest: .seconds(30), statuses: statuses, clock: clock)
+        ])
+    }
+
+    @Test func itOpensRestsAndCloses() async throws {
+        let server = try server([500, 503, 502])
+        let session = session()
+        let request = Request(.post, server.url("/"))
+        for _ in 0..<2 { _ = try await session.data(for: request) }
+        clock.advance(by: .seconds(10))
+        let error = try await networkError { try await session.data(for: request) }
+        #expect(error.kind == .circuitOpen && error.phase == .queued && error.code == "curlew.circuit_open.queued")
+        #expect(error.retriability == .safe(after: .seconds(20)) && error.exitCode == 69)
+        #expect(error.message.contains("20 s") && error.hint?.contains("503") == true, "\(error)")
+        #expect(server.requestCount == 2)
+        clock.advance(by: .seconds(20))
+        #expect(try await session.data(for: request).1.status == 502)
+        #expect(try await networkError { try await session.data(for: request) }.kind == .circuitOpen)
+        clock.advance(by: .seconds(30))
+        for _ in 0..<3 { #expect(try await session.data(for: request).1.status == .ok) }
+        #expect(server.requestCount == 6)
+    }
+
+    @Test func oneTriesAndItsCancellationFreesThePlace() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("x", status: 500) }
+        server.on("GET", "/slow", .text("slow").fault(.stall(gate), at: .start))
+        let session = session(1)
+        let request = Request(server.url("/"))
+        _ = try await session.data(for: request)
+        clock.advance(by: .seconds(30))
+        let probe = session.transfer(Request(server.url("/slow"))).start()
+        await gate.waitUntilReached()
+        let refused = try await networkError { try await session.data(for: request) }
+        #expect(refused.kind == .circuitOpen && refused.retryAfter == .zero)
+        probe.cancel()
+        #expect(try await networkError { try await probe.value }.kind == .cancelled)
+        #expect(try await session.data(for: request).1.status == 500, "another one tries")
+        #expect(try await networkError { try await session.data(for: request) }.retryAfter == .seconds(30))
+        #expect(server.requestCount == 3)
+    }
+
+    @Test func failuresOfTheConnectionCount() async throws {
+        let gone = try MockServer { _ in .text("") }
+        let url = gone.url("/")
+        gone.stop()
+        let session = session()
+        for _ in 0..<2 {
+            #expect(try await networkError { try await session.data(for: Request(url)) }.kind == .cannotConnect)
+        }
+        let error = try await networkError { try await session.data(for: Request(url)) }
+        #expect(error.kind == .circuitOpen && error.hint?.contains("cannot connect") == true)
+        let breaking = try MockServer { _ in .text("x").fault(.reset, at: .start) }
+        for _ in 0..<2 { _ = try? await session.data(for: Request(breaking.url("/"))) }
+        #expect(try await networkError { try await session.data(for: Request(breaking.url("/"))) }.kind == .circuitOpen)
+    }
+
+    @Test func whatSaysNothingAboutTheServerDoesNotCount() async throws {
+        let gate = Gate()
+        let server = try server([429, 404, 401])
+        server.on("GET", "/slow", .text("slow").fault(.stall(gate), at: .start))
+        let session = session(1)
+        for _ in 0..<3 { _ = try await session.data(for: Request(server.url("/"))) }
+        let cancelled = session.transfer(Request(server.url("/slow"))).start()
+        await gate.waitUntilReached()
+        cancelled.cancel()
+        _ = try? await cancelled.value
+        _ = try? await session.data(for: Request(server.url("/"), fields: ["A": "\r\n"]))
+        #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
+        let strict = self.session(1, statuses: [.notFound])
+        let other = try self.server([500, 404])
+        for _ in 0..<2 { _ = try await strict.data(for: Request(other.url("/"))) }
+        #expect(try await networkError { try await strict.data(for: Request(other.url("/"))) }.kind == .circuitOpen)
+    }
+
+    @Test func originsHaveTheirOwn() async throws {
+        let (bad, good) = (try server([500]), try server([]))
+        let session = session(1)
+        _ = try await session.data(for: Request(bad.url("/")))
+        #expect(try await networkError { try await session.data(for: Request(bad.url("/"))) }.kind == .circuitOpen)
+        #expect(try await session.data(for: Request(good.url("/"))).1.status == .ok)
+    }
+
+    @Test func repetitionsCountAndWaitTheRestOut() async throws {
+        let server = try server([500, 500])
+        let notes = NotingClock()
+        var request = Request(server.url("/"))
+        let policy = RetryPolicy(limit: 5, backOff: .none)
+        request.interceptors = [
+            RetryInterceptor(policy, clock: notes), CircuitBreaker(failures: 2, rest: .seconds(30), clock: clock),
+        ]
+        let error = try await networkError { try await Session().data(for: request) }
+        #expect(error.kind == .circuitOpen && error.attempts == 6 && server.requestCount == 2)
+        #expect(await notes.notes.all() == Array(repeating: .seconds(30), count: 3))
+    }
+
+    @Test func numbersThatMakeNoSense() async throws {
+        let server = try server([])
+        for breaker: CircuitBreaker in [
+            .circuitBreaker(failures: 0), .circuitBreaker(rest: .zero), .circuitBreaker(window: 0),
+            .circuitBreaker(window: 65), .circuitBreaker(failureRate: 0), .circuitBreaker(failureRate: .nan),
+        ] {
+            let session = Session(interceptors: [breaker])
+            let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
+            #expect(error.kind == .invalidRequest && error.message.contains("circuit breaker"))
+        }
+        #expect(server.requestCount == 0)
+    }
+}

@@ -1,0 +1,155 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Curlew
+
+/// The states of a circuit, at times that the test chooses.
+@Suite struct CircuitTests {
+    private let rule = Circuit.Rule(failures: 3, failureRate: nil, window: 20, rest: .seconds(30))
+
+    private func run(_ circuit: inout Circuit, _ rule: Circuit.Rule, _ outcomes: String, at time: Duration = .zero) {
+        for letter in outcomes {
+            let admission = circuit.admit(now: time)
+            circuit.settle(
+                admission, letter == "s" ? .success : letter == "f" ? .failure("f") : .unknown, rule, now: time)
+        }
+    }
+
+    private func isOpen(_ circuit: Circuit, at time: Duration = .zero) -> Bool {
+        var circuit = circuit
+        if case .refused = circuit.admit(now: time) { return true } else { return false }
+    }
+
+    @Test(arguments: [
+        ("fff", true), ("ff", false), ("ffsff", false), ("ffuf", true), ("uuuuuu", false), ("sssfff", true),
+        ("ffsffsffs", false),
+    ]) func failuresInARow(outcomes: String, opens: Bool) {
+        var circuit = Circuit()
+        run(&circuit, rule, outcomes)
+        #expect(isOpen(circuit) == opens)
+    }
+
+    @Test(arguments: [
+        ("sfsfsfsf", true), ("sfsfsff", false), ("sssfsfsf", false), ("ssssfsfsfsf", true), ("ffffssss", false),
+        ("fufsufsusf", false), ("fufsffsusf", true),
+    ]) func failuresByRate(outcomes: String, opens: Bool) {
+        var circuit = Circuit()
+        run(&circuit, Circuit.Rule(failures: 100, failureRate: 0.5, window: 8, rest: .seconds(1)), outcomes)
+        #expect(isOpen(circuit) == opens)
+    }
+
+    @Test func theWidestWindow() {
+        let rule = Circuit.Rule(failures: 100, failureRate: 1, window: 64, rest: .seconds(1))
+        var circuit = Circuit()
+        run(&circuit, rule, "s" + String(repeating: "f", count: 63))
+        #expect(!isOpen(circuit))
+        run(&circuit, rule, "f")
+        #expect(isOpen(circuit))
+    }
+
+    @Test func oneTries() {
+        var circuit = Circuit()
+        run(&circuit, rule, "fff")
+        #expect(circuit.admit(now: .seconds(10)) == .refused(rest: .seconds(20), after: "f"))
+        #expect(!circuit.isInUse)
+        let probe = circuit.admit(now: .seconds(30))
+        #expect(probe == .probe(period: 1) && circuit.isInUse)
+        #expect(circuit.admit(now: .seconds(31)) == .refused(rest: .zero, after: "f"))
+        circuit.settle(probe, .unknown, rule, now: .seconds(32))
+        let second = circuit.admit(now: .seconds(32))
+        #expect(second == .probe(period: 1), "the place of one that was cancelled is free")
+        circuit.settle(second, .failure("g"), rule, now: .seconds(33))
+        #expect(circuit.admit(now: .seconds(62)) == .refused(rest: .seconds(1), after: "g"))
+        let third = circuit.admit(now: .seconds(63))
+        circuit.settle(third, .success, rule, now: .seconds(64))
+        #expect(circuit.admit(now: .seconds(64)) == .pass(period: 3))
+    }
+
+    @Test func whatWasUnderWaySaysNothingOfTheNewState() {
+        var circuit = Circuit()
+        let old = circuit.admit(now: .zero)
+        run(&circuit, rule, "fff")
+        circuit.settle(old, .success, rule, now: .seconds(1))
+        #expect(isOpen(circuit, at: .seconds(1)))
+        let probe = circuit.admit(now: .seconds(30))
+        circuit.settle(probe, .success, rule, now: .seconds(30))
+        for _ in 0..<9 { circuit.settle(old, .failure("old"), rule, now: .seconds(31)) }
+        #expect(!isOpen(circuit, at: .seconds(31)))
+    }
+
+    /// Requests that begin and end in any order, against a plain account of what the rules say.
+    @Test(arguments: 0..<60) func anyCourse(seed: UInt64) {
+        var chance = SeededChance(seed)
+        let rule = Circuit.Rule(
+            failures: Int.random(in: 1...4, using: &chance), failureRate: Bool.random(using: &chance) ? 0.5 : nil,
+            window: Int.random(in: 2...6, using: &chance), rest: .seconds(10))
+        var (circuit, now, model) = (Circuit(), Duration.zero, Model(rule: rule))
+        var underWay: [(admission: Circuit.Admission, period: Int)] = []
+        var opened = 0
+        for _ in 0..<1500 {
+            switch Int.random(in: 0..<8, using: &chance) {
+            case 0..<4:
+                let admission = circuit.admit(now: now)
+                let expected = model.admit(now)
+                switch admission {
+                case .pass: #expect(expected == "pass")
+                case .probe: #expect(expected == "probe")
+                case .refused: #expect(expected == "refused")
+                }
+                if expected != "refused" { underWay.append((admission, model.period)) }
+            case 4..<7 where !underWay.isEmpty:
+                let (admission, period) = underWay.remove(at: Int.random(in: 0..<underWay.count, using: &chance))
+                let outcome: Circuit.Outcome = [.success, .failure(""), .failure(""), .unknown].randomElement(
+                    using: &chance)!
+                circuit.settle(admission, outcome, rule, now: now)
+                let before = model.openUntil
+                model.settle(period, outcome, now)
+                if before == nil, model.openUntil != nil { opened += 1 }
+            default: now += .seconds(Int.random(in: 0...4, using: &chance))
+            }
+        }
+        #expect(opened > 5)
+    }
+
+    /// What the rules say, written down as plainly as possible.
+    private struct Model {
+        let rule: Circuit.Rule
+        var period = 0
+        var openUntil: Duration?
+        var isProbed = false
+        var outcomes: [Bool] = []
+
+        mutating func admit(_ now: Duration) -> String {
+            guard let openUntil else { return "pass" }
+            if now < openUntil || isProbed { return "refused" }
+            isProbed = true
+            return "probe"
+        }
+
+        mutating func settle(_ period: Int, _ outcome: Circuit.Outcome, _ now: Duration) {
+            guard period == self.period else { return }
+            if openUntil != nil {
+                isProbed = false
+                if outcome == .unknown { return }
+                change(openUntil: outcome == .success ? nil : now + rule.rest)
+            } else if outcome != .unknown {
+                outcomes.append(outcome == .success)
+                guard outcome != .success else { return }
+                let row = outcomes.suffix(rule.failures)
+                let latest = outcomes.suffix(rule.window)
+                let isInARow = row.count == rule.failures && !row.contains(true)
+                let share = Double(latest.filter { !$0 }.count) / Double(rule.window)
+                let isTooOften = rule.failureRate.map { latest.count == rule.window && share >= $0 } ?? false
+                if isInARow || isTooOften { change(openUntil: now + rule.rest) }
+            }
+        }
+
+        private mutating func change(openUntil: Duration?) {
+            period += 1
+            self.openUntil = openUntil
+            outcomes = []
+        }
+    }
+}
