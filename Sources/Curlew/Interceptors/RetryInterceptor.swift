@@ -20,6 +20,7 @@ public struct RetryInterceptor: Interceptor {
     private let budget: RetryBudget
     private let clock: any Clock<Duration>
     private let chance: @Sendable () -> Double
+    private let connectivity: @Sendable () async -> Void
 
     /// Repeats by a policy, whatever the options of a request say.
     ///
@@ -27,17 +28,22 @@ public struct RetryInterceptor: Interceptor {
     ///   - policy: When and how often.
     ///   - clock: What waits are measured by.
     ///   - chance: Numbers from 0 to 1 drawn at random, for the waits.
+    ///   - connectivity: Returns when there is a way to servers, and soon when its task is cancelled, for a policy that
+    ///     waits for that; unless given, when the machine has a default route.
     public init(
         _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
-        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        connectivity: (@Sendable () async -> Void)? = nil
     ) {
-        self.init(policy, isOfSession: false, clock: clock, chance: chance)
+        self.init(policy, isOfSession: false, clock: clock, chance: chance, connectivity: connectivity)
     }
 
     init(
         _ policy: RetryPolicy, isOfSession: Bool, clock: any Clock<Duration> = ContinuousClock(),
-        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
+        chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        connectivity: (@Sendable () async -> Void)? = nil
     ) {
+        self.connectivity = connectivity ?? Connectivity.wait
         self.policy = policy
         self.isOfSession = isOfSession
         self.clock = clock
@@ -72,6 +78,11 @@ public struct RetryInterceptor: Interceptor {
                 (wait, reason) = (time, error)
             }
             tries.note(reason, wait)
+            if tries.needsConnectivity(after: reason) {
+                // The back-off comes after it, so that not all who waited come back at once.
+                let isThere = try await context.wait(atMost: tries.left(with: wait), by: clock, until: connectivity)
+                guard isThere else { throw tries.giveUp() }
+            }
             if wait > .zero { try await context.pause(for: wait, by: clock) }
         }
     }
@@ -141,6 +152,10 @@ private struct Tries {
         }
     }
 
+    private func isNamed(_ error: NetworkError) -> Bool {
+        error.kind == .unacceptableStatus && error.response.map { policy.statuses.contains($0.status) } == true
+    }
+
     private var isIdempotent: Bool {
         policy.methods.contains(request.method) || request.fields.contains(.idempotencyKey)
     }
@@ -150,11 +165,25 @@ private struct Tries {
         context.run.willRetry(after: wait, error)
     }
 
-    /// The last try's error, with those before.
-    private func isNamed(_ error: NetworkError) -> Bool {
-        error.kind == .unacceptableStatus && error.response.map { policy.statuses.contains($0.status) } == true
+    /// Whether it was the way to the server that failed, and the policy waits for one.
+    func needsConnectivity(after error: NetworkError) -> Bool {
+        policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
     }
 
+    /// How long a wait may still be put off; nil for any time.
+    func left(with wait: Duration) -> Duration? {
+        let untilDeadline = policy.deadline.map { $0 - context.elapsed }
+        let left = [untilDeadline, context.remaining].compactMap { $0 }.min()
+        return left.map { max($0 - wait, .zero) }
+    }
+
+    /// The error of a try that was to be followed by another one.
+    mutating func giveUp() -> NetworkError {
+        let last = failures.removeLast()
+        return summary(last)
+    }
+
+    /// The last try's error, with those before.
     func summary(_ error: NetworkError) -> NetworkError {
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)

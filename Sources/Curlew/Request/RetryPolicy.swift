@@ -43,12 +43,17 @@ public struct RetryPolicy: Sendable, Hashable {
     ///
     /// It helps with servers that know the field.
     public var addsIdempotencyKey: Bool
+    /// Whether a try waits until the machine has a way out, after a failure to resolve or to connect; false unless set.
+    ///
+    /// It waits before the back-off, no longer than `deadline` and `timeouts.total` allow. A way out is a default route, as
+    /// in `NetworkPath.isSatisfied`, so leave it off for servers that are reached without one.
+    public var waitsForConnectivity: Bool
 
     /// A policy, each member with its default.
     public init(
         limit: Int, methods: Set<Method> = RetryPolicy.idempotent, statuses: StatusSet = RetryPolicy.transient,
         backOff: BackOff = BackOff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
-        budget: Double? = 0.2, addsIdempotencyKey: Bool = false
+        budget: Double? = 0.2, addsIdempotencyKey: Bool = false, waitsForConnectivity: Bool = false
     ) {
         self.limit = limit
         self.methods = methods
@@ -58,6 +63,7 @@ public struct RetryPolicy: Sendable, Hashable {
         self.deadline = deadline
         self.budget = budget
         self.addsIdempotencyKey = addsIdempotencyKey
+        self.waitsForConnectivity = waitsForConnectivity
     }
 
     /// Methods that RFC 9110 §9.2.2 calls idempotent.
@@ -96,7 +102,7 @@ public struct RetryPolicy: Sendable, Hashable {
 
 extension RetryPolicy: Codable {
     private enum CodingKeys: CodingKey {
-        case limit, methods, statuses, backOff, longestWait, deadline, budget, addsIdempotencyKey
+        case limit, methods, statuses, backOff, longestWait, deadline, budget, addsIdempotencyKey, waitsForConnectivity
     }
 
     /// Decodes what is there, times in seconds; what is missing takes its default, and null is no limit.
@@ -111,6 +117,7 @@ extension RetryPolicy: Codable {
         deadline = try container.seconds(.deadline)
         if container.contains(.budget) { budget = try container.decodeIfPresent(Double.self, forKey: .budget) }
         addsIdempotencyKey = try container.decodeIfPresent(Bool.self, forKey: .addsIdempotencyKey) ?? false
+        waitsForConnectivity = try container.decodeIfPresent(Bool.self, forKey: .waitsForConnectivity) ?? false
         if let rule = firstBrokenRule {
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(codingPath: container.codingPath, debugDescription: "In a retry policy \(rule)."))
@@ -129,5 +136,6 @@ extension RetryPolicy: Codable {
         try container.encode(deadline?.inSeconds, forKey: .deadline)
         try container.encode(budget, forKey: .budget)
         try container.encode(addsIdempotencyKey, forKey: .addsIdempotencyKey)
+        try container.encode(waitsForConnectivity, forKey: .waitsForConnectivity)
     }
 }

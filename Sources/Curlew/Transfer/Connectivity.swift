@@ -1,0 +1,15 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// Whether there is a way out of the machine, as the kernel's links and routes tell.
+enum Connectivity {
+    /// Returns when there is a way out, or the task is cancelled.
+    static let wait: @Sendable () async -> Void = {
+        let (states, continuation) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let number = LinkMonitor.shared.observe { continuation.yield($0.outward != nil) }
+        continuation.onTermination = { _ in LinkMonitor.shared.end(number) }
+        for await isConnected in states where isConnected { return }
+    }
+}

@@ -1,0 +1,105 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Tries that wait for a way out of the machine.
+@Suite(.timeLimit(.minutes(1)))
+struct ConnectivityTests {
+    /// What stands for the machine's way out.
+    private struct Way: Sendable {
+        let gate = Gate()
+        private let reached = Bell()
+        var arrivals: UInt64 { reached.rings }
+
+        func wait() async {
+            reached.ring()
+            _ = await gate.wait()
+        }
+
+        func waitUntilReached() async { _ = await reached.wait(after: 0) }
+    }
+
+    private let policy = RetryPolicy(limit: 2, backOff: BackOff(first: .seconds(1)), waitsForConnectivity: true)
+
+    /// A request that cannot connect before the answers begin, with a way out that has yet to come.
+    private func request(
+        _ policy: RetryPolicy, _ clock: any Clock<Duration>, _ failures: [NetworkError.Kind], _ path: Way
+    ) -> (request: Request, sent: Lock<Int>) {
+        let left = Lock(failures)
+        let sent = Lock(0)
+        var request: Request = "http://127.0.0.1:1/"
+        request.interceptors = [
+            RetryInterceptor(policy, clock: clock, chance: { 1 }, connectivity: { await path.wait() }),
+            .intercept { request, _, _ in
+                sent.withLock { $0 += 1 }
+                if let kind = left.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+                    throw NetworkError(kind, phase: .connecting, "no way")
+                }
+                return IncomingResponse(ResponseHead(status: .ok), to: request)
+            },
+        ]
+        return (request, sent)
+    }
+
+    @Test(arguments: [NetworkError.Kind.cannotConnect, .cannotResolve]) func triesWaitForIt(
+        _ kind: NetworkError.Kind
+    ) async throws {
+        let (clock, path) = (NotingClock(), Way())
+        let (request, sent) = request(policy, clock, [kind], path)
+        let transfer = Session().transfer(request).start()
+        await path.waitUntilReached()
+        #expect(sent.withLock { $0 } == 1)
+        path.gate.open()
+        _ = try await transfer.value
+        #expect(sent.withLock { $0 } == 2)
+        #expect(await clock.notes.all() == [.seconds(1)], "the back-off follows")
+    }
+
+    @Test func otherFailuresAndOtherPoliciesDoNot() async throws {
+        let path = Way()
+        let (lost, first) = request(policy, NotingClock(), [.connectionLost, .timedOut], path)
+        _ = try await Session().data(for: lost)
+        let (plain, second) = request(RetryPolicy(limit: 2, backOff: .none), NotingClock(), [.cannotConnect], path)
+        _ = try await Session().data(for: plain)
+        #expect(path.arrivals == 0 && first.withLock { $0 } == 3 && second.withLock { $0 } == 2)
+    }
+
+    @Test func theDeadlineEndsTheWait() async throws {
+        let (clock, path) = (HandClock(), Way())
+        var policy = policy
+        policy.deadline = .seconds(20)
+        let (request, sent) = request(policy, clock, [.cannotConnect, .cannotConnect], path)
+        let transfer = Session().transfer(request).start()
+        await path.waitUntilReached()
+        await clock.waitUntil(sleepers: 1)
+        clock.advance(by: .seconds(20))
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cannotConnect && error.attempts == 1 && error.earlier.isEmpty)
+        #expect(sent.withLock { $0 } == 1)
+    }
+
+    @Test func cancellingEndsTheWait() async throws {
+        let path = Way()
+        let (request, sent) = request(policy, NotingClock(), [.cannotConnect], path)
+        let transfer = Session().transfer(request).start()
+        await path.waitUntilReached()
+        transfer.cancel()
+        #expect(try await networkError { try await transfer.value }.kind == .cancelled)
+        #expect(sent.withLock { $0 } == 1)
+    }
+
+    /// The machine's own way out, whichever it has: with one the wait is over at once, without one it ends with its task.
+    @Test func theMachinesOwnPath() async throws {
+        var iterator = Session.shared.path.makeAsyncIterator()
+        let path = try #require(await iterator.next())
+        let wait = Task { await Connectivity.wait() }
+        if !path.isSatisfied { wait.cancel() }
+        await wait.value
+    }
+}
