@@ -4,7 +4,7 @@
 /// When an ``EventSource`` connects again, and when it gives up.
 ///
 /// The wait is what the server's last `retry` says, else `delay`. Each attempt in a row that brings no byte of a stream
-/// doubles it, up to `longest`; a `Retry-After` of the server is waited for in any case.
+/// doubles it, as a ``BackOff`` does, up to `longest`; a `Retry-After` of the server is waited for in any case.
 ///
 /// ```swift
 /// let patient = Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)
@@ -63,11 +63,8 @@ public struct Reconnection: Sendable {
         // What the server says is no reason to ask it without a pause.
         var wait = min(max(retry.map { max($0, Self.shortest) } ?? delay, .zero), Self.most)
         if failures > 1 {
-            let top = min(longest, Self.most)
-            var grown = max(wait, Self.least)
-            // More doublings than this lead from the least to the most.
-            for _ in 1..<min(failures, 64) where grown < top { grown = grown * 2 }
-            wait = max(wait, min(grown, top))
+            let backOff = BackOff(first: max(wait, Self.least), longest: min(longest, Self.most))
+            wait = max(wait, backOff.ceiling(after: failures))
         }
         let factor = jitter()
         return max(factor > 1 ? wait * min(factor, 100) : wait, retryAfter ?? .zero)

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// How long to wait before the next of several tries: longer each time, and by chance, so that those who failed together
 /// do not come back together.
 ///
@@ -33,14 +35,12 @@ public struct BackOff: Sendable, Hashable, Codable {
     /// The longest wait after so many failures, from 1.
     public func ceiling(after failures: Int) -> Duration {
         guard first > .zero, longest > .zero else { return .zero }
-        var seconds = first.inSeconds
-        let most = longest.inSeconds
         let growth = factor.isFinite ? max(factor, 1) : 1
-        for _ in 1..<max(2, failures + 0) where failures > 1 {
-            seconds *= growth
-            if seconds >= most { return longest }
-        }
-        return seconds >= most ? longest : .seconds(seconds)
+        let times = pow(growth, Double(max(failures, 1) - 1))
+        let seconds = first.inSeconds * times
+        guard seconds < longest.inSeconds else { return longest }
+        // Exact where the factor is whole.
+        return min(Int(exactly: times).map { first * $0 } ?? .seconds(seconds), longest)
     }
 
     /// The wait after so many failures, from 1.

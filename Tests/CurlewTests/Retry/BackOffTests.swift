@@ -33,6 +33,8 @@ import Testing
         for factor in [Double.nan, -Double.infinity, 0, -3] {
             #expect(BackOff(first: .seconds(1), factor: factor).ceiling(after: 9) == .seconds(1))
         }
+        #expect(BackOff(first: .seconds(1), factor: 1).ceiling(after: .max) == .seconds(1), "it ends")
+        #expect(BackOff(first: .seconds(1), factor: 1.0000001).ceiling(after: .max) == .seconds(30))
         #expect(BackOff(first: .seconds(9), longest: .seconds(3)).ceiling(after: 1) == .seconds(3))
     }
 
