@@ -44,6 +44,9 @@ let package = Package(
             name: "TypedAPI", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/TypedAPI",
             swiftSettings: strict),
         .executableTarget(
+            name: "Resilient", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Resilient",
+            swiftSettings: strict),
+        .executableTarget(
             name: "Stream", dependencies: ["Curlew", "CurlewTesting", "CurlewXML"], path: "Examples/Stream",
             swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
