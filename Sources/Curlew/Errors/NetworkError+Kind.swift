@@ -36,7 +36,7 @@ extension NetworkError.Kind {
     public static let cannotResolve = Self(rawValue: "cannot_resolve")
     /// No address of the host, or the proxy, accepted a connection.
     public static let cannotConnect = Self(rawValue: "cannot_connect")
-    /// The TLS handshake failed for another reason than trust.
+    /// The TLS handshake failed for another reason than trust; one that merely breaks off is ``connectionLost``.
     public static let tlsFailed = Self(rawValue: "tls_failed")
     /// The trust evaluator refused the peer's certificates.
     public static let untrusted = Self(rawValue: "untrusted")

@@ -97,6 +97,26 @@ struct CircuitBreakerTests {
         #expect(try await networkError { try await strict.data(for: Request(other.url("/"))) }.kind == .circuitOpen)
     }
 
+    static let failures: [(kind: NetworkError.Kind, phase: NetworkError.Phase, counts: Bool)] = [
+        (.timedOut, .queued, false), (.timedOut, .connecting, true), (.timedOut, .waiting, true),
+        (.cannotResolve, .resolving, true), (.connectionLost, .securing, true), (.streamRefused, .waiting, true),
+        (.tlsFailed, .securing, false), (.untrusted, .securing, false), (.bodyFailed, .sending, false),
+        (.sessionClosed, .preparing, false), (.resourceExhausted, .connecting, false),
+    ]
+
+    @Test(arguments: failures.indices) func whatCounts(_ index: Int) async throws {
+        let (kind, phase, counts) = Self.failures[index]
+        var request: Request = "http://127.0.0.1:1/"
+        request.interceptors = [
+            CircuitBreaker(failures: 1, clock: clock),
+            .intercept(scope: .attempt) { _, _, _ in throw NetworkError(kind, phase: phase, "") },
+        ]
+        let (session, failing) = (Session(), request)
+        #expect(try await networkError { try await session.data(for: failing) }.kind == kind)
+        let second = try await networkError { try await session.data(for: failing) }
+        #expect(second.kind == (counts ? .circuitOpen : kind))
+    }
+
     @Test func originsHaveTheirOwn() async throws {
         let (bad, good) = (try server([500]), try server([]))
         let session = session(1)

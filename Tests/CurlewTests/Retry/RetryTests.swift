@@ -271,7 +271,7 @@ struct RetryTests {
     @Test func configurationsAreReadAndWritten() throws {
         let policy = RetryPolicy(
             limit: 4, methods: [.get, .post], statuses: [.conflict], backOff: .none, longestWait: .seconds(1),
-            deadline: .seconds(9), budget: nil, addsIdempotencyKey: true)
+            deadline: .seconds(9), budget: nil, addsIdempotencyKey: true, waitsForConnectivity: true)
         let configuration = SessionConfiguration { $0.retry = policy }
         let data = try JSONEncoder().encode(configuration)
         #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
