@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-api demo-faults demo-observe demo-stream demo-trust test check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-faults demo-observe demo-resilient demo-stream demo-trust test check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -26,6 +26,11 @@ demo-observe: ## interceptors, redirects, traces, logs and events of a few reque
 	@Scripts/setup
 	@swift build --quiet --product Observe
 	@"$$(swift build --show-bin-path)/Observe"
+
+demo-resilient: ## what becomes of requests when servers fail, are busy or want to be asked less
+	@Scripts/setup
+	@swift build --quiet --product Resilient
+	@"$$(swift build --show-bin-path)/Resilient"
 
 demo-stream: ## events, JSON, lines, XML and parts as they arrive, an event source that reconnects, forms with progress
 	@Scripts/setup
