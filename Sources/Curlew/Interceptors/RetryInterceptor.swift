@@ -87,6 +87,11 @@ public struct RetryInterceptor: Interceptor {
         }
     }
 
+    /// Takes note of a request that went well without passing here.
+    func noteSuccess(at origin: @autoclosure () -> String) {
+        if let share = policy.budget { budget.deposit(share, for: origin()) }
+    }
+
     /// How long to wait before the next try; nil when there is none.
     private func wait(after error: NetworkError, _ tries: Tries) -> Duration? {
         guard let wait = tries.wait(after: error, chance: chance) else { return nil }

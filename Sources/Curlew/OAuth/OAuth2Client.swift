@@ -130,7 +130,8 @@ public struct OAuth2Client: Sendable {
             let credential = try? Credential.basic(id.formEncoded, secret.formEncoded)
             request.fields[.authorization] = credential?.fieldValue
         } else {
-            form = form.merging(["client_id": id, "client_secret": secret])
+            form = form.merging(["client_id": id])
+            if let secret { form = form.merging(["client_secret": secret]) }
         }
         do {
             request.body = .text(try form.text(QueryEncoder()))

@@ -14,7 +14,7 @@ extension SessionCore {
     /// is rare in functions that have their own memory when they are called.
     func collect(_ request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         let engine = started(request)
-        if let engine, let outcome = await engine.finished(orLed: true), outcome.isPlain {
+        if let engine, let outcome = await engine.finished(orLed: true), isAnswer(outcome, to: request) {
             return answer(of: outcome, to: request)
         }
         return try await collectTransfer(request, continuing: engine)
@@ -23,9 +23,32 @@ extension SessionCore {
     /// The started run of a request that is all there may be to it; nil when a transfer has to see to it.
     @inline(never)
     private func started(_ request: Request) -> EngineTransfer? {
-        guard !Task.isCancelled, !isIntercepted(request), let engine = directRun(of: request) else { return nil }
+        guard !Task.isCancelled, startsDirectly(request), let engine = directRun(of: request) else { return nil }
         engine.startPrepared()
         return engine
+    }
+
+    /// Whether nothing has to see the request before it is sent: nothing surrounds it but retries, which the session's
+    /// policy may want after it.
+    ///
+    /// Who observes the session is to hear of one end only, so then retries surround it from the start.
+    @inline(__always)
+    private func startsDirectly(_ request: Request) -> Bool {
+        if hasInterceptors(request) { return false }
+        if !(request.options.retry ?? configuration.retry).isOn { return true }
+        return request.options.retry == nil && !configuration.retry.addsIdempotencyKey && sink == nil
+    }
+
+    /// Whether a response is plain, and the end.
+    @inline(never)
+    private func isAnswer(_ outcome: EngineTransfer.Outcome, to request: Request) -> Bool {
+        guard outcome.isPlain else { return false }
+        guard configuration.retry.isOn else { return true }
+        guard !mayRepeat(request, after: outcome) else { return false }
+        if let target = try? plannedURL(of: request) {
+            retry.noteSuccess(at: "\(target.isSecure ? "https" : "http")://\(target.host):\(target.port)")
+        }
+        return true
     }
 
     @inline(never)

@@ -14,7 +14,7 @@ final class SessionCore: Sendable {
     /// What surrounds requests that bring nothing themselves.
     private let chain: [any Interceptor]
     /// What repeats requests; it knows how many repetitions each origin has left.
-    private let retry: RetryInterceptor
+    let retry: RetryInterceptor
     let closed = Bell()
     let share: LoopShare
     let relay = SessionRelay()
@@ -132,7 +132,7 @@ final class SessionCore: Sendable {
             request: request)
     }
 
-    private func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
+    func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
         if let known = urls.withLock({ $0.known(request.urlText) }) { return known }
         let made = PlannedURL(try request.target())
         urls.withLock { $0.keep(made, for: request.urlText) }
@@ -236,7 +236,16 @@ extension SessionCore: TransferHost {
     var closing: Bell { closed }
 
     func isIntercepted(_ request: Request) -> Bool {
-        !interceptors.isEmpty || !request.interceptors.isEmpty || (request.options.retry ?? configuration.retry).isOn
+        hasInterceptors(request) || (request.options.retry ?? configuration.retry).isOn
+    }
+
+    func hasInterceptors(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
+
+    func mayRepeat(_ request: Request, after outcome: EngineTransfer.Outcome) -> Bool {
+        let policy = request.options.retry ?? configuration.retry
+        guard policy.isOn else { return false }
+        guard outcome.failure == nil, let head = outcome.head else { return true }
+        return policy.statuses.contains(Status(head.status))
     }
 
     func interceptors(of request: Request) -> [any Interceptor] {

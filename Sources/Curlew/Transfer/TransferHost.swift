@@ -16,6 +16,8 @@ protocol TransferHost: AnyObject, Sendable {
     func interceptors(of request: Request) -> [any Interceptor]
     /// Whether a redirect may not be the end of the request.
     func followsRedirects(of request: Request) -> Bool
+    /// Whether a first attempt that ended so may not be the end of the request.
+    func mayRepeat(_ request: Request, after outcome: EngineTransfer.Outcome) -> Bool
     func totalTimeout(of request: Request) -> Duration?
     func bodyLimit(of request: Request) -> ByteCount
     /// A request made ready for the wire.

@@ -205,12 +205,14 @@ final class TransferRun: Sendable {
         InterceptorContext(self, total: host.totalTimeout(of: request))
     }
 
-    /// Whether what came is a redirect that may be followed, so that it is not the end.
+    /// Whether what came is a redirect that may be followed, or something after which the request is sent again, so that
+    /// it is not the end.
     ///
     /// What becomes of its body does not matter, unless somebody wanted the end.
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
-        guard let head = outcome.head, outcome.failure?.isOrdered != true else { return false }
-        return head.isRedirect && host.followsRedirects(of: request)
+        if outcome.failure?.isOrdered == true { return false }
+        if let head = outcome.head, head.isRedirect, host.followsRedirects(of: request) { return true }
+        return host.mayRepeat(request, after: outcome)
     }
 
     /// Whether the direct attempt was all there is to the transfer.

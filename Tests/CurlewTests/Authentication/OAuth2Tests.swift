@@ -45,7 +45,7 @@ struct OAuth2Tests {
         let request = try #require(server.requests.first)
         #expect(request.method == "POST" && request.path == "/token")
         #expect(request.field("Content-Type") == "application/x-www-form-urlencoded")
-        #expect(request.bodyText == "audience=https%3A%2F%2Fapi&scope=read%20write&grant_type=client_credentials")
+        #expect(request.bodyText == "audience=https%3A//api&grant_type=client_credentials&scope=read%20write")
         // RFC 6749 §2.3.1: each written like a form, then joined.
         let basic = Data("me%3A%20a:p%26q".utf8).base64EncodedString()
         #expect(request.field("Authorization") == "Basic " + basic)
@@ -56,8 +56,8 @@ struct OAuth2Tests {
         _ = try await client(server) { $0.proof = .body }.clientCredentials()
         _ = try await client(server) { $0.secret = nil }.clientCredentials()
         let texts = server.requests.map(\.bodyText)
-        #expect(texts[0] == "grant_type=client_credentials&client_id=me%3A%20a&client_secret=p%26q")
-        #expect(texts[1] == "grant_type=client_credentials&client_id=me%3A%20a")
+        #expect(texts[0] == "client_id=me%3A%20a&client_secret=p%26q&grant_type=client_credentials")
+        #expect(texts[1] == "client_id=me%3A%20a&grant_type=client_credentials")
         #expect(server.requests.allSatisfy { $0.field("Authorization") == nil })
     }
 
@@ -65,7 +65,7 @@ struct OAuth2Tests {
         let server = try server(answer)
         let token = try await client(server).refresh(AccessToken("old", refreshToken: "R"))
         #expect(token.value == "A" && token.refreshToken == "R")
-        #expect(server.requests[0].bodyText == "refresh_token=R&grant_type=refresh_token")
+        #expect(server.requests[0].bodyText == "grant_type=refresh_token&refresh_token=R")
         let rotating = try self.server(#"{"access_token":"A","refresh_token":"R2"}"#)
         #expect(try await client(rotating).refresh(AccessToken("old", refreshToken: "R")).refreshToken == "R2")
         let error = try await failure { try await client(server).refresh(AccessToken("old")) }
@@ -86,23 +86,27 @@ struct OAuth2Tests {
         (#"{"access_token":"A","expires_in":-1}"#, false), (#"{"access_token":"A","expires_in":1e300}"#, true),
     ])
     func lifetimes(answer: String, expires: Bool) async throws {
-        let token = try await client(try server(answer)).clientCredentials()
+        let server = try server(answer)
+        let token = try await client(server).clientCredentials()
         #expect((token.expiry != nil) == expires && token.value == "A")
     }
 
     @Test(arguments: ["{}", "no", #"{"access_token":"A","token_type":"mac"}"#, #"{"access_token":7}"#])
     func answersOfNoUse(answer: String) async throws {
-        let error = try await failure { try await client(try server(answer)).clientCredentials() }
+        let server = try server(answer)
+        let error = try await failure { try await client(server).clientCredentials() }
         #expect(error.kind == .authenticationFailed && error.phase == .decoding && error.response?.status == .ok)
     }
 
     @Test func refusals() async throws {
         let text = #"{"error":"invalid_grant","error_description":"ex\npired","error_uri":"https://x"}"#
-        let error = try await failure { try await client(try server(text, status: 400)).clientCredentials() }
+        let server = try server(text, status: 400)
+        let error = try await failure { try await client(server).clientCredentials() }
         let cause = try #require(error.cause as? OAuth2Error)
         #expect(cause.code == .invalidGrant && cause.message == "ex\npired" && cause.page == "https://x")
         #expect(error.message == "The authorization server gave no token: invalid_grant: ex\\npired.")
-        let other = try await failure { try await client(try server("<html>", status: 502)).clientCredentials() }
+        let silent = try self.server("<html>", status: 502)
+        let other = try await failure { try await client(silent).clientCredentials() }
         #expect(other.kind == .authenticationFailed && other.cause == nil && other.response?.status == .badGateway)
         #expect("\(try JSONDecoder().decode(OAuth2Error.self, from: Data(#"{"error":"x"}"#.utf8)))" == "x")
     }

@@ -156,7 +156,7 @@ struct RefreshingTests {
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: NotingClock())
         let auth = RefreshingAuthentication(settings: settings) { old in
             // In a task that does not hear of cancellation.
-            await Task { await gate.wait() }.value
+            _ = await Task { await gate.wait() }.value
             return scene.fetch(old)
         }
         let error = try await failure { _ = try await scene.status(scene.request(auth)) }
@@ -238,7 +238,7 @@ struct RefreshingTests {
             let status = try await scene.status(scene.request(own, "/token"))
             #expect(status == 401)
             let transfer = scene.session.transfer(scene.request(own, "/token"))
-            #expect(try await transfer.response.head.status == .unauthorized)
+            #expect(try await transfer.response().head.status == .unauthorized)
             return scene.fetch(old)
         }
         own.withLock { $0 = auth }

@@ -243,7 +243,8 @@ private struct Schedule {
     }
 
     private mutating func newToken() -> AccessToken {
-        let lifetime = [nil, 20, 100, 1000].randomElement(using: &chance) ?? nil
+        let lifetimes: [Double?] = [nil, 20, 100, 1000]
+        let lifetime = lifetimes.randomElement(using: &chance) ?? nil
         return AccessToken("t", expiry: lifetime.map { now.addingTimeInterval($0) })
     }
 }
