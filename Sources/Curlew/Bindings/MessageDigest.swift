@@ -1,0 +1,87 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// A cryptographic digest of bytes that come in pieces, computed by OpenSSL.
+///
+/// ```swift
+/// guard let digest = MessageDigest(.sha256) else { … }
+/// digest.update("abc".utf8)
+/// let bytes = digest.finish()
+/// ```
+///
+/// For one task or thread at a time.
+final class MessageDigest {
+    /// Which digest, by the name that OpenSSL's providers know it by.
+    struct Algorithm: Sendable, Hashable {
+        let name: String
+
+        /// MD5 (RFC 1321), which a machine in FIPS mode does not have.
+        static let md5 = Algorithm(name: "MD5")
+        /// SHA-256 (FIPS 180-4).
+        static let sha256 = Algorithm(name: "SHA2-256")
+        /// SHA-512/256 (FIPS 180-4 §6.7): 256 bits with initial values of their own, no SHA-512 cut short.
+        static let sha512t256 = Algorithm(name: "SHA2-512/256")
+
+        /// Whether this machine computes it.
+        var isAvailable: Bool { MessageDigest(self) != nil }
+    }
+
+    private let context: OpaquePointer
+
+    /// A digest of no bytes so far; nil when OpenSSL has none of that name.
+    init?(_ algorithm: Algorithm) {
+        guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
+            // What failed stands in the thread's queue, where the next to look would take it for its own.
+            ERR_clear_error()
+            return nil
+        }
+        // The context has a reference of its own.
+        defer { EVP_MD_free(method) }
+        guard let context = EVP_MD_CTX_new() else { return nil }
+        guard EVP_DigestInit_ex(context, method, nil) == 1 else {
+            EVP_MD_CTX_free(context)
+            ERR_clear_error()
+            return nil
+        }
+        self.context = context
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    /// Takes the next bytes in.
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        guard let base = bytes.baseAddress else { return }
+        EVP_DigestUpdate(context, base, bytes.count)
+    }
+
+    /// Takes the next bytes in.
+    func update(_ bytes: some Sequence<UInt8>) {
+        let done: Void? = bytes.withContiguousStorageIfAvailable { update(UnsafeRawBufferPointer($0)) }
+        if done == nil { Array(bytes).withUnsafeBytes(update) }
+    }
+
+    /// The digest of everything taken in, which ends it: nothing may follow.
+    func finish() -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        EVP_DigestFinal_ex(context, &digest, &count)
+        return Array(digest.prefix(Int(count)))
+    }
+
+    /// The digest of bytes at hand; nil when OpenSSL has none of that name.
+    static func digest(_ algorithm: Algorithm, of bytes: some Sequence<UInt8>) -> [UInt8]? {
+        guard let digest = MessageDigest(algorithm) else { return nil }
+        digest.update(bytes)
+        return digest.finish()
+    }
+}
+
+extension Sequence<UInt8> {
+    /// The bytes as lower-case hexadecimal digits.
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
