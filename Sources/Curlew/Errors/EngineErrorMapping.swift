@@ -44,6 +44,16 @@ extension NetworkError {
         }
     }
 
+    /// Why a body that is read before it is sent has no next piece.
+    init(_ failure: BodyTap.Failure) {
+        switch failure {
+        case .body(let reason):
+            let meaning = Meaning(EngineFailure(reason, phase: .preparing))
+            self.init(meaning.kind, phase: .preparing, meaning.message, hint: meaning.hint, cause: meaning.cause)
+        case .cancelled: self.init(.cancelled, phase: .preparing, "The task was cancelled.")
+        }
+    }
+
     private struct Meaning {
         var kind: Kind
         var message: String

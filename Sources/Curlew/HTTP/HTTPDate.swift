@@ -118,6 +118,20 @@ struct HTTPDate: Hashable, Sendable {
     private static func year(of seconds: Int64) -> Int { date(of: floorDivide(seconds, by: 86_400)).year }
 }
 
+extension HTTPDate {
+    /// The basic form of ISO 8601, such as `19941106T084937Z`, which no HTTP field has but those of some signatures.
+    var basicISO8601: String {
+        let days = HTTPDate.floorDivide(seconds, by: 86_400)
+        let (year, month, day) = HTTPDate.date(of: days)
+        let time = Int(seconds - days * 86_400)
+        func padded(_ number: Int, _ width: Int = 2) -> String {
+            String(repeating: "0", count: max(0, width - "\(number)".utf8.count)) + "\(number)"
+        }
+        let clock = padded(time / 3600) + padded(time / 60 % 60) + padded(time % 60)
+        return "\(padded(year, 4))\(padded(month))\(padded(day))T\(clock)Z"
+    }
+}
+
 extension HTTPDate: CustomStringConvertible {
     /// The form that is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     var description: String {

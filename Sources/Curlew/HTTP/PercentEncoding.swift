@@ -24,6 +24,36 @@ extension String {
     }
 }
 
+extension String {
+    /// This part of a URL with one spelling for each byte (RFC 3986 §6.2.2).
+    ///
+    /// Escapes in upper case, none for unreserved bytes, and every other byte escaped that is not in `kept`. What is an
+    /// escape already stays one.
+    ///
+    /// - Parameters:
+    ///   - kept: What may stand for itself beside the unreserved.
+    ///   - plus: What a "+" becomes when it is not kept.
+    func percentNormalised(keeping kept: ByteSet, plus: String = "%2B") -> String {
+        var output: [UInt8] = []
+        output.reserveCapacity(utf8.count * 2)
+        var rest = utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first?.hexValue, let low = rest.dropFirst().first?.hexValue {
+                let value = high << 4 | low
+                output += ByteSet.unreserved.contains(value) ? [value] : value.escaped
+                rest = rest.dropFirst(2)
+            } else if kept.contains(byte) || ByteSet.unreserved.contains(byte) {
+                output.append(byte)
+            } else if byte == UInt8(ascii: "+") {
+                output += plus.utf8
+            } else {
+                output += byte.escaped
+            }
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+}
+
 extension Substring.UTF8View {
     /// These bytes as the readers of forms take them: `%XX` decoded, "+" as a space; a "%" without two digits stays.
     var formDecoded: [UInt8] {
@@ -44,6 +74,9 @@ extension Substring.UTF8View {
 extension UInt8 {
     /// The upper-case digit for 0…15.
     fileprivate var hexDigit: UInt8 { self < 10 ? 0x30 + self : 0x41 + self - 10 }
+
+    /// As `%XX`.
+    fileprivate var escaped: [UInt8] { [UInt8(ascii: "%"), (self >> 4).hexDigit, (self & 15).hexDigit] }
 
     /// What a digit of either case stands for; nil for other bytes.
     fileprivate var hexValue: UInt8? {

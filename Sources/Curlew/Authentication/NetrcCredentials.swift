@@ -1,0 +1,112 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first
+/// request.
+///
+/// The file is read once, at the first request that needs it, and not on a thread that others wait for. One that is not
+/// there has no credentials. The first entry for the host counts, else `default`; ports play no part. An entry without
+/// login has no credentials, one without password an empty one. Who may read the file is not looked at, as with curl,
+/// since mounted secrets are mostly readable by all of a container. Unlike curl's, passwords go over TLS alone unless
+/// `allowsPlainHTTP` is given. `Authorization` and user-info of the request itself win.
+///
+/// ```swift
+/// let api = Client("https://api.example.com").with { $0.auth = .netrc() }
+/// ```
+public struct NetrcCredentials: Authenticator {
+    /// Where the file is; nil where no home is known.
+    public let path: String?
+    /// Whether passwords are sent without TLS, for everybody on the way to read.
+    public let allowsPlainHTTP: Bool
+    private let file = OnceMade<NetrcFile>()
+
+    /// The most a file may have, in bytes.
+    private static let limit = 1 << 20
+
+    /// Credentials from a file.
+    ///
+    /// - Parameters:
+    ///   - path: Where it is, with "~/" for the home; what the variable `NETRC` says unless given, else `~/.netrc`.
+    ///   - allowsPlainHTTP: Whether passwords are sent without TLS; no unless given.
+    public init(path: String? = nil, allowsPlainHTTP: Bool = false) {
+        self.init(
+            path: path, allowsPlainHTTP: allowsPlainHTTP, environment: ProcessInfo.processInfo.environment)
+    }
+
+    init(path: String?, allowsPlainHTTP: Bool, environment: [String: String]) {
+        let home = environment["HOME"].flatMap { $0.isEmpty ? nil : $0 }
+        let named = path ?? environment["NETRC"].flatMap { $0.isEmpty ? nil : $0 } ?? "~/.netrc"
+        self.path = named.hasPrefix("~/") ? home.map { $0 + named.dropFirst() } : named
+        self.allowsPlainHTTP = allowsPlainHTTP
+    }
+
+    /// Adds what the file says of the request's host, and passes the request on.
+    /// - Throws: `NetworkError`: `.invalidRequest` when the file cannot be read, with ``InvalidNetrc`` as its cause when it
+    ///   is malformed, or when an entry cannot be expressed as Basic credentials; whatever ends transfers.
+    public func authenticate(
+        _ request: Request, context: InterceptorContext, next: Next
+    ) async throws -> IncomingResponse {
+        let target = try request.target()
+        guard let path, !request.fields.contains(.authorization), target.userInfo == nil,
+            allowsPlainHTTP || target.scheme == .https
+        else { return try await next(request) }
+        let file = try await file.value { () async throws(NetworkError) in try await Self.read(path) }
+        let host = HostName.key(target.host) ?? target.host
+        guard let entry = file.entry(where: { HostName.key($0) == host }), let login = entry.login
+        else { return try await next(request) }
+        var request = request
+        do throws(InvalidCredential) {
+            request.fields[.authorization] = try Credential.basic(login, entry.password ?? "").fieldValue
+        } catch {
+            throw NetworkError(
+                .invalidRequest, phase: .preparing, "The entry for \(target.host) in \(path) cannot be used: \(error)",
+                hint: "Look at the file.", cause: error, request: request)
+        }
+        return try await next(request)
+    }
+
+    private static func read(_ path: String) async throws(NetworkError) -> NetrcFile {
+        let body = RequestBody.file(path)
+        let bytes: [UInt8]?
+        do throws(NetworkError) {
+            bytes = body.isMissingFile ? [] : try await body.collected(upTo: limit)
+        } catch {
+            let reason = error.cause.map { "\($0)" } ?? error.message
+            throw refused("\(path) cannot be read: \(reason)", "Look at its permissions, or name another.", error.cause)
+        }
+        guard let bytes else {
+            throw refused("\(path) has more than \(ByteCount(Int64(limit))).", "It is probably no .netrc file.")
+        }
+        do throws(InvalidNetrc) {
+            return try NetrcFile(bytes)
+        } catch {
+            throw refused(
+                "\(path) is malformed. \(error)", "See netrc(5); words with spaces stand in quotation marks.", error)
+        }
+    }
+
+    private static func refused(_ message: String, _ hint: String, _ cause: (any Error)? = nil) -> NetworkError {
+        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, cause: cause)
+    }
+}
+
+extension NetrcCredentials: CustomStringConvertible, CustomReflectable {
+    /// The path, and nothing of what stands there.
+    public var description: String { "NetrcCredentials(\((path ?? "no file").escapingControls))" }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
+}
+
+extension Authenticator where Self == NetrcCredentials {
+    /// Sends names and passwords from a `.netrc` file.
+    ///
+    /// - Parameters:
+    ///   - path: Where it is; what the variable `NETRC` says unless given, else `~/.netrc`.
+    ///   - allowsPlainHTTP: Whether passwords are sent without TLS; no unless given.
+    public static func netrc(_ path: String? = nil, allowsPlainHTTP: Bool = false) -> NetrcCredentials {
+        NetrcCredentials(path: path, allowsPlainHTTP: allowsPlainHTTP)
+    }
+}

@@ -1,0 +1,75 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import Glibc
+
+/// A request's body in pieces of at most 64 KiB, read by the task that iterates, in place of being sent.
+///
+/// What can be read only once is spent by it.
+struct BodyPieces: AsyncSequence, Sendable {
+    typealias Element = [UInt8]
+    typealias Failure = NetworkError
+
+    let body: RequestBody
+
+    func makeAsyncIterator() -> Iterator { Iterator(body: body) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate let body: RequestBody
+        private var tap: BodyTap?
+
+        fileprivate init(body: RequestBody) { self.body = body }
+
+        mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> [UInt8]? {
+            let tap: BodyTap
+            if let known = self.tap { tap = known } else { tap = try body.tapped() }
+            self.tap = tap
+            do throws(BodyTap.Failure) { return try await tap.next() } catch { throw NetworkError(error) }
+        }
+    }
+}
+
+extension RequestBody {
+    fileprivate func tapped() throws(NetworkError) -> BodyTap {
+        do throws(SourceFailure) { return BodyTap(try upload()) } catch { throw .unreadableBody(error) }
+    }
+
+    /// How many bytes the body has, nil when that is not known before it ends; a file is asked.
+    /// - Throws: `NetworkError` of kind `invalidRequest`.
+    func knownLength() throws(NetworkError) -> Int64? {
+        if let length { return length }
+        switch content {
+        case .file, .descriptor, .kept, .joined:
+            do throws(SourceFailure) { return try upload().declaredLength } catch { throw .unreadableBody(error) }
+        default: return nil
+        }
+    }
+
+    /// All of the body; nil when it has more bytes than the limit.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed`, `bodyNotReplayable` or `cancelled`.
+    func collected(upTo limit: Int) async throws(NetworkError) -> [UInt8]? {
+        if case .bytes(let bytes) = content { return bytes.count <= limit ? bytes : nil }
+        var all: [UInt8] = []
+        for try await piece in BodyPieces(body: self) {
+            guard all.count + piece.count <= limit else { return nil }
+            all += piece
+        }
+        return all
+    }
+
+    /// Whether the body is a file that is not there.
+    var isMissingFile: Bool {
+        guard case .file(let path) = content else { return false }
+        return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)
+    }
+}
+
+extension NetworkError {
+    fileprivate static func unreadableBody(_ failure: SourceFailure) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .preparing, "The request body is unusable: \(failure).", cause: failure)
+    }
+}
