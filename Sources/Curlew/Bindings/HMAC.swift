@@ -5,12 +5,6 @@ internal import CurlewShims
 
 /// A keyed digest (RFC 2104) of bytes that come in pieces, computed by OpenSSL.
 ///
-/// ```swift
-/// guard let code = HMAC(.sha256, key: key) else { … }
-/// code.update(body)
-/// let bytes = code.finish()
-/// ```
-///
 /// For one task or thread at a time.
 final class HMAC {
     private let context: OpaquePointer

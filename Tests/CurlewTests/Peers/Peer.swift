@@ -10,13 +10,13 @@ import Testing
 /// A real server that tests talk to, or a tool that judges; each has its line in Tests/peers.txt.
 enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3
-    /// A library of Python, as Debian packages it.
-    case werkzeug
+    /// Libraries of Python, as Debian packages them.
+    case werkzeug, botocore
 
     /// Where the program is; nil when it is not installed.
     var executable: String? {
-        if self == .werkzeug {
-            let isThere = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/werkzeug")
+        if self == .werkzeug || self == .botocore {
+            let isThere = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/\(rawValue)")
             return isThere ? "/usr/bin/python3" : nil
         }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
