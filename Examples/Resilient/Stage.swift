@@ -21,6 +21,13 @@ struct Stage {
         return server
     }
 
+    /// A server whose answers depend on the requests.
+    mutating func server(_ answer: @escaping @Sendable (RecordedRequest) -> MockResponse) throws -> MockServer {
+        let server = try MockServer { answer($0) }
+        servers.append(server)
+        return server
+    }
+
     /// Does a job, prints what came of it, and counts what was not expected.
     ///
     /// - Parameters:

@@ -108,7 +108,7 @@ public struct RefreshingAuthentication: Authenticator {
         } catch let failure as TokenFailure {
             throw NetworkError(
                 .authenticationFailed, phase: head == nil ? .preparing : .validating,
-                "There is no token for the request: \(failure).",
+                "There is no token for the request: \(failure)",
                 hint: "The cause says why; the next request tries to get one again.", cause: failure.cause,
                 request: request, response: head)
         }

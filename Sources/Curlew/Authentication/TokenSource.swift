@@ -181,9 +181,10 @@ enum TokenFailure: Error {
     case tooSlow(Duration)
     case takenAway
 
-    /// The error of the user's own code.
+    /// The error of the user's own code; of an authorization server that refused, what it said.
     var cause: (any Error)? {
         switch self {
+        case .notFetched(let error as NetworkError) where error.kind == .authenticationFailed: error.cause ?? error
         case .notFetched(let error), .notSaved(let error): error
         case .tooSlow, .takenAway: nil
         }
@@ -191,13 +192,14 @@ enum TokenFailure: Error {
 }
 
 extension TokenFailure: CustomStringConvertible {
-    /// Half a sentence; nothing of the cause, which may tell secrets.
+    /// The rest of a sentence, with its full stop; nothing of a foreign cause, which may tell secrets.
     var description: String {
         switch self {
-        case .notFetched(let error): "getting one failed with a \(type(of: error))"
-        case .notSaved(let error): "the store did not keep it, with a \(type(of: error))"
-        case .tooSlow(let timeout): "getting one took longer than \(timeout)"
-        case .takenAway: "it was taken away while the request waited"
+        case .notFetched(let error as NetworkError): "getting one failed: \(error.message)"
+        case .notFetched(let error): "getting one failed with a \(type(of: error))."
+        case .notSaved(let error): "the store did not keep it, with a \(type(of: error))."
+        case .tooSlow(let timeout): "getting one took longer than \(timeout)."
+        case .takenAway: "it was taken away while the request waited."
         }
     }
 }

@@ -144,6 +144,23 @@ struct OAuth2Tests {
         #expect(login.requestCount == 2 && api.requestCount == 3)
     }
 
+    @Test func whatTheServerSaysIsTheCause() async throws {
+        let login = try server(#"{"error":"invalid_grant"}"#, status: 400)
+        let server = try server("1")
+        let app = client(login)
+        var request = Request(server.url("/"))
+        request.interceptors = [.refreshToken(AccessToken("a", expiresIn: .zero, refreshToken: "hush"), of: app)]
+        do {
+            _ = try await Session().data(for: request)
+            Issue.record("there is no token")
+        } catch {
+            #expect(error.kind == .authenticationFailed && (error.cause as? OAuth2Error)?.code == .invalidGrant)
+            #expect(error.message.contains("invalid_grant") && !error.description.contains("hush"))
+            #expect(error.message.hasSuffix("..") == false)
+        }
+        #expect(server.requestCount == 0)
+    }
+
     @Test func callsElsewhereGoWithoutTheClientsAuthentication() async throws {
         let other = try MockServer { .text($0.field("Authorization") ?? "nothing") }
         let client = Client("http://127.0.0.1:1/", session: Session()).with {
