@@ -4,7 +4,8 @@
 internal import CurlewShims
 internal import Glibc
 
-/// Writes a request's body to a file in place of sending it, on a thread of its own.
+/// Reads a request's body to its end in place of sending it, on a thread of its own: into a file, or for somebody who looks
+/// at its bytes.
 package final class BodySpool: UploadReader, Sendable {
     /// Why there is no file.
     package enum Failure: Error {
@@ -17,32 +18,50 @@ package final class BodySpool: UploadReader, Sendable {
         case cancelled
     }
 
+    /// Where the bytes go.
+    private enum Sink {
+        case file(String)
+        case observer(@Sendable (UnsafeRawBufferPointer) -> Void)
+    }
+
     private static let piece = 256 << 10
 
     private let upload: TransferPlan.Upload
-    private let path: String
+    private let sink: Sink
     private let signal = OwnedDescriptor(curlew_eventfd_create())
     private let isCancelled = Lock(false)
 
-    private init(_ upload: TransferPlan.Upload, _ path: String) {
+    private init(_ upload: TransferPlan.Upload, _ sink: Sink) {
         self.upload = upload
-        self.path = path
+        self.sink = sink
     }
 
     /// Writes a body to a new file, which only its owner may read; after a failure there is none.
     ///
     /// - Throws: `Failure`.
     package static func write(_ upload: TransferPlan.Upload, to path: String) async throws(Failure) {
-        let spool = BodySpool(upload, path)
+        try await BodySpool(upload, .file(path)).end()
+    }
+
+    /// Shows a body piece by piece to a closure, which is called on a thread that may take its time.
+    ///
+    /// - Throws: `Failure`.
+    package static func read(
+        _ upload: TransferPlan.Upload, by observer: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
+    ) async throws(Failure) {
+        try await BodySpool(upload, .observer(observer)).end()
+    }
+
+    private func end() async throws(Failure) {
         let result: Result<Void, Failure> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let code = startThread("curlew-spool") { continuation.resume(returning: spool.run()) }
+                let code = startThread("curlew-spool") { continuation.resume(returning: self.run()) }
                 if code == 0 { return }
-                let failure = SourceFailure(what: "no thread to write \(path)", errno: code)
+                let failure = SourceFailure(what: "no thread to read the body", errno: code)
                 continuation.resume(returning: .failure(.place(failure)))
             }
         } onCancel: {
-            spool.cancel()
+            cancel()
         }
         try result.get()
     }
@@ -57,12 +76,16 @@ package final class BodySpool: UploadReader, Sendable {
     private func run() -> Result<Void, Failure> {
         do throws(Failure) {
             guard signal.number >= 0 else { throw .place(SourceFailure(what: "cannot wait", errno: EMFILE)) }
-            let file = try create()
-            do throws(Failure) {
-                try fill(file)
-            } catch {
-                unlink(path)
-                throw error
+            switch sink {
+            case .observer(let observer): try empty { observer($0) }
+            case .file(let path):
+                let file = try create(path)
+                do throws(Failure) {
+                    try empty { bytes throws(Failure) in try write(bytes, to: file, path) }
+                } catch {
+                    unlink(path)
+                    throw error
+                }
             }
             return .success(())
         } catch {
@@ -70,7 +93,7 @@ package final class BodySpool: UploadReader, Sendable {
         }
     }
 
-    private func create() throws(Failure) -> OwnedDescriptor {
+    private func create(_ path: String) throws(Failure) -> OwnedDescriptor {
         guard !path.utf8.contains(0) else {
             throw .place(SourceFailure(what: "a file's path contains a NUL", errno: 0))
         }
@@ -79,29 +102,31 @@ package final class BodySpool: UploadReader, Sendable {
         return OwnedDescriptor(number)
     }
 
-    private func fill(_ file: OwnedDescriptor) throws(Failure) {
+    private func empty(into take: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
         switch upload {
         case .none: break
         case .bytes(let bytes):
-            let written: Result<Void, Failure> = bytes.withUnsafeBytes { buffer in
-                do throws(Failure) { return .success(try write(buffer, to: file)) } catch { return .failure(error) }
+            let taken: Result<Void, Failure> = bytes.withUnsafeBytes { buffer in
+                do throws(Failure) { return .success(try take(buffer)) } catch { return .failure(error) }
             }
-            try written.get()
+            try taken.get()
             if isCancelled.withLock({ $0 }) { throw .cancelled }
         case .pipe(let pipe):
             pipe.attach(to: self)
             defer { pipe.close() }
-            try empty(pipe, into: file)
+            try empty(pipe, into: take)
         }
     }
 
-    private func empty(_ pipe: UploadPipe, into file: OwnedDescriptor) throws(Failure) {
+    private func empty(
+        _ pipe: UploadPipe, into take: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.piece, alignment: 16)
         defer { buffer.deallocate() }
         guard let base = buffer.baseAddress else { return }
         while !isCancelled.withLock({ $0 }) {
             switch pipe.pull(into: base, Self.piece) {
-            case .bytes(let count): try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: file)
+            case .bytes(let count): try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             case .wait:
                 // The count stays until it is read, so that what came since the pull is not missed.
                 var value = eventfd_t()
@@ -115,7 +140,9 @@ package final class BodySpool: UploadReader, Sendable {
         throw .cancelled
     }
 
-    private func write(_ bytes: UnsafeRawBufferPointer, to file: OwnedDescriptor) throws(Failure) {
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to file: OwnedDescriptor, _ path: String
+    ) throws(Failure) {
         var rest = bytes
         while !rest.isEmpty {
             let count = Glibc.write(file.number, rest.baseAddress, rest.count)

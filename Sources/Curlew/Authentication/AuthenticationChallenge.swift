@@ -1,0 +1,96 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a server asks of those who want in: one challenge of `WWW-Authenticate` (RFC 9110 §11.3).
+///
+/// ```swift
+/// for challenge in head.challenges where challenge.scheme == .basic {
+///     print(challenge.realm ?? "no realm", challenge["charset"] ?? "no charset")
+/// }
+/// ```
+public struct AuthenticationChallenge: Sendable, Hashable {
+    /// A way to prove who one is, such as "Basic": compared without regard to ASCII case (RFC 9110 §11.1).
+    public struct Scheme: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+        /// The name as it was spelled.
+        public let rawValue: String
+
+        /// Takes any text unchanged.
+        public init(_ name: String) { rawValue = name }
+
+        /// Takes any text unchanged.
+        public init(stringLiteral value: String) { rawValue = value }
+
+        /// The name, with control characters escaped.
+        public var description: String { rawValue.escapingControls }
+    }
+
+    /// How one is to prove who one is.
+    public let scheme: Scheme
+    /// What the scheme has to know, by names in lower case; the first value of a name that stands there twice.
+    public let parameters: [String: String]
+    /// The one value that some schemes have in the place of parameters, mostly Base64 (RFC 9110 §11.2).
+    public let token68: String?
+
+    /// A challenge from its parts.
+    ///
+    /// - Parameters:
+    ///   - scheme: How one is to prove who one is.
+    ///   - parameters: Values by names, which are compared without regard to ASCII case.
+    ///   - token68: What stands in the place of parameters.
+    public init(_ scheme: Scheme, _ parameters: [String: String] = [:], token68: String? = nil) {
+        self.scheme = scheme
+        self.parameters = Dictionary(parameters.map { ($0.asciiLowercased, $1) }) { first, _ in first }
+        self.token68 = token68
+    }
+
+    /// The value of a parameter, whose name is compared without regard to ASCII case.
+    public subscript(name: String) -> String? { parameters[name.asciiLowercased] }
+
+    /// What the server calls the things that the same credentials open (RFC 9110 §11.5).
+    public var realm: String? { self["realm"] }
+}
+
+extension AuthenticationChallenge.Scheme: Hashable {
+    /// Whether both have the same letters, regardless of ASCII case.
+    public static func == (lhs: Self, rhs: Self) -> Bool {
+        lhs.rawValue.asciiLowercased == rhs.rawValue.asciiLowercased
+    }
+
+    /// Hashes the name in lower case.
+    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue.asciiLowercased) }
+
+    /// A name and a password in the clear (RFC 7617).
+    public static let basic = Self("Basic")
+    /// Digests of a name and a password (RFC 7616).
+    public static let digest = Self("Digest")
+    /// A token (RFC 6750).
+    public static let bearer = Self("Bearer")
+}
+
+extension AuthenticationChallenge: CustomStringConvertible, CustomReflectable {
+    /// The scheme and the realm, with control characters escaped: `Digest realm="staff"`.
+    public var description: String { realm.map { "\(scheme) realm=\"\($0.escapingControls)\"" } ?? scheme.description }
+
+    /// The description and the names of the parameters: what servers give along may be a secret.
+    public var customMirror: Mirror {
+        Mirror(
+            self, children: ["description": description, "parameters": parameters.keys.sorted()],
+            displayStyle: .struct)
+    }
+}
+
+extension ResponseHead {
+    /// The challenges of `WWW-Authenticate`, in the order in which they stand there (RFC 9110 §11.6.1).
+    ///
+    /// What cannot be read is left out. At most 32 are read, and none that is longer than 8 KiB.
+    public var challenges: [AuthenticationChallenge] {
+        ChallengeParser.challenges(in: fields.values(for: .wwwAuthenticate))
+    }
+}
+
+extension String {
+    /// This text with the letters A to Z in lower case.
+    var asciiLowercased: String {
+        utf8.contains { $0 != $0.asciiLowercased } ? String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) : self
+    }
+}
