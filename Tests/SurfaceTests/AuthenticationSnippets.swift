@@ -60,4 +60,53 @@ private func logInAgain() async throws {}
 
 private func failed(_ error: NetworkError) async throws {
     if (error.cause as? OAuth2Error)?.code == .invalidGrant { try await logInAgain() }
+private func askSomebody(_ realm: String?) async -> (String, String) { ("anna", realm ?? "") }
+
+private func authenticating(_ head: ResponseHead, _ token: String, _ password: String) {
+    for challenge in head.challenges where challenge.scheme == .basic {
+        print(challenge.realm ?? "no realm", challenge["charset"] ?? "no charset")
+    }
+
+    do {
+        let api = Client("https://api.example.com").with { $0.auth = .basic("anna", password) }
+        _ = api
+    }
+    do {
+        let api = Client("https://api.example.com").with { $0.auth = .bearer(token) }
+        _ = api
+    }
+    do {
+        let camera = Client("http://camera.local").with { $0.auth = .digest("viewer", password) }
+        _ = camera
+    }
+    do {
+        let api = Client("https://files.example.com").with { $0.auth = .password("anna", password) }
+        _ = api
+    }
+    do {
+        let answer = ChallengeAnswer.use(.password("anna", password))
+        _ = answer
+    }
+    do {
+        let api = Client("https://api.example.com").with {
+            $0.auth = .challenge { challenge, context in
+                guard challenge.scheme == .basic || challenge.scheme == .digest else { return .reject }
+                guard context.failures < 3 else { return .useDefault }
+                let (user, password) = await askSomebody(challenge.realm)
+                return .use(.password(user, password))
+            }
+        }
+        _ = api
+    }
+    // In the lists of sessions and requests the short spelling reads, too.
+    let interceptors: [any Interceptor] = [
+        .basic("anna", password), .bearer(token), .digest("anna", password, protectsBodies: true),
+        .password("anna", password, allowsPlainBasic: true), .challenge { _, _ in .useDefault },
+    ]
+    _ = interceptors
+}
+
+private func deciding(_ context: ChallengeContext) -> ChallengeAnswer {
+    guard context.failures == 0 else { return .useDefault }
+    return .reject
 }

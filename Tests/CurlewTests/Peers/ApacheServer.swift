@@ -4,6 +4,8 @@
 import FoundationEssentials
 import Glibc
 
+@testable import Curlew
+
 /// An Apache of our own: static files, uploads and an echo, with a certificate made for it.
 ///
 /// Neither the system's service nor anything of its configuration.
@@ -23,6 +25,8 @@ struct ApacheServer: PeerServer {
             .apache2, [.plain, .secure, .http1Only, .priorKnowledge], hasLargeFile: true, mark: "resuming normal"
         ) { executable, folder, ports in
             try Data(Self.echo.utf8).write(to: URL(filePath: "\(folder)/echo.lua"))
+            try Data(Self.passwords.utf8).write(to: URL(filePath: "\(folder)/passwords"))
+            try Data(Self.digests.utf8).write(to: URL(filePath: "\(folder)/digests"))
             try Data(Self.configuration(folder, ports).utf8).write(to: URL(filePath: "\(folder)/httpd.conf"))
             return [executable, "-DFOREGROUND", "-f", "\(folder)/httpd.conf"]
         }
@@ -38,14 +42,36 @@ struct ApacheServer: PeerServer {
 
         """
 
+    /// anna's password, "open sesame", as htpasswd and htdigest write it.
+    private static let passwords = "anna:{SHA}W8r/fyL/UzygmbNAjq2HbA67qac=\n"
+    private static let digests = """
+        anna:staff:\(MessageDigest.digest(.md5, of: "anna:staff:open sesame".utf8)?.hexadecimal ?? "")
+
+        """
+
     private static func loadModules() -> String {
         let names = [
             "mpm_event", "authz_core", "mime", "headers", "alias", "filter", "deflate", "brotli", "dav", "dav_fs",
             "lua",
-            "ssl", "http2", "socache_shmcb",
+            "ssl", "http2", "socache_shmcb", "authn_core", "authn_file", "authz_user", "auth_basic", "auth_digest",
         ]
         return names.filter { $0 != "brotli" || hasBrotli }
             .map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n")
+    }
+
+    /// The files below one path and the uploads below another, for those who know the password.
+    private static func protected(_ name: String, _ scheme: String, _ rules: String, _ folder: String) -> String {
+        """
+        Alias /\(name)/upload \(folder)/upload
+        Alias /\(name) \(folder)/files
+        <Location /\(name)>
+            AuthType \(scheme)
+            AuthName staff
+            \(rules)
+            Require valid-user
+            Dav on
+        </Location>
+        """
     }
 
     /// The log goes to standard output until the start is over, then to a file, so that nobody has to read on.
@@ -110,6 +136,9 @@ struct ApacheServer: PeerServer {
                 SetOutputFilter DEFLATE
             </Location>
             \(hasBrotli ? "<Location /brotli>\nSetOutputFilter BROTLI_COMPRESS\n</Location>" : "")
+            \(protected("basic", "Basic", "AuthUserFile \(folder)/passwords", folder))
+            \(protected("digest", "Digest", "AuthUserFile \(folder)/digests", folder))
+            \(protected("brief", "Digest", "AuthUserFile \(folder)/digests\nAuthDigestNonceLifetime 1", folder))
             \(virtualHost(.plain, "http/1.1"))
             \(virtualHost(.priorKnowledge, "h2c http/1.1"))
             \(virtualHost(.secure, "h2 http/1.1"))

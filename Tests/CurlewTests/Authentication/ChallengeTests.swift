@@ -1,0 +1,208 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// A closure that is asked about challenges.
+@Suite(.timeLimit(.minutes(1)))
+struct ChallengeTests {
+    private struct Refused: Error {}
+
+    /// What a closure was asked.
+    private final class Questions: Sendable {
+        private let all = Lock<[(challenge: AuthenticationChallenge, context: ChallengeContext)]>([])
+
+        func note(_ challenge: AuthenticationChallenge, _ context: ChallengeContext) {
+            all.withLock { $0.append((challenge, context)) }
+        }
+
+        var challenges: [AuthenticationChallenge] { all.withLock { $0.map(\.challenge) } }
+        var contexts: [ChallengeContext] { all.withLock { $0.map(\.context) } }
+    }
+
+    private func server() throws -> MockServer {
+        try MockServer { request in
+            if request.field("Authorization") == "Bearer right" { return .text("welcome") }
+            return .text("who are you?", status: 401).field("WWW-Authenticate", "Bearer realm=\"a\", Basic realm=\"b\"")
+        }
+    }
+
+    private func session(
+        _ questions: Questions = Questions(),
+        _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
+    ) -> Session {
+        Session(interceptors: [
+            .challenge { challenge, context in
+                questions.note(challenge, context)
+                return try await decide(challenge, context)
+            }
+        ])
+    }
+
+    private func text(_ session: Session, _ request: Request) async throws -> String {
+        String(decoding: try await session.data(for: request).0, as: UTF8.self)
+    }
+
+    @Test func use() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, _ in .use(.bearer("right")) }
+        #expect(try await text(session, Request(server.url("/x?secret=1"))) == "welcome")
+        #expect(questions.challenges == [AuthenticationChallenge(.bearer, ["realm": "a"])])
+        let context = try #require(questions.contexts.first)
+        #expect(context.failures == 0 && context.origin == server.origin)
+        #expect(context.response.status == .unauthorized && context.request.urlText == server.url("/x?secret=1"))
+        var dumped = "\(context)"
+        dump(context, to: &dumped)
+        #expect(!dumped.contains("secret=1") && dumped.contains("/x?secret=<redacted>"))
+    }
+
+    @Test func useDefault() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, _ in .useDefault }
+        #expect(try await text(session, Request(server.url("/"))) == "who are you?")
+        #expect(questions.challenges.map(\.scheme) == [.bearer] && server.requests.count == 1)
+    }
+
+    @Test func useDefaultLeavesItToOthers() async throws {
+        let server = try server()
+        let outer: any Interceptor = .intercept(scope: .attempt) { request, _, next in
+            let response = try await next(request)
+            guard response.head.status == .unauthorized else { return response }
+            await response.discard()
+            var request = request
+            request.fields[.authorization] = "Bearer right"
+            return try await next(request)
+        }
+        let session = Session(interceptors: [outer, .challenge { _, _ in .useDefault }])
+        #expect(try await text(session, Request(server.url("/"))) == "welcome")
+    }
+
+    @Test func reject() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { challenge, _ in
+            challenge.scheme == .bearer ? .reject : .use(.bearer("right"))
+        }
+        #expect(try await text(session, Request(server.url("/"))) == "welcome")
+        #expect(questions.challenges.map(\.realm) == ["a", "b"])
+        let none = self.session(questions) { _, _ in .reject }
+        #expect(try await text(none, Request(server.url("/"))) == "who are you?")
+        #expect(questions.challenges.count == 4)
+    }
+
+    @Test func cancel() async throws {
+        let server = try server()
+        let request = Request(server.url("/"))
+        let own = try await networkError { try await text(session { _, _ in .cancel(Refused()) }, request) }
+        #expect(own.kind == .interceptorFailed && own.cause is Refused && own.response?.status == .unauthorized)
+        let thrown = try await networkError { try await text(session { _, _ in throw Refused() }, request) }
+        #expect(thrown.kind == .interceptorFailed && thrown.cause is Refused)
+        let cancelled = session { _, _ in .cancel(CancellationError()) }
+        #expect(try await networkError { try await text(cancelled, request) }.kind == .cancelled)
+        let typed = NetworkError(.unsupported, phase: .receiving, "Nobody is at home.")
+        let told = try await networkError { try await text(session { _, _ in .cancel(typed) }, request) }
+        #expect(told.kind == .unsupported && told.message == "Nobody is at home.")
+    }
+
+    @Test func refusedAnswersAreAskedAboutAgain() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, context in
+            .use(.bearer(context.failures == 2 ? "right" : "wrong"))
+        }
+        #expect(try await text(session, Request(server.url("/"))) == "welcome")
+        #expect(questions.contexts.map(\.failures) == [0, 1, 2] && server.requests.count == 4)
+    }
+
+    @Test func thereIsAnEnd() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, _ in .use(.bearer("wrong")) }
+        #expect(try await text(session, Request(server.url("/"))) == "who are you?")
+        #expect(questions.challenges.count == 10 && server.requests.count == 11)
+    }
+
+    @Test func aRefusalWithoutChallenges() async throws {
+        let (server, questions) = (try MockServer { _ in .text("no", status: 401) }, Questions())
+        let session = session(questions) { _, _ in .use(.bearer("right")) }
+        #expect(try await text(session, Request(server.url("/"))) == "no" && questions.challenges.isEmpty)
+    }
+
+    @Test func challengesAreAnsweredAtOnce() async throws {
+        let server = try DigestServer()
+        for auth in [.digest("anna", "open sesame"), .password("anna", "open sesame")] as [any Authenticator] {
+            let before = server.server.requests.count
+            let session = session { challenge, _ in challenge.scheme == .digest ? .use(auth) : .reject }
+            #expect(try await text(session, Request(server.url())) == "welcome")
+            #expect(server.server.requests.count == before + 2, "the challenge that has come is answered")
+        }
+        #expect(server.complaints == [])
+    }
+
+    @Test func aBodyThatIsGone() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, _ in .use(.bearer("right")) }
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 10)), length: 10)
+        #expect(try await text(session, Request(.put, server.url("/"), body: body)) == "who are you?")
+        #expect(questions.challenges.isEmpty && server.requests.count == 1)
+        let again = RequestBody.bytes([1, 2, 3])
+        #expect(try await text(session, Request(.put, server.url("/"), body: again)) == "welcome")
+    }
+
+    @Test(arguments: [false, true]) func cancellingWhileItThinks(_ listens: Bool) async throws {
+        let server = try server()
+        let (asked, never) = (Gate(), Gate())
+        let session = session { _, _ in
+            asked.open()
+            if listens {
+                await never.wait()
+            } else {
+                await Task { _ = await never.wait() }.value
+            }
+            return .useDefault
+        }
+        let task = Task { try await session.data(for: Request(server.url("/"))) }
+        _ = await asked.wait()
+        task.cancel()
+        #expect(try await networkError { try await task.value }.kind == .cancelled)
+
+        let other = Gate()
+        let thinking = self.session { _, _ in
+            other.open()
+            await Task { _ = await never.wait() }.value
+            return .useDefault
+        }
+        let transfer = thinking.transfer(Request(server.url("/")))
+        transfer.start()
+        _ = await other.wait()
+        transfer.cancel()
+        #expect(try await networkError { try await transfer.value }.kind == .cancelled)
+        never.open()
+    }
+
+    @Test func closingTheSessionWhileItThinks() async throws {
+        let server = try server()
+        let (asked, never) = (Gate(), Gate())
+        let session = session { _, _ in
+            asked.open()
+            await Task { _ = await never.wait() }.value
+            return .useDefault
+        }
+        let task = Task { try await session.data(for: Request(server.url("/"))) }
+        _ = await asked.wait()
+        try await session.shutdown(.immediate)
+        let error = try await networkError { try await task.value }
+        #expect(error.kind == .cancelled || error.kind == .sessionClosed)
+        never.open()
+    }
+
+    @Test func otherOriginsAreNotAskedAbout() async throws {
+        let (home, away, questions) = (try server(), try server(), Questions())
+        home.on("GET", "/away", .redirect(to: away.url("/")))
+        let session = session(questions) { _, _ in .use(.bearer("right")) }
+        #expect(try await text(session, Request(home.url("/away"))) == "who are you?")
+        #expect(questions.challenges.isEmpty)
+    }
+}

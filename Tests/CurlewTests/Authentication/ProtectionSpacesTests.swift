@@ -1,0 +1,142 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Curlew
+
+@Suite("What is remembered of servers", .timeLimit(.minutes(1)))
+struct ProtectionSpacesTests {
+    private let spaces = ProtectionSpaces { "mine" }
+
+    private func place(_ url: String) throws -> ProtectedPlace { ProtectedPlace(try RequestTarget(url)) }
+
+    private func challenge(_ realm: String, _ nonce: String, _ more: [String: String] = [:]) throws -> DigestChallenge {
+        let parameters = ["realm": realm, "nonce": nonce].merging(more) { $1 }
+        return try #require(DigestChallenge(AuthenticationChallenge(.digest, parameters)))
+    }
+
+    private func known(_ url: String) throws -> DigestTurn? {
+        guard case .digest(let turn)? = spaces.known(at: try place(url)) else { return nil }
+        return turn
+    }
+
+    @Test func places() throws {
+        let place = try place("https://[::1]/a/b?c")
+        #expect(place.origin == "https://[::1]:443" && place.path == "/a/b" && place.folder == "/a/" && place.isSecure)
+        #expect(try self.place("http://a/").folder == "/")
+    }
+
+    @Test func nothingIsShownBeforeItWasAccepted() throws {
+        let home = try place("http://a/x")
+        let turn = spaces.begin(try challenge("r", "n"), at: home)
+        #expect(turn.count == 1 && turn.clientNonce == "mine" && turn.nonce == "n")
+        #expect(spaces.known(at: home) == nil)
+        spaces.accepted(.digest(turn), at: home)
+        #expect(try known("http://a/other")?.count == 2)
+        #expect(try known("http://a/x")?.count == 3)
+        for other in ["http://b/x", "https://a/x"] { #expect(try known(other) == nil) }
+    }
+
+    @Test func aNonceThatComesAgainIsCountedOn() throws {
+        let home = try place("http://a/")
+        for (nonce, count) in [("n", 1), ("n", 2), ("m", 1), ("n", 3), ("m", 2)] as [(String, UInt32)] {
+            #expect(spaces.begin(try challenge("r", nonce), at: home).count == count)
+        }
+        for number in 0..<ProtectionSpaces.mostNonces { _ = spaces.begin(try challenge("r", "\(number)"), at: home) }
+        #expect(spaces.begin(try challenge("r", "n"), at: home).count == 1, "it was forgotten")
+    }
+
+    @Test func aRefusalIsForgotten() throws {
+        let home = try place("http://a/")
+        let old = spaces.begin(try challenge("r", "old"), at: home)
+        spaces.accepted(.digest(old), at: home)
+        let new = spaces.begin(try challenge("r", "new"), at: home)
+        spaces.refused(.digest(old), at: home)
+        #expect(try known("http://a/")?.nonce == "new", "somebody else had more luck since")
+        spaces.refused(.digest(new), at: home)
+        #expect(spaces.known(at: home) == nil)
+    }
+
+    @Test func theServerGivesTheNextNonce() throws {
+        let home = try place("http://a/")
+        let first = spaces.begin(try challenge("r", "n", ["algorithm": "MD5-sess"]), at: home)
+        spaces.accepted(.digest(first), at: home, next: "n2")
+        let renewed = try known("http://a/")
+        let second = try #require(renewed)
+        #expect(second.nonce == "n2" && second.count == 1 && second.firstNonce == "n")
+        spaces.accepted(.digest(first), at: home, next: "n2")
+        #expect(try known("http://a/")?.count == 2)
+    }
+
+    @Test func sessionsKeepTheirClientNonce() throws {
+        let spaces = ProtectionSpaces { ProtectionSpaces.randomNonce() }
+        let home = try place("http://a/")
+        let first = spaces.begin(try challenge("r", "n", ["algorithm": "SHA-256-sess"]), at: home)
+        let second = spaces.begin(try challenge("r", "n", ["algorithm": "SHA-256-sess"]), at: home)
+        #expect(second.clientNonce == first.clientNonce && second.firstClientNonce == first.clientNonce)
+        let third = spaces.begin(try challenge("r2", "n"), at: home)
+        let fourth = spaces.begin(try challenge("r2", "n"), at: home)
+        #expect(third.clientNonce != fourth.clientNonce && third.clientNonce.utf8.count == 32)
+    }
+
+    @Test func pathsChooseTheRealm() throws {
+        let home = try place("http://a/")
+        for (realm, domain) in [("all", nil), ("x", "/x/ http://a/y http://other/z"), ("gone", "http://other/")] {
+            let turn = spaces.begin(try challenge(realm, realm, domain.map { ["domain": $0] } ?? [:]), at: home)
+            spaces.accepted(.digest(turn), at: home)
+        }
+        for (path, realm) in [("/", "all"), ("/x/1", "x"), ("/y", "x"), ("/x", "all"), ("/z", "all")] {
+            #expect(try known("http://a\(path)")?.challenge.realm == realm, "\(path)")
+        }
+    }
+
+    @Test func theLatestOfTwoRealms() throws {
+        let home = try place("http://a/")
+        for realm in ["a", "b", "a"] {
+            spaces.accepted(.digest(spaces.begin(try challenge(realm, realm), at: home)), at: home)
+        }
+        #expect(try known("http://a/")?.challenge.realm == "a")
+    }
+
+    @Test func basicHoldsBelowAFolder() throws {
+        let home = try place("http://a/x/y")
+        let proof = spaces.beginBasic("r", at: home)
+        #expect(proof == .basic(realm: "r") && spaces.known(at: home) == nil)
+        spaces.accepted(proof, at: home)
+        spaces.accepted(proof, at: home)
+        let (near, far) = (try place("http://a/x/z/1"), try place("http://a/"))
+        #expect(spaces.known(at: near) == proof && spaces.known(at: far) == nil)
+        spaces.refused(proof, at: home)
+        spaces.accepted(proof, at: home)
+        #expect(spaces.known(at: home) == nil)
+        _ = spaces.begin(try challenge("r", "n"), at: home)
+        #expect(spaces.beginBasic("r", at: home) == proof)
+    }
+
+    @Test func onlySoManyRealmsAreRemembered() throws {
+        for number in 0...ProtectionSpaces.most {
+            let other = try place("http://host\(number)/")
+            spaces.accepted(.digest(spaces.begin(try challenge("r", "n"), at: other)), at: other)
+        }
+        #expect(try known("http://host0/") == nil)
+        #expect(try known("http://host1/") != nil)
+    }
+
+    @Test func eachUseHasANumberOfItsOwn() async throws {
+        let home = try place("http://a/")
+        let challenge = try challenge("r", "n")
+        spaces.accepted(.digest(spaces.begin(challenge, at: home)), at: home)
+        let counts = await withTaskGroup(of: UInt32.self) { group in
+            for number in 0..<500 {
+                group.addTask {
+                    if number % 2 == 0 { return spaces.begin(challenge, at: home).count }
+                    guard case .digest(let turn)? = spaces.known(at: home) else { return 0 }
+                    return turn.count
+                }
+            }
+            return await group.reduce(into: Set<UInt32>()) { $0.insert($1) }
+        }
+        #expect(counts == Set(2...501))
+    }
+}

@@ -1,0 +1,115 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// Names and passwords as Apache's mod_auth_basic and mod_auth_digest take them.
+@Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(2)))
+struct ApacheAuthenticationTests {
+    /// What came over the wire: each status, and whether a nonce was called stale.
+    private final class Wire: Interceptor {
+        private let all = Lock<[(status: Int, isStale: Bool, nonce: String?)]>([])
+
+        var scope: InterceptorScope { .attempt }
+        var statuses: [Int] { all.withLock { $0.map(\.status) } }
+        var nonces: Set<String> { all.withLock { Set($0.compactMap(\.nonce)) } }
+        var wasStale: Bool { all.withLock { $0.contains(where: \.isStale) } }
+
+        func intercept(
+            _ request: Request, context: InterceptorContext, next: Next
+        ) async throws -> IncomingResponse {
+            let response = try await next(request)
+            let isStale = response.head.challenges.contains { $0["stale"] == "true" }
+            let proof = String(request.fields[.authorization]?.dropFirst("Digest ".count) ?? "")
+            let nonce = ChallengeParser.parameters(in: proof)["nonce"]
+            all.withLock { $0.append((Int(response.head.status.code), isStale, nonce)) }
+            return response
+        }
+    }
+
+    private let server: ApacheServer
+
+    init() throws { server = try ApacheServer.shared() }
+
+    private func session(_ route: PeerRoute, _ auth: any Authenticator, _ wire: Wire = Wire()) throws -> Session {
+        let core = try route.session(server).configuration
+        return try Session(
+            core, trust: CustomRoots(pem: server.authority.certificatePEM), interceptors: [auth, wire])
+    }
+
+    private func small(_ session: Session, _ url: String) async throws -> Int {
+        let (body, head) = try await session.data(for: Request(url))
+        #expect((head.status == .ok) == (body == Data(PeerInstance.small.utf8)))
+        return Int(head.status.code)
+    }
+
+    @Test(arguments: PeerRoute.allCases) func basic(_ route: PeerRoute) async throws {
+        let (url, wire) = (route.url(server, "/basic/small.txt"), Wire())
+        #expect(try await small(session(route, .basic("anna", "open sesame"), wire), url) == 200)
+        #expect(try await small(session(route, .basic("anna", "wrong"), wire), url) == 401)
+        let demanded = try session(route, .password("anna", "open sesame"), wire)
+        for _ in 0..<2 { #expect(try await small(demanded, url) == (route.isSecure ? 200 : 401)) }
+        #expect(wire.statuses == [200, 401] + (route.isSecure ? [401, 200, 200] : [401, 401]))
+    }
+
+    @Test(arguments: PeerRoute.allCases) func digest(_ route: PeerRoute) async throws {
+        let (url, wire) = (route.url(server, "/digest/small.txt?a=b%20c"), Wire())
+        for auth in [.digest("anna", "open sesame"), .password("anna", "open sesame")] as [any Authenticator] {
+            let session = try session(route, auth, wire)
+            for _ in 0..<3 { #expect(try await small(session, url) == 200) }
+        }
+        #expect(wire.statuses == [401, 200, 200, 200, 401, 200, 200, 200])
+        #expect(try await small(session(route, .digest("anna", "wrong"), wire), url) == 401)
+        #expect(wire.statuses.suffix(2) == [401, 401] && !wire.wasStale)
+    }
+
+    @Test(arguments: PeerRoute.allCases) func manyAtOnce(_ route: PeerRoute) async throws {
+        let (url, wire) = (route.url(server, "/digest/small.txt"), Wire())
+        let session = try session(route, .digest("anna", "open sesame"), wire)
+        #expect(try await small(session, url) == 200)
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<50 { group.addTask { try await small(session, url) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses == Array(repeating: 200, count: 50) && wire.statuses.count == 52)
+    }
+
+    @Test(arguments: PeerRoute.http1Only) func bodiesThatCanBeReadOnce(_ route: PeerRoute) async throws {
+        let pattern = PatternBody(seed: 8, length: 200_000)
+        let wire = Wire()
+        let session = try session(route, .digest("anna", "open sesame"), wire)
+        for _ in 0..<2 {
+            let name = UUID().uuidString
+            let body = RequestBody.stream(ChunkSource(body: pattern), length: 200_000)
+            let request = Request(.put, route.url(server, "/digest/upload/\(name)"), body: body)
+            #expect(try await session.data(for: request).1.status == .created)
+            #expect(try server.takeUpload(name).sha256 == pattern.sha256)
+        }
+        #expect(wire.statuses == [401, 201, 201], "Apache refuses before the body is sent")
+    }
+
+    /// Apache's nonces live for a second here, so that it gives the next one with every response.
+    @Test func nextNonces() async throws {
+        let (url, wire) = (PeerRoute.plain.url(server, "/brief/small.txt"), Wire())
+        let session = try session(.plain, .digest("anna", "open sesame"), wire)
+        for _ in 0..<4 { #expect(try await small(session, url) == 200) }
+        #expect(wire.statuses == [401, 200, 200, 200, 200] && wire.nonces.count == 4)
+    }
+
+    /// While others go on, somebody's nonce grows too old.
+    @Test func staleNonces() async throws {
+        let (url, wire) = (PeerRoute.plain.url(server, "/brief/small.txt"), Wire())
+        let session = try session(.plain, .digest("anna", "open sesame"), wire)
+        #expect(try await small(session, url) == 200)
+        let other = try self.session(.plain, .digest("anna", "open sesame"))
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .milliseconds(1500) { #expect(try await small(other, url) == 200) }
+        #expect(try await small(session, url) == 200)
+        #expect(wire.wasStale && wire.statuses == [401, 200, 401, 200])
+    }
+}
