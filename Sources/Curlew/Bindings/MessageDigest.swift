@@ -5,12 +5,6 @@ internal import CurlewShims
 
 /// A cryptographic digest of bytes that come in pieces, computed by OpenSSL.
 ///
-/// ```swift
-/// guard let digest = MessageDigest(.sha256) else { … }
-/// digest.update("abc".utf8)
-/// let bytes = digest.finish()
-/// ```
-///
 /// For one task or thread at a time.
 final class MessageDigest {
     /// Which digest, by the name that OpenSSL's providers know it by.

@@ -93,15 +93,15 @@ struct ApacheAuthenticationTests {
         #expect(wire.statuses == [401, 201, 201], "Apache refuses before the body is sent")
     }
 
-    /// Apache's nonces live for a second here, so that it gives the next one with every response.
+    /// Apache's nonces live for less than half a minute here, so it gives the next one with every response.
     @Test func nextNonces() async throws {
-        let (url, wire) = (PeerRoute.plain.url(server, "/brief/small.txt"), Wire())
+        let (url, wire) = (PeerRoute.plain.url(server, "/next/small.txt"), Wire())
         let session = try session(.plain, .digest("anna", "open sesame"), wire)
         for _ in 0..<4 { #expect(try await small(session, url) == 200) }
         #expect(wire.statuses == [401, 200, 200, 200, 200] && wire.nonces.count == 4)
     }
 
-    /// While others go on, somebody's nonce grows too old.
+    /// Apache's nonces live for a second here: while others go on, somebody's grows too old.
     @Test func staleNonces() async throws {
         let (url, wire) = (PeerRoute.plain.url(server, "/brief/small.txt"), Wire())
         let session = try session(.plain, .digest("anna", "open sesame"), wire)
@@ -110,6 +110,7 @@ struct ApacheAuthenticationTests {
         let start = ContinuousClock.now
         while ContinuousClock.now - start < .milliseconds(1500) { #expect(try await small(other, url) == 200) }
         #expect(try await small(session, url) == 200)
-        #expect(wire.wasStale && wire.statuses == [401, 200, 401, 200])
+        // On a busy machine the first one may have been too old, too.
+        #expect(wire.wasStale && wire.statuses.first == 401 && wire.statuses.suffix(2) == [401, 200])
     }
 }

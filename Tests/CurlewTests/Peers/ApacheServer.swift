@@ -139,6 +139,7 @@ struct ApacheServer: PeerServer {
             \(protected("basic", "Basic", "AuthUserFile \(folder)/passwords", folder))
             \(protected("digest", "Digest", "AuthUserFile \(folder)/digests", folder))
             \(protected("brief", "Digest", "AuthUserFile \(folder)/digests\nAuthDigestNonceLifetime 1", folder))
+            \(protected("next", "Digest", "AuthUserFile \(folder)/digests\nAuthDigestNonceLifetime 25", folder))
             \(virtualHost(.plain, "http/1.1"))
             \(virtualHost(.priorKnowledge, "h2c http/1.1"))
             \(virtualHost(.secure, "h2 http/1.1"))
