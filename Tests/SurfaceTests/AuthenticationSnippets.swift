@@ -60,6 +60,8 @@ private func logInAgain() async throws {}
 
 private func failed(_ error: NetworkError) async throws {
     if (error.cause as? OAuth2Error)?.code == .invalidGrant { try await logInAgain() }
+}
+
 private func askSomebody(_ realm: String?) async -> (String, String) { ("anna", realm ?? "") }
 
 private func authenticating(_ head: ResponseHead, _ token: String, _ password: String) {

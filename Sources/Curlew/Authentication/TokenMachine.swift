@@ -84,7 +84,7 @@ struct TokenMachine {
     /// Takes note that the server refused a token, though nobody asks for another.
     mutating func refuse(_ generation: UInt64) { if generation == self.generation { refused = generation } }
 
-    /// Lets one go who waits no longer; the flight goes on. False when the one does not wait.
+    /// Lets one go who waits no longer, while the flight goes on; false when the one does not wait.
     mutating func leave(_ waiter: UInt64) -> Bool { waiters.remove(waiter) != nil }
 
     /// Ends the flight with a token.

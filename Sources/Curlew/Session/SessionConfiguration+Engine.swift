@@ -1,0 +1,86 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+// A session's configuration in the engine's words.
+
+extension EngineConfiguration {
+    init(_ configuration: SessionConfiguration, _ resolver: Resolver) {
+        self.init()
+        let addresses = configuration.tcp.addresses
+        self.resolver =
+            addresses.isEmpty
+            ? resolver
+            : resolver.knowing(
+                Dictionary(addresses.map { (HostName.key($0) ?? $0, $1) }, uniquingKeysWith: { first, _ in first }))
+        tls = TLS(configuration.tls)
+        switch configuration.http.version {
+        case .automatic: version = .automatic
+        case .http1Only: version = .http1Only
+        case .http2PriorKnowledge: version = .http2PriorKnowledge
+        }
+        minimumTLS = TLSVersion(configuration.tls.minimumVersion)
+        maximumTLS = configuration.tls.maximumVersion.map { TLSVersion($0) }
+        connectionsPerHost = configuration.limits.connectionsPerHost
+        connections = configuration.limits.connections
+        transfersPerHost = configuration.limits.transfersPerHost
+        streamsPerConnection = configuration.limits.streamsPerConnection
+        idleLifetime = configuration.limits.idleConnectionLifetime.engineTime
+        if let lifetime = configuration.limits.connectionLifetime { connectionLifetime = lifetime.engineTime }
+        tcp = TCP(configuration.tcp)
+        switch configuration.tcp.addressOrder {
+        case .asResolved: addressOrder = .asResolved
+        case .shuffled: addressOrder = .shuffled
+        case .roundRobin: addressOrder = .roundRobin
+        }
+        highWater = Int(clamping: configuration.buffers.highWater.bytes)
+        lowWater = Int(clamping: configuration.buffers.lowWater.bytes)
+        receiveBuffer = Int(clamping: configuration.buffers.receive.bytes)
+        bandwidth = Bandwidth(configuration.limits.bandwidth)
+    }
+}
+
+extension Bandwidth {
+    fileprivate init(_ limit: BandwidthLimit) {
+        self.init(
+            sending: limit.upload.map { UInt64(clamping: $0.bytes) },
+            receiving: limit.download.map { UInt64(clamping: $0.bytes) })
+    }
+}
+
+extension EngineConfiguration.TLS {
+    init(_ tls: SessionConfiguration.TLS) {
+        self.init()
+        // Whatever the list says: a server without a certificate would be judged by nobody.
+        ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
+        suites = tls.cipherSuites
+        serverNames = Dictionary(
+            tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
+            uniquingKeysWith: { first, _ in first })
+        negotiates = tls.negotiatesProtocol
+        keyLog = tls.keyLogFile.map { KeyLog(path: $0) }
+    }
+}
+
+extension EngineConfiguration.TCP {
+    fileprivate init(_ tcp: SessionConfiguration.TCP) {
+        self.init()
+        if let keepAlive = tcp.keepAlive {
+            keepAliveIdle = Int32(clamping: keepAlive.idle.components.seconds)
+            keepAliveInterval = Int32(clamping: keepAlive.interval.components.seconds)
+            keepAliveCount = Int32(clamping: keepAlive.count)
+        }
+        if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }
+        fastOpen = tcp.fastOpen
+    }
+}
+
+extension EngineConfiguration.TLSVersion {
+    fileprivate init(_ version: SessionConfiguration.TLS.Version) {
+        switch version {
+        case .v1_2: self = .v1_2
+        case .v1_3: self = .v1_3
+        }
+    }
+}
