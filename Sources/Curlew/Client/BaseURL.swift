@@ -23,8 +23,6 @@ public struct BaseURL: Sendable, Hashable {
     /// What a path that begins with "/" means; `.resolved` unless set.
     public let joining: Joining
     let target: RequestTarget
-    /// What calls to the same server begin with.
-    let origin: String
 
     /// Takes a URL from outside, such as a configuration.
     ///
@@ -48,7 +46,6 @@ public struct BaseURL: Sendable, Hashable {
         }
         self.text = self.target.text
         self.joining = joining
-        origin = String(target.text.dropLast(target.path.utf8.count))
     }
 
     private static func invalid(_ message: String, hint: String, _ cause: (any Error)? = nil) -> NetworkError {

@@ -64,7 +64,9 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         if rule.refusal(of: head, startingWith: nil) != nil {
             let (body, error) = await start()
             if Task.isCancelled, let error { throw error }
-            if let refusal = rule.refusal(of: head, startingWith: body) { throw refusal }
+            // What has not come yet may be anything, and not nothing.
+            let isUnknown = error != nil && body.isEmpty
+            if let refusal = rule.refusal(of: head, startingWith: isUnknown ? nil : body) { throw refusal }
         }
         do { kept = try serializer.begin(head) } catch { throw failure(error, in: nil) }
     }
@@ -97,10 +99,17 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         defer { kept = state }
         do {
             try serializer.decode(chunk, &state, into: &elements)
+            if chunk != nil, serializer.isOver(state) { finish() }
         } catch {
             end = .failure(failure(error, in: chunk))
         }
         elements.reverse()
+    }
+
+    /// Ends the stream before the body has ended.
+    private mutating func finish() {
+        end = .success(())
+        token.run.cancel()
     }
 
     private func failure(_ error: any Error, in chunk: ByteChunk?) -> NetworkError {

@@ -26,10 +26,10 @@ struct WaitAdvice {
 
     private var retryAfter: Duration? {
         guard let text = head[.retryAfter] else { return nil }
-        if let seconds = WaitAdvice.number(text) { return Duration(untrustedSeconds: seconds) }
+        if let seconds = WaitAdvice.number(text) { return WaitAdvice.wait(seconds) }
         guard let date = HTTPDate(text, now: now) else { return nil }
         let reference = head[.date].flatMap { HTTPDate($0, now: now) } ?? now
-        return Duration(untrustedSeconds: Double(max(0, date.seconds - reference.seconds)))
+        return WaitAdvice.wait(Double(max(0, date.seconds - reference.seconds)))
     }
 
     /// `RateLimit: "default";r=0;t=30`: of those that are used up the longest.
@@ -42,7 +42,7 @@ struct WaitAdvice {
                 guard pair.count == 2 else { continue }
                 values[pair[0].trimmed] = WaitAdvice.number(String(pair[1].trimmed))
             }
-            guard values["r"] == 0, let wait = values["t"].flatMap({ Duration(untrustedSeconds: $0) }) else { continue }
+            guard values["r"] == 0, let wait = values["t"].map({ WaitAdvice.wait($0) }) else { continue }
             longest = max(longest ?? .zero, wait)
         }
         return longest
@@ -54,8 +54,11 @@ struct WaitAdvice {
         else { return nil }
         // No quota lasts for thirty years, so that is a date.
         let isDate = reset >= Duration.longestAccepted
-        return Duration(untrustedSeconds: isDate ? max(0, reset - Double(now.seconds)) : reset)
+        return WaitAdvice.wait(isDate ? max(0, reset - Double(now.seconds)) : reset)
     }
+
+    /// What is longer than can be meant is still long.
+    private static func wait(_ seconds: Double) -> Duration { .seconds(min(seconds, Duration.longestAccepted)) }
 
     private static func number(_ text: String) -> Double? {
         guard !text.isEmpty, text.utf8.count <= 18, ByteSet.digits.containsAll(of: text) else { return nil }

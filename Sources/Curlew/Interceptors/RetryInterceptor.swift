@@ -11,6 +11,8 @@ internal import FoundationEssentials
 /// While a response's body is collected, a failure before its end counts as one of the request's; of a stream only what
 /// comes before its head is repeated, since its reader has had the rest.
 ///
+/// Each has a budget of its own, for all requests that pass it: one value is to serve many requests.
+///
 /// ```swift
 /// let patient = api.with { $0.interceptors = [.retry(.upTo(5))] }
 /// ```
@@ -67,10 +69,11 @@ public struct RetryInterceptor: Interceptor {
             let (wait, reason): (Duration, NetworkError)
             do throws(NetworkError) {
                 let response = try await next(tries.request)
-                // The caller hears of no half of a body that is collected.
-                if !context.isStreamed { try await response.complete() }
-                guard let refusal = tries.refusal(by: response) else { return response }
-                guard let time = self.wait(after: refusal, tries) else { return response }
+                guard let refusal = tries.refusal(by: response), let time = self.wait(after: refusal, tries) else {
+                    // The caller hears of no half of a body that is collected.
+                    if !context.isStreamed { try await response.complete() }
+                    return response
+                }
                 await response.discard()
                 (wait, reason) = (time, refusal)
             } catch {

@@ -59,11 +59,21 @@ public protocol StreamSerializer<Element>: Sendable {
     ///   - elements: What they are added to.
     /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
     func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws
+
+    /// Whether no more elements come, whatever the rest of the body is: the stream ends then, and the transfer with it;
+    /// false unless said otherwise.
+    ///
+    /// Asked after each chunk.
+    /// - Parameter state: What is kept.
+    func isOver(_ state: State) -> Bool
 }
 
 extension StreamSerializer {
     /// Anything.
     public var accepts: [MediaType] { [.any] }
+
+    /// False: the body's end is the stream's.
+    public func isOver(_ state: State) -> Bool { false }
 
     /// Adds what ``decode(_:_:)`` gives.
     ///

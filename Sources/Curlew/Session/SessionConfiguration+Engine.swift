@@ -42,7 +42,7 @@ extension EngineConfiguration {
 }
 
 extension Bandwidth {
-    fileprivate init(_ limit: BandwidthLimit) {
+    init(_ limit: BandwidthLimit) {
         self.init(
             sending: limit.upload.map { UInt64(clamping: $0.bytes) },
             receiving: limit.download.map { UInt64(clamping: $0.bytes) })

@@ -85,7 +85,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
                 self.state = nil
                 defer { self.state = state }
                 try serializer.decode(chunk, &state, into: &elements)
-                if chunk == nil { end = .success(()) }
+                if chunk == nil || serializer.isOver(state) { end = .success(()) }
             } catch {
                 end = .failure(.decoding(error, as: Serializer.Element.self))
             }

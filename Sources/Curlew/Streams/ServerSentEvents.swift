@@ -97,7 +97,7 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     public func decode(
         _ chunk: ByteChunk?, _ state: inout State, into values: inout [Value]
     ) throws {
-        if state.isOver { return }
+        if isOver(state) { return }
         var complete: [ServerSentEvent] = []
         var failure: (any Error)?
         do { try events.decode(chunk, &state.events, into: &complete) } catch { failure = error }
@@ -110,6 +110,9 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
         }
         if let failure { throw failure }
     }
+
+    /// Whether the mark has come.
+    public func isOver(_ state: State) -> Bool { state.isOver }
 }
 
 extension MediaType {

@@ -73,10 +73,9 @@ public struct IncomingResponse: Sendable {
     /// For an interceptor that sends another request in its place; the body cannot be read afterwards.
     public func discard() async { if let attempt { await body.discard(attempt, expecting: head.contentLength) } }
 
-    /// Waits until a body that is collected is there, without taking it.
+    /// Waits until a body that is collected is there, without taking it, or until somebody reads it step by step.
     func complete() async throws(NetworkError) {
-        guard let attempt = body.untouched else { return }
-        let outcome = await attempt.engine.ending()
+        guard let attempt = body.untouched, let outcome = await attempt.engine.endingOrLed() else { return }
         if let failure = outcome.failure { throw attempt.error(failure, outcome) }
     }
 

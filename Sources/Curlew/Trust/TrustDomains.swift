@@ -79,7 +79,12 @@ final class TrustDomains: Sendable {
             if state.domains.isEmpty {
                 state.domains[Key(evaluator: AnyHashable(ownEvaluator))] = WeakDomain(domain: own)
             }
-            return state.domains[key]?.domain
+            guard let domain = state.domains[key]?.domain else { return nil }
+            // The last one used is the last to be dropped.
+            if state.recent.last !== domain, let place = state.recent.firstIndex(where: { $0 === domain }) {
+                state.recent.append(state.recent.remove(at: place))
+            }
+            return domain
         }
     }
 

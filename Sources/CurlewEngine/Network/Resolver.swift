@@ -43,6 +43,9 @@ package final class Resolver: Sendable {
     private let most: Int
     private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
     private let lookUp: @Sendable (String) -> Answer
+    private let known: [String: [String]]
+    /// Who looks up what is not known; nil when this one does.
+    private let others: Resolver?
     private let state = Lock(State())
 
     /// - Parameters:
@@ -57,21 +60,34 @@ package final class Resolver: Sendable {
         most = threads
         self.start = start
         self.lookUp = lookUp
+        known = [:]
+        others = nil
+    }
+
+    private init(knowing addresses: [String: [String]], or others: Resolver) {
+        most = others.most
+        start = others.start
+        lookUp = others.lookUp
+        known = addresses
+        self.others = others
     }
 
     /// The same, but for names whose addresses are given.
-    package func knowing(_ addresses: [String: [String]]) -> Resolver {
-        Resolver(threads: most, start: start) { [lookUp] name in
-            addresses[name.withoutFinalDot].map { .success($0) } ?? lookUp(name)
-        }
-    }
+    ///
+    /// It looks up the others together with this one.
+    package func knowing(_ addresses: [String: [String]]) -> Resolver { Resolver(knowing: addresses, or: self) }
 
     /// How many names wait or are being looked up, for tests.
-    package var pending: Int { state.withLock { $0.lookUps.count } }
+    package var pending: Int { others?.pending ?? state.withLock { $0.lookUps.count } }
 
     /// Finds the addresses of a name and tells them once, on a thread of the resolver or, when the system gives it none,
     /// before this returns.
     package func find(_ name: String, tell: @escaping @Sendable (Answer) -> Void) -> Ticket {
+        if let addresses = known[name.withoutFinalDot] {
+            tell(.success(addresses))
+            return Ticket(number: 0)
+        }
+        if let others { return others.find(name, tell: tell) }
         let (ticket, mustStart) = state.withLock { state in
             if state.generation != curlew_fork_generation() { state = State() }
             state.lastNumber += 1
@@ -99,6 +115,7 @@ package final class Resolver: Sendable {
 
     /// Makes sure that nobody is told any more; a look-up that nobody wants does not begin.
     package func withdraw(_ name: String, _ ticket: Ticket) {
+        if let others { return others.withdraw(name, ticket) }
         state.withLock { state in
             state.lookUps[name]?.askers.removeAll { $0.number == ticket.number }
             if let left = state.lookUps[name], left.askers.isEmpty, !left.isRunning {

@@ -41,21 +41,22 @@ extension EngineTransfer {
         return await ended().headed
     }
 
-    /// Makes whoever waits for the head, now or later, read the stream of steps instead.
+    /// Makes whoever waits for the head, or for an end that may be left, now or later, read the stream of steps instead.
     package func supersedeHeaded() {
-        let waiters = shared.withLock { shared in
+        let (waiters, leaving) = shared.withLock { shared in
             shared.isHeadRead = true
             defer { shared.headWaiters = [] }
-            return shared.headWaiters
+            return (shared.headWaiters, shared.takeLeaving())
         }
         for waiter in waiters { waiter.resume(returning: .superseded) }
+        leaving.forEach { $0.continuation.resume(returning: nil) }
     }
 
     // MARK: Waiting for the end
 
     /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
     ///
-    /// - Parameter orLed: Whether a head that leads elsewhere is enough, for which nil is given, too.
+    /// - Parameter orLed: Whether a head that leads elsewhere is enough, or a reader of the steps: nil is given then, too.
     package func finished(orLed leaves: Bool = false) async -> Outcome? {
         let ticket = EngineTransfer.nextID()
         defer { meetLoop() }
@@ -63,7 +64,7 @@ extension EngineTransfer {
             await withUnsafeContinuation { continuation in
                 let answer = shared.withLock { shared -> Outcome?? in
                     if let outcome = shared.outcome { return outcome }
-                    if Task.isCancelled || leaves && shared.leadsElsewhere { return .some(nil) }
+                    if Task.isCancelled || leaves && (shared.leadsElsewhere || shared.isHeadRead) { return .some(nil) }
                     shared.endWaiters.append(EndWaiter(ticket: ticket, continuation: continuation, leaves: leaves))
                     return nil
                 }

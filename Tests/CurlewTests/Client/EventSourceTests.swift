@@ -182,7 +182,8 @@ struct EventSourceTests {
         let options: Request.Options = .timeouts(Timeouts(idle: .milliseconds(50)))
         let source = scene.api.eventSource("events", options: options, reconnection: scene.reconnection())
         #expect(await scene.read(source).1 == nil)
-        #expect(scene.server.requests.count == 2)
+        // The last may take more than the limit, too.
+        #expect(scene.server.requests.count >= 2)
     }
 
     // MARK: Leaving

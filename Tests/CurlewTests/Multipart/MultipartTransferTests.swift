@@ -186,7 +186,7 @@ struct MultipartTransferTests {
         server.on("POST", "/", .text("x"), reading: .whole.stalling(at: gate, after: 1000))
         let form = MultipartForm([Part("image", file: file.path)])
         let transfer = Session().transfer(request(form, server.url("/"))).start()
-        _ = await server.nextRequest()
+        await gate.waitUntilReached()
         let handle = try #require(fopen(file.path, "a"))
         fputs("more", handle)
         fclose(handle)

@@ -17,7 +17,7 @@ import Testing
     static let rows: [(HeaderFields, Int?)] = [
         ([:], nil), (["Retry-After": "3"], 3), (["Retry-After": "0"], 0), (["Retry-After": "-1"], nil),
         (["Retry-After": ""], nil), (["Retry-After": "1.5"], nil), (["Retry-After": "soon"], nil),
-        (["Retry-After": "99999999999999999999"], nil), (["Retry-After": "99999999999"], nil),
+        (["Retry-After": "99999999999999999999"], nil), (["Retry-After": "99999999999"], 1_000_000_000),
         (["Retry-After": "Sun, 06 Nov 1994 08:50:37 GMT"], 60),
         (["Retry-After": "Sun, 06 Nov 1994 08:00:00 GMT"], 0),
         (["Retry-After": "Sun, 06 Nov 1994 08:50:37 GMT", "Date": "Sun, 06 Nov 1994 08:50:30 GMT"], 7),
@@ -28,7 +28,7 @@ import Testing
         (["RateLimit-Remaining": "0", "RateLimit-Reset": "12"], 12),
         (["RateLimit-Remaining": "1", "RateLimit-Reset": "12"], nil), (["RateLimit-Remaining": "0"], nil),
         (["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "12"], 12),
-        (["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1784111787"], 1_000_000_010),
+        (["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1784111787"], 1_000_000_000),
         (["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1184111787"], 400_000_010),
         (["Retry-After": "2", "RateLimit": #""default";r=0;t=30"#], 2),
     ]

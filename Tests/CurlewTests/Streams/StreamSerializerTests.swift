@@ -54,6 +54,37 @@ struct StreamSerializerTests {
         #expect(try await read(ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
     }
 
+    /// The mark ends the stream, though the server keeps the connection.
+    @Test func nothingIsWaitedForAfterTheMark() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let text = "data:1\n\ndata:[DONE]\n\n"
+        let server = try MockServer { _ in
+            .status(200, [("Content-Type", "text/event-stream")], body: Array((text + "data:2\n\n").utf8))
+                .fault(.stall(gate), at: .body(text.utf8.count))
+        }
+        let api = Client(try BaseURL(server.url("/")), session: Session())
+        var values: [Int] = []
+        for try await value in api.stream("", using: .serverSentEvents(of: Int.self, until: "[DONE]")) {
+            values.append(value)
+        }
+        #expect(values == [1])
+    }
+
+    /// Who sends another type, and nothing for a while, is refused for the type.
+    @Test func aSilentResponseOfAnotherTypeIsRefused() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try MockServer { _ in
+            .status(200, [("Content-Type", "text/html")], body: [1]).fault(.stall(gate), at: .body(0))
+        }
+        let api = Client(try BaseURL(server.url("/")), session: Session())
+        let error = try await networkError {
+            for try await _ in api.stream("", using: .serverSentEvents) {}
+        }
+        #expect(error.kind == .unacceptableContentType)
+    }
+
     /// What came before a failure is given first, through a client too; then the error, again and again.
     @Test func failuresComeLast() async throws {
         let server = try MockServer { _ in
