@@ -8,7 +8,7 @@ import CurlewTesting
 
 extension Resilient {
     static func limits(_ stage: inout Stage) async {
-        await stage.show("a rate", "6 requests in 0.3 s to 0.4 s") { stage in
+        await stage.show("a rate", "6 requests within 0.3 s to 1 s") { stage in
             let server = try stage.server(.fine)
             let session = Session(interceptors: [.rateLimit(requests: 10, per: .seconds(1), burst: 3)])
             let request = Request(server.url("/"))
@@ -19,7 +19,7 @@ extension Resilient {
             }
             let time = ContinuousClock.now - start
             let isRight = time >= .milliseconds(299) && time < .seconds(1)
-            return "\(server.requestCount) requests in \(isRight ? "0.3 s to 0.4 s" : "\(time)")"
+            return "\(server.requestCount) requests within \(isRight ? "0.3 s to 1 s" : "\(time)")"
         }
         await stage.show("a server that is busy", "429, then 4 others wait 1 s and get 200") { stage in
             let server = try stage.server(.busy(429, after: 1), .fine)

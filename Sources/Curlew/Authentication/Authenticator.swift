@@ -8,7 +8,8 @@
 /// An authenticator is an interceptor of single attempts: it sees every request that goes on the wire, after retries and
 /// redirects, adds what proves who asks, and may answer a challenge by asking `next` again. It is asked only for requests
 /// to the origin that the transfer was addressed to: what is redirected elsewhere goes there without credentials, and
-/// nobody has to think of it. Requests with the option ``Request/Options/isAnonymous`` pass it by.
+/// nobody has to think of it. (One among a session's interceptors is asked for every transfer, wherever that goes: give
+/// it to the client of the API that it is for.) Requests with the option ``Request/Options/isAnonymous`` pass it by.
 ///
 /// A challenge that nobody answers is a response like any other, with its status 401.
 ///

@@ -41,7 +41,7 @@ public struct BodySignature: Authenticator {
     }
 }
 
-extension Authenticator where Self == BodySignature {
+extension Interceptor where Self == BodySignature {
     /// Signs requests by a closure.
     ///
     /// - Parameter sign: As in ``BodySignature/init(_:)``.

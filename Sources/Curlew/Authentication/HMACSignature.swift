@@ -97,7 +97,7 @@ extension HMACSignature: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-extension Authenticator where Self == HMACSignature {
+extension Interceptor where Self == HMACSignature {
     /// Signs bodies with a key that both sides have.
     ///
     /// - Parameters:

@@ -100,7 +100,7 @@ extension NetrcCredentials: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-extension Authenticator where Self == NetrcCredentials {
+extension Interceptor where Self == NetrcCredentials {
     /// Sends names and passwords from a `.netrc` file.
     ///
     /// - Parameters:

@@ -16,7 +16,7 @@ public import FoundationEssentials
 ///   (Not so those of a *detached* task.)
 /// - A request with an `Authorization` of its own keeps it, and one whose body can be read only once is not sent again.
 ///
-/// Copies share the token.
+/// Copies share the token. In a session's interceptors it is sent to every origin that requests are addressed to.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with {
@@ -60,7 +60,7 @@ public struct RefreshingAuthentication: Authenticator {
     /// Authentication by tokens that a closure gets.
     ///
     /// - Parameters:
-    ///   - token: The first one; nil to get it before the first request.
+    ///   - token: The first one; nil to get it before the first request. What a store has wins over it.
     ///   - store: Keeps it from one run of the program to the next; nobody unless given.
     ///   - settings: When it is replaced.
     ///   - refresh: Gets a token; one call at a time. Its argument is the one to replace, which has the refresh token;
@@ -127,7 +127,7 @@ extension Interceptor where Self == RefreshingAuthentication {
     /// Authentication by tokens that a closure gets, once for all requests that need one.
     ///
     /// - Parameters:
-    ///   - token: The first one; nil to get it before the first request.
+    ///   - token: The first one; nil to get it before the first request. What a store has wins over it.
     ///   - store: Keeps it from one run of the program to the next; nobody unless given.
     ///   - settings: When it is replaced.
     ///   - refresh: Gets a token in the place of the one it is given; nil when there is none.

@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// of a session's configuration are not, so `X-Amz-…` fields belong to requests or clients. Bodies are not compressed on
 /// their way. A request with an `Authorization` of its own, or with a signature in its query, goes as it is.
 ///
-/// When a server refuses with 403 and its `Date` is more than four minutes from ours, the request is signed once more by
+/// When a server refuses with 403 or 400 and its `Date` is more than four minutes from ours, the request is signed once more by
 /// the server's clock, and so are later ones to that origin (of at most 64).
 ///
 /// ```swift
@@ -74,7 +74,7 @@ public struct SigV4Signature: Authenticator {
         guard !request.fields.contains(.authorization), !target.isPresigned else { return try await next(request) }
         let used = offsets[target.origin]
         let response = try await next(try await signed(request))
-        guard response.head.status == .forbidden, !request.body.isSpent,
+        guard [.forbidden, .badRequest].contains(response.head.status), !request.body.isSpent,
             let server = response.head.fields[.date].flatMap({ HTTPDate($0) }),
             offsets.learn(target.origin, server: server, own: HTTPDate(now()), used: used)
         else { return response }
@@ -145,7 +145,7 @@ extension SigV4Signature: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-extension Authenticator where Self == SigV4Signature {
+extension Interceptor where Self == SigV4Signature {
     /// Signs requests for Amazon Web Services with keys that last.
     ///
     /// - Parameters:

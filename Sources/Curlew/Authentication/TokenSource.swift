@@ -22,6 +22,8 @@ final class TokenSource: Sendable {
 
     private let state: Lock<State>
     private let fetch: Fetch
+    /// What stands in for a store that is empty.
+    private let first: AccessToken?
     private let store: (any TokenStore)?
     private let settings: RefreshingAuthentication.Settings
 
@@ -32,9 +34,10 @@ final class TokenSource: Sendable {
         _ token: AccessToken?, store: (any TokenStore)?, settings: RefreshingAuthentication.Settings,
         fetch: @escaping Fetch
     ) {
-        let machine = TokenMachine(token, skew: settings.skew, now: settings.now())
-        state = Lock(State(machine: machine, hasLoaded: token != nil || store == nil))
+        let machine = TokenMachine(store == nil ? token : nil, skew: settings.skew, now: settings.now())
+        state = Lock(State(machine: machine, hasLoaded: store == nil))
         self.store = store
+        first = store == nil ? nil : token
         self.settings = settings
         self.fetch = fetch
     }
@@ -43,7 +46,7 @@ final class TokenSource: Sendable {
     var isFetching: Bool { TokenSource.fetching.contains(ObjectIdentifier(self)) }
 
     /// The token there is, good or not.
-    var current: AccessToken? { state.withLock { $0.machine.token } }
+    var current: AccessToken? { state.withLock { $0.machine.token ?? ($0.hasLoaded ? nil : first) } }
 
     /// How many wait for a token.
     var waiting: Int { state.withLock { $0.machine.waiting } }
@@ -134,7 +137,11 @@ final class TokenSource: Sendable {
 
     /// What the store has, and whether it will do.
     private func load() async throws -> (AccessToken?, serves: Bool) {
-        let kept = try await store?.load()
+        var kept = try await store?.load()
+        if kept == nil, let first {
+            try await store?.save(first)
+            kept = first
+        }
         state.withLock { $0.hasLoaded = true }
         return (kept, kept.map { $0.expiry.map { settings.now() < $0 } ?? true } ?? false)
     }

@@ -90,7 +90,7 @@ extension Client {
             request.fields[.accept] = accept
         }
         if let language = ownLanguage { request.fields[.acceptLanguage] = language }
-        request.apply(isElsewhere ? fields(elsewhere: request) : configuration.fields)
+        request.apply(isElsewhere || request.options.isAnonymous ? fields(elsewhere: request) : configuration.fields)
         // What every call has in common is not about a body that is not there.
         if request.body.isNone { request.fields.remove(.contentType) }
         request.apply(call.fields)
@@ -102,7 +102,8 @@ extension Client {
         return auth.map { interceptors + [$0] } ?? interceptors
     }
 
-    /// The client's fields but for credentials, which are not for other servers.
+    /// The client's fields but for credentials, which are not for other servers, nor for requests that say nothing of
+    /// who asks.
     private func fields(elsewhere request: Request) -> HeaderChanges {
         let policies = [request.options.redirects, session.configuration.redirects].compactMap(\.self)
         return configuration.fields.withoutSensitiveFields(and: policies.flatMap(\.sensitiveFields))

@@ -29,7 +29,10 @@ extension NetworkError {
     public var retriabilityReason: String { rule.reason }
 
     private var rule: RetryRule {
-        RetryRule.rule(for: kind, phase: phase, status: response?.status)
+        if kind == .authenticationFailed, let cause = cause as? NetworkError, cause.repetition != .never {
+            return .credentialsLater
+        }
+        return RetryRule.rule(for: kind, phase: phase, status: response?.status)
     }
 
     /// What the table says whatever the method is.
@@ -73,6 +76,10 @@ struct RetryRule: Sendable {
         return row ?? RetryRule(kind, .never, "nothing is known about this kind of error")
     }
 
+    /// Nothing was done with the request itself.
+    static let credentialsLater = RetryRule(
+        .authenticationFailed, .safe, "what gives credentials could not be reached, and may be back in a moment")
+
     private static let unsent: ClosedRange<NetworkError.Phase> = .preparing ... .securing
     private static let sent: ClosedRange<NetworkError.Phase> = .sending ... .decoding
 
@@ -114,7 +121,7 @@ struct RetryRule: Sendable {
         RetryRule(.bodyFailed, .never, "the body's source failed"),
         RetryRule(.cacheMiss, .never, "nothing will be stored in the meantime"),
         RetryRule(.unsupported, .never, "this machine cannot do it"),
-        RetryRule(.authenticationFailed, .never, "getting credentials has its own rules for trying again"),
+        RetryRule(.authenticationFailed, .never, "there are no credentials, and asking again brings none"),
         RetryRule(.interceptorFailed, .never, "what an interceptor's own error means is not known"),
         RetryRule(.cancelled, .never, "somebody asked to stop"),
         RetryRule(.sessionClosed, .never, "the session will not open again"),

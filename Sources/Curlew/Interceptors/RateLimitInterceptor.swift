@@ -133,7 +133,8 @@ public struct RateLimitInterceptor: Interceptor {
             .timedOut, phase: .queued,
             "The request would have waited \(wait.brief) for its turn at \(origin), which is longer than "
                 + (total ? "timeouts.total lets it." : "the \(longestWait.brief) of the rate limit."),
-            hint: "Send less, or try again then.", request: request, duration: context.elapsed, retryAfter: wait)
+            hint: total ? "Send less, or try again then." : "Send less, try again then, or give a larger longestWait.",
+            request: request, duration: context.elapsed, retryAfter: wait)
     }
 }
 
@@ -164,6 +165,11 @@ extension ResponseHead {
     /// How long the server wants no more requests.
     fileprivate var wishForQuiet: Duration? {
         let advice = WaitAdvice(self)
-        return status == .tooManyRequests || status == .serviceUnavailable ? advice.wait : advice.usedUp
+        switch status {
+        // Some servers mean 429 by 403.
+        case .tooManyRequests, .serviceUnavailable, .forbidden: return advice.wait
+        // A quota of one of several resources says nothing about the others as long as requests go well.
+        default: return fields.contains("X-RateLimit-Resource") ? nil : advice.usedUp
+        }
     }
 }

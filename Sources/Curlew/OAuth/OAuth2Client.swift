@@ -78,8 +78,10 @@ public struct OAuth2Client: Sendable {
                 .authenticationFailed, phase: .preparing, "There is no refresh token to get an access token with.",
                 hint: "Somebody has to log in (again).")
         }
-        var fresh = try await self.token(for: "refresh_token", scoped.merging(["refresh_token": refreshToken]))
-        if fresh.refreshToken == nil { fresh.refreshToken = refreshToken }
+        // Without scopes: the server knows what was granted, which may be less than was asked for (RFC 6749 §6).
+        var fresh = try await self.token(for: "refresh_token", ["refresh_token": refreshToken])
+        fresh.refreshToken = fresh.refreshToken ?? refreshToken
+        fresh.permissions = fresh.permissions ?? token?.permissions
         return fresh
     }
 
@@ -91,17 +93,23 @@ public struct OAuth2Client: Sendable {
     ///   - parameters: What the grant needs, such as `code`, `redirect_uri` and `code_verifier` (RFC 7636).
     /// - Throws: `NetworkError`: `.invalidRequest` for a URL without TLS; `.authenticationFailed` when the server refuses,
     ///   with an ``OAuth2Error`` as the cause if it says why, and when its answer has no token of a kind that is known;
-    ///   whatever else ends a transfer.
+    ///   `.unacceptableStatus` when it is not able to; whatever else ends a transfer.
     public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
         let request = try request(for: grant, parameters)
         let (body, head) = try await session.data(for: request)
         let decoder = JSONDecoder()
-        guard head.status == .ok else {
-            let refusal = try? decoder.decode(OAuth2Error.self, from: body)
-            let what = refusal.map { "\($0)" } ?? "\(head.status)"
+        // Some servers refuse with 200, and an error in the body.
+        if let refusal = try? decoder.decode(OAuth2Error.self, from: body) {
             throw NetworkError(
-                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(what).",
+                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(refusal).",
+                hint: refusal.code == .invalidClient ? "Check id and secret, or try another proof (.body)." : nil,
                 cause: refusal, request: request, response: head)
+        }
+        guard head.status == .ok else {
+            let isRefusal = (400..<500).contains(head.status.code) && !RetryPolicy.transient.contains(head.status)
+            throw NetworkError(
+                isRefusal ? .authenticationFailed : .unacceptableStatus, phase: .validating,
+                "The authorization server answered \(head.status).", request: request, response: head)
         }
         do {
             return try decoder.decode(TokenResponse.self, from: body).token(now: Date())

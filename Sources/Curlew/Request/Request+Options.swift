@@ -80,7 +80,8 @@ extension Request {
         }
         /// Whether the request says nothing about who asks: no ``Authenticator`` is asked for it; false unless set.
         ///
-        /// For requests that get credentials in the first place. Fields that stand in the request itself stay.
+        /// For requests that get credentials in the first place. A client leaves its own credential fields out, too; those
+        /// that stand in the request or the call itself stay.
         public var isAnonymous: Bool {
             get { others?.values.isAnonymous ?? false }
             set { values.isAnonymous = newValue }

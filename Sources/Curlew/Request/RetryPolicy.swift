@@ -78,7 +78,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Where the policy is optional, as in a request's options, write `RetryPolicy.none`, or `.retry(.none)`.
     public static let none = RetryPolicy(limit: 0)
 
-    /// Two more tries, half a second to a second apart on average.
+    /// Two more tries, after up to half a second and up to a second.
     public static let standard = RetryPolicy(limit: 2)
 
     /// So many more tries, else as ``standard``.

@@ -63,8 +63,8 @@ struct OAuth2Tests {
 
     @Test func refresh() async throws {
         let server = try server(answer)
-        let token = try await client(server).refresh(AccessToken("old", refreshToken: "R"))
-        #expect(token.value == "A" && token.refreshToken == "R")
+        let token = try await client(server) { $0.scopes = ["more"] }.refresh(AccessToken("old", refreshToken: "R"))
+        #expect(token.value == "A" && token.refreshToken == "R" && token.permissions == "read")
         #expect(server.requests[0].bodyText == "grant_type=refresh_token&refresh_token=R")
         let rotating = try self.server(#"{"access_token":"A","refresh_token":"R2"}"#)
         #expect(try await client(rotating).refresh(AccessToken("old", refreshToken: "R")).refreshToken == "R2")
@@ -107,7 +107,12 @@ struct OAuth2Tests {
         #expect(error.message == "The authorization server gave no token: invalid_grant: ex\\npired.")
         let silent = try self.server("<html>", status: 502)
         let other = try await failure { try await client(silent).clientCredentials() }
-        #expect(other.kind == .authenticationFailed && other.cause == nil && other.response?.status == .badGateway)
+        #expect(other.kind == .unacceptableStatus && other.response?.status == .badGateway)
+        let closed = try self.server("<html>", status: 403)
+        #expect(try await failure { try await client(closed).clientCredentials() }.kind == .authenticationFailed)
+        let polite = try self.server(#"{"error":"bad_refresh_token"}"#)
+        let said = try await failure { try await client(polite).clientCredentials() }
+        #expect(said.kind == .authenticationFailed && (said.cause as? OAuth2Error)?.code == "bad_refresh_token")
         #expect("\(try JSONDecoder().decode(OAuth2Error.self, from: Data(#"{"error":"x"}"#.utf8)))" == "x")
     }
 
@@ -159,6 +164,27 @@ struct OAuth2Tests {
             #expect(error.message.hasSuffix("..") == false)
         }
         #expect(server.requestCount == 0)
+    }
+
+    @Test func aServerThatIsDownIsAskedAgainWithTheRequest() async throws {
+        let login = try MockServer()
+        login.on("POST", "/token", inOrder: [.text("busy", status: 503), .json(answer)])
+        let server = try MockServer { .text($0.field("Authorization") ?? "nothing") }
+        let session = Session { $0.retry = RetryPolicy(limit: 1, backOff: .none) }
+        var request = Request(.post, server.url("/"))
+        request.interceptors = [.clientCredentials(client(login))]
+        #expect(try await session.data(for: request).0 == Data("Bearer A".utf8))
+        #expect(login.requestCount == 2 && server.requestCount == 1)
+    }
+
+    @Test func anonymousCallsLeaveTheClientsCredentialsOut() async throws {
+        let server = try MockServer { .text($0.field("Authorization") ?? "nothing") }
+        let client = Client(try BaseURL(server.url("/")), session: Session()).with {
+            $0.fields.set(.authorization, Credential.bearer("secret"))
+            $0.auth = .refreshing(AccessToken("secret")) { _ in AccessToken("other") }
+        }
+        #expect(try await client.get("", using: .text) == "Bearer secret")
+        #expect(try await client.get("", options: .anonymous, using: .text) == "nothing")
     }
 
     @Test func callsElsewhereGoWithoutTheClientsAuthentication() async throws {

@@ -281,6 +281,7 @@ struct RefreshingTests {
         let kept: Lock<AccessToken?>
         let loads = Lock(0)
         let fails = Lock(false)
+        let failsToSave = Lock(false)
 
         init(_ token: AccessToken?) { kept = Lock(token) }
 
@@ -291,7 +292,7 @@ struct RefreshingTests {
         }
 
         func save(_ token: AccessToken?) async throws {
-            if fails.withLock({ $0 }) { throw NoLuck() }
+            if fails.withLock({ $0 }) || failsToSave.withLock({ $0 }) { throw NoLuck() }
             kept.withLock { $0 = token }
         }
     }
@@ -322,6 +323,21 @@ struct RefreshingTests {
         #expect(try await scene.status(scene.request(auth)) == 200)
     }
 
+    @Test func whatIsKeptWinsOverTheFirstToken() async throws {
+        let scene = try Scene(accepting: "first")
+        let shelf = Shelf(nil)
+        let auth = RefreshingAuthentication(AccessToken("first"), store: shelf) { scene.fetch($0) }
+        #expect(auth.token?.value == "first")
+        #expect(try await scene.status(scene.request(auth)) == 200)
+        // It is kept from now on, and what takes its place too.
+        #expect(shelf.kept.withLock { $0?.value } == "first")
+        scene.accept("t1")
+        #expect(try await scene.status(scene.request(auth)) == 200)
+        let next = RefreshingAuthentication(AccessToken("first"), store: shelf) { scene.fetch($0) }
+        #expect(try await scene.status(scene.request(next)) == 200)
+        #expect(scene.fetches.withLock { $0 } == 1 && next.token?.value == "t1")
+    }
+
     @Test func aStoreThatFailsIsHeardOfOnce() async throws {
         let scene = try Scene(accepting: "t1")
         let shelf = Shelf(nil)
@@ -330,7 +346,9 @@ struct RefreshingTests {
         let error = try await failure { _ = try await scene.status(scene.request(auth)) }
         #expect(error.kind == .authenticationFailed && error.cause is NoLuck)
         #expect(scene.fetches.withLock { $0 } == 0)
-        let broken = RefreshingAuthentication(AccessToken("old"), store: shelf) { scene.fetch($0) }
+        let full = Shelf(AccessToken("old"))
+        full.failsToSave.withLock { $0 = true }
+        let broken = RefreshingAuthentication(store: full) { scene.fetch($0) }
         let second = try await failure { _ = try await scene.status(scene.request(broken)) }
         #expect(second.cause is NoLuck && second.message.contains("store"))
         #expect(broken.token?.value == "t1")
