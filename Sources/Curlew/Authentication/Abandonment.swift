@@ -15,7 +15,7 @@ extension InterceptorContext {
         let waiting = Abandonment<Value>()
         let closing = run.host.closing
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
+            await withUnsafeContinuation { continuation in
                 waiting.begin(continuation) {
                     do { waiting.end(.success(try await operation())) } catch { waiting.end(.failure(error)) }
                 } watch: {
@@ -25,14 +25,16 @@ extension InterceptorContext {
             }
         } onCancel: {
             waiting.end(.failure(CancellationError()))
-        }
+        }.get()
     }
 }
 
 /// One who waits for an operation, and may stop to.
 private final class Abandonment<Value: Sendable>: Sendable {
+    typealias Waiting = UnsafeContinuation<Result<Value, any Error>, Never>
+
     private struct State {
-        var continuation: CheckedContinuation<Value, any Error>?
+        var continuation: Waiting?
         var tasks: [Task<Void, Never>] = []
         var result: Result<Value, any Error>?
     }
@@ -40,14 +42,14 @@ private final class Abandonment<Value: Sendable>: Sendable {
     private let state = Lock(State())
 
     func begin(
-        _ continuation: CheckedContinuation<Value, any Error>, operation: @escaping @Sendable () async -> Void,
+        _ continuation: Waiting, operation: @escaping @Sendable () async -> Void,
         watch: @escaping @Sendable () async -> Void
     ) {
         let over = state.withLock { state in
             if state.result == nil { state.continuation = continuation }
             return state.result
         }
-        if let over { return continuation.resume(with: over) }
+        if let over { return continuation.resume(returning: over) }
         let tasks = [Task(operation: operation), Task(operation: watch)]
         let isOver = state.withLock { state in
             if state.result == nil { state.tasks = tasks }
@@ -60,7 +62,7 @@ private final class Abandonment<Value: Sendable>: Sendable {
     func end(_ result: Result<Value, any Error>) {
         let (continuation, tasks) = state.withLock { state in
             guard state.result == nil else {
-                return (nil as CheckedContinuation<Value, any Error>?, [Task<Void, Never>]())
+                return (nil as Waiting?, [Task<Void, Never>]())
             }
             state.result = result
             defer {
@@ -70,6 +72,6 @@ private final class Abandonment<Value: Sendable>: Sendable {
             return (state.continuation, state.tasks)
         }
         for task in tasks { task.cancel() }
-        continuation?.resume(with: result)
+        continuation?.resume(returning: result)
     }
 }

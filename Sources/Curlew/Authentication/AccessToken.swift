@@ -77,13 +77,14 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
 public protocol TokenStore: Sendable {
     /// The token kept last; nil when there is none.
     ///
-    /// Called once, before the first request that needs a token.
+    /// Called before the first request that needs a token, and not again unless it throws.
     /// - Throws: Any error: those who wait for the token get it as the cause of theirs, and the next request asks again.
     func load() async throws -> AccessToken?
 
     /// Keeps a token in the place of the last one.
     ///
-    /// Called after each refresh, before those who wait go on with the new token; one call at a time.
+    /// Called after each refresh, before those who wait go on with the new token, and after `replace(_:)`; one call at a
+    /// time, the last one with the token that is in its place then. It is not cancelled with whatever request it is for.
     /// - Parameter token: What to keep; nil to forget what was kept.
     /// - Throws: Any error: those who wait get it as the cause of theirs; later requests go on with the new token.
     func save(_ token: AccessToken?) async throws

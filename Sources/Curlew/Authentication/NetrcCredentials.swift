@@ -6,8 +6,8 @@ internal import FoundationEssentials
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first
 /// request.
 ///
-/// The file is read once, at the first request that needs it, and not on a thread that others wait for. One that is not
-/// there has no credentials. The first entry for the host counts, else `default`; ports play no part. An entry without
+/// The file is read once, at the first request that needs it, and not on a thread that others wait for. Without one there
+/// are no credentials, unless it was named here: then it has to be there. The first entry for the host counts, else `default`; ports play no part. An entry without
 /// login has no credentials, one without password an empty one. Who may read the file is not looked at, as with curl,
 /// since mounted secrets are mostly readable by all of a container. Unlike curl's, passwords go over TLS alone unless
 /// `allowsPlainHTTP` is given. `Authorization` and user-info of the request itself win.
@@ -20,7 +20,9 @@ public struct NetrcCredentials: Authenticator {
     public let path: String?
     /// Whether passwords are sent without TLS, for everybody on the way to read.
     public let allowsPlainHTTP: Bool
-    private let file = OnceMade<NetrcFile>()
+    /// Whether the caller has said which file, which then has to be there.
+    private let isNamed: Bool
+    private let file = OnceMade<NetrcFile>(keepsFailure: false)
 
     /// The most a file may have, in bytes.
     private static let limit = 1 << 20
@@ -38,6 +40,7 @@ public struct NetrcCredentials: Authenticator {
     init(path: String?, allowsPlainHTTP: Bool, environment: [String: String]) {
         let home = environment["HOME"].flatMap { $0.isEmpty ? nil : $0 }
         let named = path ?? environment["NETRC"].flatMap { $0.isEmpty ? nil : $0 } ?? "~/.netrc"
+        isNamed = path != nil
         self.path = named.hasPrefix("~/") ? home.map { $0 + named.dropFirst() } : named
         self.allowsPlainHTTP = allowsPlainHTTP
     }
@@ -52,9 +55,11 @@ public struct NetrcCredentials: Authenticator {
         guard let path, !request.fields.contains(.authorization), target.userInfo == nil,
             allowsPlainHTTP || target.scheme == .https
         else { return try await next(request) }
-        let file = try await file.value { () async throws(NetworkError) in try await Self.read(path) }
+        let entries = try await context.abandonable {
+            try await file.value { () async throws(NetworkError) in try await read(path) }
+        }
         let host = HostName.key(target.host) ?? target.host
-        guard let entry = file.entry(where: { HostName.key($0) == host }), let login = entry.login
+        guard let entry = entries.entry(where: { HostName.key($0) == host }), let login = entry.login
         else { return try await next(request) }
         var request = request
         do throws(InvalidCredential) {
@@ -67,22 +72,24 @@ public struct NetrcCredentials: Authenticator {
         return try await next(request)
     }
 
-    private static func read(_ path: String) async throws(NetworkError) -> NetrcFile {
+    private func read(_ path: String) async throws(NetworkError) -> NetrcFile {
         let body = RequestBody.file(path)
         let bytes: [UInt8]?
         do throws(NetworkError) {
-            bytes = body.isMissingFile ? [] : try await body.collected(upTo: limit)
+            bytes = !isNamed && body.isMissingFile ? [] : try await body.collected(upTo: Self.limit)
         } catch {
             let reason = error.cause.map { "\($0)" } ?? error.message
-            throw refused("\(path) cannot be read: \(reason)", "Look at its permissions, or name another.", error.cause)
+            throw Self.refused(
+                "\(path) cannot be read: \(reason)", "Look at its permissions, or name another.", error.cause)
         }
         guard let bytes else {
-            throw refused("\(path) has more than \(ByteCount(Int64(limit))).", "It is probably no .netrc file.")
+            throw Self.refused(
+                "\(path) has more than \(ByteCount(Int64(Self.limit))).", "It is probably no .netrc file.")
         }
         do throws(InvalidNetrc) {
             return try NetrcFile(bytes)
         } catch {
-            throw refused(
+            throw Self.refused(
                 "\(path) is malformed. \(error)", "See netrc(5); words with spaces stand in quotation marks.", error)
         }
     }

@@ -9,9 +9,12 @@ public import FoundationEssentials
 /// - Before a token expires, by ``Settings/skew``, the next request gets a new one first; when that fails, and the old one
 ///   is still good, it goes on with the old one.
 /// - When the server answers 401, a new token is got, unless another request has got one since, and the request is sent
-///   once more. What comes then is the response, whatever its status is.
+///   once more. What comes then is the response, whatever its status is. A server that refuses the new token as well does
+///   not cause another fetch with each request: for 1 s, and twice as long each time up to 60 s, its 401 is the response.
 /// - While a token is being got, all who need it wait. When that fails, all who wait fail, once, with
-///   `.authenticationFailed`; the next request tries anew. Whoever is cancelled stops waiting; the others get their token.
+///   `.authenticationFailed`; the next request tries anew. From the second failure in a row on there is a pause, of 2 s
+///   and twice as long each time up to 60 s, in which requests fail at once, with that time in `retryAfter`.
+/// - Whoever is cancelled stops waiting; the others get their token.
 /// - Requests that the closure itself makes go out without a token, by whatever client or session: they wait for nobody.
 ///   (Not so those of a *detached* task.)
 /// - A request with an `Authorization` of its own keeps it, and one whose body can be read only once is not sent again.
@@ -88,29 +91,29 @@ public struct RefreshingAuthentication: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
-        let held = try await token(for: request)
+        let held = try await token(for: request, context)
         let response = try await next(request.carrying(held.token))
-        guard refusals.contains(response.head.status) else { return response }
-        guard !request.body.isSpent else {
-            source.refuse(held.generation)
-            return response
-        }
+        guard refusals.contains(response.head.status), source.refuse(held.generation), !request.body.isSpent
+        else { return response }
         await response.discard()
-        let fresh = try await token(for: request, refused: held.generation, by: response.head)
-        return try await next(request.carrying(fresh.token))
+        let fresh = try await token(for: request, context, refusedBy: response.head)
+        let second = try await next(request.carrying(fresh.token))
+        source.judge(fresh.generation, isRefused: refusals.contains(second.head.status))
+        return second
     }
 
     private func token(
-        for request: Request, refused generation: UInt64? = nil, by head: ResponseHead? = nil
+        for request: Request, _ context: InterceptorContext, refusedBy head: ResponseHead? = nil
     ) async throws -> TokenMachine.Held {
+        if let held = source.ready { return held }
         do {
-            return try await source.token(refused: generation)
+            return try await context.abandonable { try await source.token() }
         } catch let failure as TokenFailure {
             throw NetworkError(
                 .authenticationFailed, phase: head == nil ? .preparing : .validating,
                 "There is no token for the request: \(failure)",
                 hint: "The cause says why; the next request tries to get one again.", cause: failure.cause,
-                request: request, response: head)
+                request: request, response: head, retryAfter: failure.retryAfter)
         }
     }
 }

@@ -6,7 +6,8 @@ internal import FoundationEssentials
 /// Who may go on with which token, who has to wait, and when a new one is fetched: the rules alone, without tasks and time.
 ///
 /// At most one *flight*, a fetch of a new token, is in the air. Whoever needs a new token while there is one waits for it.
-/// It ends once, for all who wait, with a token or with an error; whoever comes later begins a new one.
+/// It ends once, for all who wait, with a token or with an error; whoever comes later begins a new one. Where flights fail
+/// again and again, or bring what the server refuses as well, there are pauses between them.
 struct TokenMachine {
     /// A token and how many there were before it, by which a refusal of an older one is known.
     struct Held: Hashable {
@@ -22,6 +23,8 @@ struct TokenMachine {
         case waitAndFly
         /// The flight in the air takes too long.
         case fail
+        /// The last flights failed, and for so long there is no other.
+        case pause(Duration)
     }
 
     /// Who waits no longer, and what becomes of them.
@@ -39,10 +42,28 @@ struct TokenMachine {
         var isOverdue = false
     }
 
+    /// Failures in a row, and the pause after the last of them.
+    private struct Setbacks {
+        /// The pauses, each twice as long as the one before.
+        private static let backOff = BackOff(first: .seconds(1), longest: .seconds(60))
+        private(set) var count = 0
+        private var began = Date.distantPast
+
+        mutating func add(_ now: Date) {
+            count += 1
+            began = now
+        }
+
+        /// What is left of the pause; nil when it is over, or when the time was set back to before it.
+        func pause(_ now: Date) -> Duration? {
+            guard count > 0, now >= began else { return nil }
+            let left = Setbacks.backOff.ceiling(after: count) - .seconds(now.timeIntervalSince(began))
+            return left > .zero ? left : nil
+        }
+    }
+
     /// How long before its expiry a token is replaced.
     let skew: Duration
-    /// The pauses between flights that failed while the old token was still good.
-    private let backOff = BackOff(first: .seconds(1), longest: .seconds(60))
 
     private(set) var token: AccessToken?
     private(set) var generation: UInt64 = 0
@@ -52,8 +73,12 @@ struct TokenMachine {
     private var refused: UInt64?
     /// When the token is to be replaced.
     private var dueAt: Date?
-    private var failures = 0
-    private var notBefore: Date?
+    /// Flights that failed.
+    private var failures = Setbacks()
+    /// Flights whose token was refused like the one before it.
+    private var disappointments = Setbacks()
+    /// The generation that was the last to be judged.
+    private var judged: UInt64?
 
     init(_ token: AccessToken?, skew: Duration, now: Date) {
         self.skew = skew
@@ -63,26 +88,45 @@ struct TokenMachine {
     var isFlying: Bool { flight != nil }
     var waiting: Int { waiters.count }
 
-    /// Answers one who needs a token.
-    ///
-    /// - Parameters:
-    ///   - waiter: Who asks; unique.
-    ///   - refused: The generation that a server has just refused; nil at first.
-    mutating func ask(_ waiter: UInt64, refused: UInt64?, now: Date) -> Answer {
-        if refused == generation { self.refused = refused }
-        if let held = usable(now), !isDue(now) || notBefore.map({ now < $0 }) == true { return .use(held) }
+    /// The token for one who needs it now; nil when a flight has to be asked for.
+    func ready(_ now: Date) -> Held? {
+        guard let held = usable(now), !isDue(now) || failures.pause(now) != nil else { return nil }
+        return held
+    }
+
+    /// Answers one who needs a token; `waiter` is a number of its own.
+    mutating func ask(_ waiter: UInt64, now: Date) -> Answer {
+        if let held = ready(now) { return .use(held) }
         if let flight {
             if flight.isOverdue { return usable(now).map { .use($0) } ?? .fail }
             waiters.insert(waiter)
             return .wait
         }
+        // One failure may be an accident.
+        if failures.count > 1, let pause = failures.pause(now) { return .pause(pause) }
         flight = Flight(generation: generation)
         waiters.insert(waiter)
         return .waitAndFly
     }
 
-    /// Takes note that the server refused a token, though nobody asks for another.
-    mutating func refuse(_ generation: UInt64) { if generation == self.generation { refused = generation } }
+    /// Takes note that the server refused a token; false when another one would not help, as far as one knows.
+    mutating func refuse(_ generation: UInt64, now: Date) -> Bool {
+        guard generation == self.generation else { return true }
+        guard disappointments.pause(now) == nil else { return false }
+        refused = generation
+        return true
+    }
+
+    /// Takes note of what the server said to a request whose first token it had refused.
+    mutating func judge(_ generation: UInt64, isRefused: Bool, now: Date) {
+        guard generation == self.generation else { return }
+        if !isRefused {
+            disappointments = Setbacks()
+        } else if judged != generation {
+            disappointments.add(now)
+        }
+        judged = generation
+    }
 
     /// Lets one go who waits no longer, while the flight goes on; false when the one does not wait.
     mutating func leave(_ waiter: UInt64) -> Bool { waiters.remove(waiter) != nil }
@@ -99,8 +143,7 @@ struct TokenMachine {
     mutating func crash(now: Date) -> Release {
         guard isAwaited else { return turnBack() }
         flight = nil
-        failures += 1
-        notBefore = now.addingTimeInterval(backOff.ceiling(after: failures).inSeconds)
+        failures.add(now)
         return everybody(usable(now))
     }
 
@@ -116,6 +159,7 @@ struct TokenMachine {
     /// What a flight in the air brings is not wanted any more.
     mutating func replace(_ token: AccessToken?, now: Date) -> Release {
         adopt(token, now)
+        disappointments = Setbacks()
         return everybody(token.map { Held(token: $0, generation: generation) })
     }
 
@@ -132,8 +176,7 @@ struct TokenMachine {
         generation += 1
         self.token = token
         refused = nil
-        failures = 0
-        notBefore = nil
+        failures = Setbacks()
         dueAt = token?.expiry.map { expiry in
             // A token that lasts for less than the skew is not replaced at once, or every request would.
             let lifetime = max(0, expiry.timeIntervalSince(now))

@@ -6,7 +6,7 @@
 /// After some failures in a row, or too large a part of the latest requests, the circuit of an origin *opens*: requests
 /// fail at once with ``NetworkError/Kind/circuitOpen``, and ``NetworkError/retryAfter`` says for how long. When the rest
 /// is over one request is let through, while others still fail: if it goes well the circuit closes, if it fails it opens
-/// for another rest, and if it is cancelled the next one takes its place.
+/// for another rest, and if it is cancelled, or takes as long as a rest, the next one takes its place.
 ///
 /// Failures are the `statuses`, and an origin that cannot be resolved or connected to, breaks the connection, refuses
 /// streams or lets a time limit pass. A response counts with its head. What is wrong on this side, and what is cancelled,

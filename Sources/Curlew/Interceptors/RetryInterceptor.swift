@@ -69,7 +69,8 @@ public struct RetryInterceptor: Interceptor {
             let (wait, reason): (Duration, NetworkError)
             do throws(NetworkError) {
                 let response = try await next(tries.request)
-                guard let refusal = tries.refusal(by: response), let time = self.wait(after: refusal, tries) else {
+                guard let refusal = tries.refusal(by: response), case .again(let time) = step(after: refusal, tries)
+                else {
                     // The caller hears of no half of a body that is collected.
                     if !context.isStreamed { try await response.complete() }
                     return response
@@ -77,16 +78,23 @@ public struct RetryInterceptor: Interceptor {
                 await response.discard()
                 (wait, reason) = (time, refusal)
             } catch {
-                guard let time = self.wait(after: error, tries) else { throw tries.summary(error) }
-                (wait, reason) = (time, error)
+                switch step(after: error, tries) {
+                case .again(let time): (wait, reason) = (time, error)
+                case .stop(let why): throw tries.summary(why.map { error.adding(hint: $0) } ?? error)
+                }
             }
             tries.note(reason, wait)
-            if tries.needsConnectivity(after: reason) {
-                // The back-off comes after it, so that not all who waited come back at once.
-                let isThere = try await context.wait(atMost: tries.left(with: wait), by: clock, until: connectivity)
-                guard isThere else { throw tries.giveUp() }
+            do {
+                if tries.needsConnectivity(after: reason) {
+                    // The back-off comes after it, so that not all who waited come back at once.
+                    let isThere = try await context.wait(atMost: tries.left(with: wait), by: clock, until: connectivity)
+                    guard isThere else { throw tries.giveUp() }
+                }
+                if wait > .zero { try await context.pause(for: wait, by: clock) }
+            } catch {
+                if tries.isCharged(after: reason) { budget.refund(tries.origin) }
+                throw error
             }
-            if wait > .zero { try await context.pause(for: wait, by: clock) }
         }
     }
 
@@ -95,11 +103,13 @@ public struct RetryInterceptor: Interceptor {
         if let share = policy.budget { budget.deposit(share, for: origin()) }
     }
 
-    /// How long to wait before the next try; nil when there is none.
-    private func wait(after error: NetworkError, _ tries: Tries) -> Duration? {
-        guard let wait = tries.wait(after: error, chance: chance) else { return nil }
-        if tries.policy.budget != nil, !budget.withdraw(for: tries.origin) { return nil }
-        return wait
+    /// What follows a try.
+    private func step(after error: NetworkError, _ tries: Tries) -> Tries.Step {
+        let step = tries.step(after: error, chance: chance)
+        guard case .again = step, tries.isCharged(after: error), !budget.withdraw(for: tries.origin) else {
+            return step
+        }
+        return .stop("It was not sent again: too many requests to this origin fail for the policy's `budget`.")
     }
 }
 
@@ -134,20 +144,38 @@ private struct Tries {
             request: response.request, response: response.head, duration: context.elapsed)
     }
 
-    /// How long to wait before the next try, by everything but the budget.
-    func wait(after error: NetworkError, chance: () -> Double) -> Duration? {
+    enum Step {
+        /// Another try, after so long.
+        case again(Duration)
+        /// None; why, where that is not plain to see.
+        case stop(String?)
+    }
+
+    /// What follows a try, by everything but the budget.
+    func step(after error: NetworkError, chance: () -> Double) -> Step {
         let count = failures.count + 1
-        guard count <= policy.limit, !Task.isCancelled, !request.body.isSpent, mayRepeat(after: error) else {
-            return nil
+        guard count <= policy.limit, !Task.isCancelled, error.repetition != .never || isNamed(error) else {
+            return .stop(nil)
         }
-        var wait = policy.backOff.wait(after: count, chance: chance())
-        if let asked = error.retryAfter {
-            guard asked <= policy.longestWait else { return nil }
-            wait = max(wait, asked)
+        guard mayRepeat(after: error) else {
+            return .stop(
+                "It was not sent again, since the server may have acted on it: an `Idempotency-Key` would allow it.")
         }
-        if let left = context.remaining, wait >= left { return nil }
-        if let deadline = policy.deadline, context.elapsed + wait > deadline { return nil }
-        return wait
+        if request.body.isSpent { return .stop("It was not sent again: its body can be read only once.") }
+        let (backOff, asked) = (policy.backOff.wait(after: count, chance: chance()), error.retryAfter ?? .zero)
+        guard asked <= policy.longestWait else {
+            let (asked, longest) = (asked.inSeconds, policy.longestWait.inSeconds)
+            return .stop("It was not sent again: a wait of \(asked) s is asked for, and `longestWait` is \(longest) s.")
+        }
+        let (least, most) = (max(backOff, asked), backOff + asked)
+        if let left = context.remaining, least >= left {
+            return .stop("It was not sent again: `timeouts.total` leaves no time for a wait of \(least.inSeconds) s.")
+        }
+        if let deadline = policy.deadline, context.elapsed + least > deadline {
+            return .stop("It was not sent again: the policy's `deadline` leaves no time for it.")
+        }
+        // All who were asked for the same would come back at once, so the back-off comes on top where there is time.
+        return .again(left(with: most) == .zero ? least : most)
     }
 
     /// Whether doing it again does no harm and could help.
@@ -173,6 +201,9 @@ private struct Tries {
         context.run.willRetry(after: wait, error)
     }
 
+    /// Whether another try is one more request for the server: one that an open circuit stopped is not.
+    func isCharged(after error: NetworkError) -> Bool { policy.budget != nil && error.kind != .circuitOpen }
+
     /// Whether it was the way to the server that failed, and the policy waits for one.
     func needsConnectivity(after error: NetworkError) -> Bool {
         policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
@@ -196,6 +227,10 @@ private struct Tries {
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
     }
+}
+
+extension NetworkError {
+    fileprivate func adding(hint: String) -> NetworkError { with(hint: self.hint.map { "\($0) \(hint)" } ?? hint) }
 }
 
 extension RetryPolicy {

@@ -25,7 +25,7 @@ public struct RetryPolicy: Sendable, Hashable {
     public var methods: Set<Method>
     /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
     public var statuses: StatusSet
-    /// How long to wait; what the server asks for is waited for in any case.
+    /// How long to wait, on top of what the server asks for.
     public var backOff: BackOff
     /// How long a server may make a request wait, by `Retry-After` or `RateLimit`; 60 s unless set.
     ///

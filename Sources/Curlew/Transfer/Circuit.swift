@@ -4,8 +4,8 @@
 /// Whether requests go to an origin: *closed*, they do; *open*, none does for a while; *half-open*, one tries.
 ///
 /// closed → open after enough failures; open → half-open when the rest is over and a request comes; half-open → closed
-/// when that one went well, → open when it failed, and it stays half-open when nothing was learnt. Time counts from any
-/// fixed point.
+/// when that one went well, → open when it failed; it stays half-open, for another to try, when nothing was learnt or
+/// when that one takes longer than the rest. Time counts from any fixed point.
 struct Circuit: OriginRecord {
     /// When it opens, and for how long.
     struct Rule: Sendable {
@@ -39,7 +39,8 @@ struct Circuit: OriginRecord {
     private enum State {
         case closed
         case open(until: Duration)
-        case halfOpen(isProbed: Bool)
+        /// One tries; after so long another may. Nil: nobody does.
+        case halfOpen(probedUntil: Duration?)
     }
 
     private var state = State.closed
@@ -50,19 +51,23 @@ struct Circuit: OriginRecord {
     private var outcomes: UInt64 = 0
     private var count = 0
     private var reason = ""
+    /// How long it was open last.
+    private var rest = Duration.zero
 
     init() {}
 
     /// While one tries: it has to find its circuit again.
-    var isInUse: Bool { if case .halfOpen(true) = state { true } else { false } }
+    var isInUse: Bool { if case .halfOpen(_?) = state { true } else { false } }
 
     mutating func admit(now: Duration) -> Admission {
         switch state {
         case .closed: return .pass(period: period)
         case .open(let end) where now < end: return .refused(rest: end - now, after: reason)
-        case .halfOpen(true): return .refused(rest: .zero, after: reason)
-        case .open, .halfOpen(false):
-            state = .halfOpen(isProbed: true)
+        case .halfOpen(let end?) where now < end: return .refused(rest: .zero, after: reason)
+        case .open, .halfOpen:
+            // What becomes of one that took too long is not waited for.
+            if case .halfOpen(_?) = state { period += 1 }
+            state = .halfOpen(probedUntil: now + rest)
             return .probe(period: period)
         }
     }
@@ -104,7 +109,7 @@ struct Circuit: OriginRecord {
         case .failure(let reason):
             self.reason = reason
             open(rule, now)
-        case .unknown: state = .halfOpen(isProbed: false)
+        case .unknown: state = .halfOpen(probedUntil: nil)
         }
     }
 
@@ -112,7 +117,8 @@ struct Circuit: OriginRecord {
         let reason = reason
         self = Circuit(period: period + 1)
         self.reason = reason
-        state = .open(until: now + rule.rest)
+        rest = rule.rest
+        state = .open(until: now + rest)
     }
 
     private init(period: UInt64) { self.period = period }

@@ -10,6 +10,8 @@ final class Drive: Sendable {
     private struct State {
         var task: Task<Void, Never>?
         var isCancelled = false
+        /// Whether the task was cancelled because the transfer's time was over.
+        var isOverdue = false
         var answer: Result<IncomingResponse, NetworkError>?
         /// What the reader of the stream hears before the answer.
         var informational: [TransferElement] = []
@@ -35,7 +37,7 @@ final class Drive: Sendable {
         let task = Task { await self.work(run) }
         let isCancelled = state.withLock { state in
             state.task = task
-            return state.isCancelled
+            return state.isCancelled || state.isOverdue
         }
         if isCancelled { task.cancel() }
     }
@@ -66,15 +68,39 @@ final class Drive: Sendable {
 
     /// Gets the answer; what brings it, or why there is none.
     private func answer(_ run: TransferRun) async -> (Attempt?, NetworkError?) {
+        let alarm = run.hasTotalTimeout ? Task { await self.watch(run) } : nil
+        defer { alarm?.cancel() }
         do throws(NetworkError) {
             let response = try await made(run.answer(), for: run)
             if let attempt = response.attempt { run.adopt(attempt.engine) }
             state.withLock { $0.answer = .success(response) }
             return (response.attempt, nil)
         } catch {
-            state.withLock { $0.answer = .failure(error) }
+            let error = state.withLock { state in
+                let error = state.isOverdue && !state.isCancelled && error.isCancellation ? error.overdue : error
+                state.answer = .failure(error)
+                return error
+            }
             return (nil, error)
         }
+    }
+
+    /// Cancels the chain when the transfer's time is over; what is on the wire then ends by the same limit, and first.
+    private func watch(_ run: TransferRun) async {
+        // What an interceptor sent may have another limit.
+        while let left = run.timeLeft {
+            guard left > .zero else { return expire() }
+            do { try await Task.sleep(for: left, clock: .continuous) } catch { return }
+            await run.currentEnd()
+        }
+    }
+
+    private func expire() {
+        let task = state.withLock { state in
+            state.isOverdue = true
+            return state.task
+        }
+        task?.cancel()
     }
 
     /// Lets go of the response's body, which somebody has, or which nobody will want.
@@ -119,5 +145,15 @@ final class Drive: Sendable {
             defer { state.progress = nil }
             return state.progress
         }
+    }
+}
+
+extension NetworkError {
+    /// The end of a chain that was cancelled because the transfer's time was over.
+    fileprivate var overdue: NetworkError {
+        NetworkError(
+            .timedOut, phase: phase, "The transfer took longer than timeouts.total.",
+            hint: "The time passed in an interceptor.", request: request, response: response, attempts: attempts,
+            earlier: earlier, duration: duration)
     }
 }

@@ -136,7 +136,8 @@ public struct InterceptorContext: Sendable {
 
     /// What is left of the request's `timeouts.total`; nil when it has none, zero when it is over.
     ///
-    /// It ends requests on the wire and reading their bodies; what an interceptor itself does, it has to bound itself.
+    /// When it is over, requests on the wire end and the task in which interceptors run is cancelled; the transfer ends with
+    /// `.timedOut` as soon as they have returned.
     public var remaining: Duration? { total.map { max($0 - run.elapsed, .zero) } }
 }
 

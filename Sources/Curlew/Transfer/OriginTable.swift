@@ -29,12 +29,12 @@ struct OriginTable<Record: OriginRecord> {
     mutating func change<Value>(_ origin: String, _ body: (inout Record) -> Value) -> Value {
         uses += 1
         entries[origin, default: Entry()].usedAt = uses
-        defer { if entries.count > Self.capacity { forgetOldest() } }
+        defer { if entries.count > Self.capacity { forgetOldest(but: origin) } }
         return body(&entries[origin, default: Entry()].record)
     }
 
-    private mutating func forgetOldest() {
-        let idle = entries.lazy.filter { !$0.value.record.isInUse }
+    private mutating func forgetOldest(but latest: String) {
+        let idle = entries.lazy.filter { !$0.value.record.isInUse && $0.key != latest }
         guard let oldest = idle.min(by: { $0.value.usedAt < $1.value.usedAt }) else { return }
         entries[oldest.key] = nil
     }

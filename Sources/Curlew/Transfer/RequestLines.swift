@@ -22,7 +22,8 @@ final class RequestLines: Sendable {
     func count(at origin: String) -> Int { change(origin) { $0.count } }
 
     func enter(_ origin: String, limit: Duration) -> RequestLine.Entry {
-        change(origin) { $0.enter(rule, limit: limit, now: now) }
+        let now = now
+        return change(origin) { $0.enter(rule, limit: limit, now: now) }
     }
 
     /// Returns when the request is first in line, or its task is cancelled.
@@ -46,7 +47,7 @@ final class RequestLines: Sendable {
     /// - Returns: How long it waits before it asks again; nil when it may go, and has left the line.
     /// - Throws: ``TooLong`` when that is later than its deadline.
     func step(_ ticket: UInt64, at origin: String, deadline: Duration) throws(TooLong) -> Duration? {
-        let chance = chance()
+        let (chance, now) = (chance(), now)
         switch change(origin, { $0.step(ticket, rule, deadline: deadline, now: now, chance: chance) }) {
         case .wait(let rest): return rest
         case .tooLong(let rest): throw TooLong(wait: rest)
@@ -59,7 +60,10 @@ final class RequestLines: Sendable {
     /// Gives up a place in line.
     func leave(_ ticket: UInt64, at origin: String) { change(origin) { $0.leave(ticket) }?.resume() }
 
-    func hold(_ origin: String, for wait: Duration) { change(origin) { $0.hold(for: wait, now: now) } }
+    func hold(_ origin: String, for wait: Duration) {
+        let now = now
+        change(origin) { $0.hold(for: wait, now: now) }
+    }
 
     private func change<Value>(_ origin: String, _ body: (inout RequestLine) -> Value) -> Value {
         state.withLock { $0.change(origin, body) }

@@ -36,6 +36,11 @@ final class RetryBudget: Sendable {
         }
     }
 
+    /// Gives back what was not used.
+    func refund(_ origin: String, at time: Duration? = nil) {
+        change(origin, time) { $0.balance = min(RetryBudget.most, $0.balance + 1) }
+    }
+
     private func change<Value>(_ origin: String, _ time: Duration?, _ body: (inout Account) -> Value) -> Value {
         let now = time ?? ContinuousClock.now - start
         return accounts.withLock { accounts in
@@ -44,7 +49,7 @@ final class RetryBudget: Sendable {
                     let earned = (now - account.settledAt).inSeconds * RetryBudget.refill
                     account.balance = min(RetryBudget.reserve, account.balance + max(0, earned))
                 }
-                account.settledAt = now
+                account.settledAt = max(account.settledAt, now)
                 return body(&account)
             }
         }

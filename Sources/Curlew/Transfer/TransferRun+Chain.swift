@@ -141,6 +141,18 @@ extension TransferRun {
         _ = await current.ended()
     }
 
+    /// Whether the transfer may take only so long.
+    var hasTotalTimeout: Bool { host.totalTimeout(of: request) != nil }
+
+    /// What is left of the time that the request sent last may take, or the first one; nil for any time.
+    var timeLeft: Duration? {
+        let latest = state.withLock { $0.latest } ?? request
+        return host.totalTimeout(of: latest).map { $0 - elapsed }
+    }
+
+    /// Waits for the end of what is on the wire.
+    func currentEnd() async { _ = await state.withLock({ $0.current })?.ended() }
+
     /// Waits, but no longer than the session lets transfers go on.
     ///
     /// - Throws: `CancellationError` when the task is cancelled, and what the clock throws.

@@ -39,6 +39,9 @@ extension TransferRun {
                 return try await attempt.response(outcome)
             }
             state.withLock { $0.primed = attempt }
+        } else if hasTotalTimeout {
+            // What interceptors do ends with it, too, and nobody else can cancel the calling task.
+            return try await response()
         } else {
             try refuseCancelledTask()
         }

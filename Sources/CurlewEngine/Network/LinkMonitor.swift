@@ -66,7 +66,7 @@ package final class LinkMonitor: Sendable {
             if state.signal == nil { state.signal = start() }
             return (state.last, state.signal)
         }
-        if let signal { signal.send() } else { tell(look()) }
+        if let signal { signal.send() } else { tell(look(), from: nil) }
         return number
     }
 
@@ -94,7 +94,7 @@ package final class LinkMonitor: Sendable {
 
     private func run(_ watch: Watch) {
         while state.withLock({ $0.signal === watch.signal }) {
-            tell(look())
+            tell(look(), from: watch.signal)
             var waiting = [
                 pollfd(fd: watch.netlink, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: watch.signal.descriptor, events: Int16(POLLIN), revents: 0),
@@ -108,10 +108,11 @@ package final class LinkMonitor: Sendable {
         }
     }
 
-    /// Tells every observer who does not know it yet.
-    private func tell(_ now: LinkState) {
+    /// Tells every observer who does not know it yet, unless another thread watches by now, which has looked later.
+    private func tell(_ now: LinkState, from signal: Signal?) {
         let behind = state.withLock { state in
-            state.observers.compactMap { number, observer -> (@Sendable (LinkState) -> Void)? in
+            guard state.signal === signal else { return [@Sendable (LinkState) -> Void]() }
+            return state.observers.compactMap { number, observer -> (@Sendable (LinkState) -> Void)? in
                 if observer.known == now { return nil }
                 state.observers[number]?.known = now
                 return observer.tell

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Challenges (RFC 9110 §11.6.1)", .timeLimit(.minutes(1)))
+@Suite("Challenges (RFC 9110 §11.6.1)", .timeLimit(.minutes(5)))
 struct ChallengeParserTests {
     private func read(_ values: String...) -> [AuthenticationChallenge] {
         let fields = HeaderFields(values.map { HeaderFields.Field(name: .wwwAuthenticate, value: $0) })

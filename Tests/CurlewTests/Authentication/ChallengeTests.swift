@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// A closure that is asked about challenges.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ChallengeTests {
     private struct Refused: Error {}
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Whole transfers with a server that judges digests.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DigestTests {
     typealias Rules = DigestServer.Rules
 

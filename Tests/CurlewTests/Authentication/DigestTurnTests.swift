@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Digests (RFC 7616)", .timeLimit(.minutes(1)))
+@Suite("Digests (RFC 7616)", .timeLimit(.minutes(5)))
 struct DigestTurnTests {
     private func challenge(_ text: String) throws -> DigestChallenge {
         let head = ResponseHead(status: .unauthorized, fields: [.wwwAuthenticate: text])

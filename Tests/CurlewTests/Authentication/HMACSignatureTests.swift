@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Bodies signed with a shared key, by rules of a closure, and what receivers make of them.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HMACSignatureTests {
     /// RFC 4231 §4: key, message, and the codes by SHA-256, SHA-384 and SHA-512.
     private static let cases: [(key: [UInt8], message: [UInt8], codes: [HMACAlgorithm: String])] = [

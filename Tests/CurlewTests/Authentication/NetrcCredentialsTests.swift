@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Names and passwords from files, over the wire.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct NetrcCredentialsTests {
     private func request(_ url: String, _ credentials: NetrcCredentials) -> Request {
         var request = Request(url)
@@ -87,9 +87,27 @@ struct NetrcCredentialsTests {
     @Test func aFileThatIsNotThere() async throws {
         let server = try MockServer { _ in .text("fine") }
         for path in ["/nonexistent/netrc", "/etc/passwd/netrc"] {
-            _ = try await Session().data(for: request(server.url("/"), .netrc(path, allowsPlainHTTP: true)))
+            // Nobody has said that it is there.
+            let usual = NetrcCredentials(path: nil, allowsPlainHTTP: true, environment: ["NETRC": path])
+            _ = try await Session().data(for: request(server.url("/"), usual))
+            let error = try await networkError {
+                try await Session().data(for: request(server.url("/"), .netrc(path, allowsPlainHTTP: true)))
+            }
+            #expect(error.kind == .invalidRequest && error.message.contains("\(path) cannot be read"))
         }
         #expect(server.requests.count == 2 && server.requests.allSatisfy { $0.field("Authorization") == nil })
+    }
+
+    @Test func aFileThatCouldNotBeReadIsReadAgain() async throws {
+        let server = try MockServer { _ in .text("fine") }
+        let file = try ScratchFile("machine".utf8)
+        let credentials: NetrcCredentials = .netrc(file.path, allowsPlainHTTP: true)
+        let session = Session()
+        let error = try await networkError { try await session.data(for: request(server.url("/"), credentials)) }
+        #expect(error.kind == .invalidRequest)
+        try file.write("default login ann password pass".utf8)
+        _ = try await session.data(for: request(server.url("/"), credentials))
+        #expect(server.requests.map { $0.field("Authorization") } == [basic("ann:pass")])
     }
 
     @Test func filesThatCannotBeUsed() async throws {

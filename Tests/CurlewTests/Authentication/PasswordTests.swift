@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Names, passwords and tokens that are shown unasked or on demand, and what happens where nobody shows any.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PasswordTests {
     private static let right = "Basic YW5uYTpvcGVuIHNlc2FtZQ=="
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("What is remembered of servers", .timeLimit(.minutes(1)))
+@Suite("What is remembered of servers", .timeLimit(.minutes(5)))
 struct ProtectionSpacesTests {
     private let spaces = ProtectionSpaces { "mine" }
 

@@ -11,55 +11,12 @@ import Testing
 /// Tokens that are got once for all who need them.
 @Suite(.timeLimit(.minutes(5)))
 struct RefreshingTests {
-    /// A server that takes one token at a time, and counts.
-    private final class Scene: Sendable {
-        let server: MockServer
-        let session: Session
-        private let good: Lock<String>
-        let fetches = Lock(0)
-
-        init(accepting token: String) throws {
-            let good = Lock(token)
-            self.good = good
-            server = try MockServer { request in
-                request.field("Authorization") == "Bearer " + good.withLock { $0 }
-                    ? .text("fine") : .text("who?", status: 401)
-            }
-            session = Session()
-        }
-
-        func accept(_ token: String) { good.withLock { $0 = token } }
-
-        func request(_ auth: any Authenticator, _ path: String = "/") -> Request {
-            var request = Request(server.url(path))
-            request.interceptors = [auth]
-            return request
-        }
-
-        /// Answers with tokens that are numbered.
-        func fetch(_ old: AccessToken?) -> AccessToken {
-            let number = fetches.withLock { count in
-                count += 1
-                return count
-            }
-            return AccessToken("t\(number)")
-        }
-
-        func status(_ request: Request) async throws -> Int { try await session.data(for: request).1.status.code }
-    }
-
-    private func failure(_ body: () async throws -> Void) async throws -> NetworkError {
-        do { try await body() } catch let error as NetworkError { return error }
-        throw Unexpected()
-    }
-
-    private struct Unexpected: Error {}
     private struct NoLuck: Error {}
 
     // MARK: One request
 
     @Test func theFirstRequestGetsAToken() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication { scene.fetch($0) }
         #expect(auth.token == nil)
         #expect(try await scene.status(scene.request(auth)) == 200)
@@ -69,14 +26,14 @@ struct RefreshingTests {
     }
 
     @Test func aRefusedTokenIsReplacedAndTheRequestSentAgain() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 2)
     }
 
     @Test func aSecondRefusalIsTheResult() async throws {
-        let scene = try Scene(accepting: "never")
+        let scene = try TokenScene(accepting: "never")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         let (data, head) = try await scene.session.data(for: scene.request(auth))
         #expect(head.status == .unauthorized && data == Data("who?".utf8))
@@ -84,14 +41,14 @@ struct RefreshingTests {
     }
 
     @Test func anExpiringTokenIsReplacedBefore() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old", expiresIn: .seconds(-1))) { scene.fetch($0) }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 1)
     }
 
     @Test func aBodyThatCanBeReadOnceIsNotSentAgain() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         var request = scene.request(auth)
         request.method = .post
@@ -107,7 +64,7 @@ struct RefreshingTests {
     }
 
     @Test func theRequestsOwnWordWins() async throws {
-        let scene = try Scene(accepting: "mine")
+        let scene = try TokenScene(accepting: "mine")
         let auth = RefreshingAuthentication { scene.fetch($0) }
         var request = scene.request(auth)
         request.fields[.authorization] = "Bearer mine"
@@ -121,7 +78,7 @@ struct RefreshingTests {
     // MARK: Failures
 
     @Test func aFailedFetchFailsTheRequest() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let tries = Lock(0)
         let auth = RefreshingAuthentication(AccessToken("secret-old")) { old in
             #expect(old?.value == "secret-old")
@@ -132,7 +89,7 @@ struct RefreshingTests {
             if count == 1 { throw NoLuck() }
             return scene.fetch(old)
         }
-        let error = try await failure { _ = try await scene.status(scene.request(auth)) }
+        let error = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(error.kind == .authenticationFailed && error.cause is NoLuck)
         #expect(error.response?.status == .unauthorized && error.phase == .validating)
         #expect(!error.description.contains("secret"))
@@ -142,16 +99,59 @@ struct RefreshingTests {
         #expect(scene.server.requestCount == 2)
     }
 
+    @Test func fetchesThatFailAgainAndAgainHavePauses() async throws {
+        let scene = try TokenScene(accepting: "t1")
+        let now = Lock(Date(timeIntervalSince1970: 1_700_000_000))
+        let tries = Lock(0)
+        let settings = RefreshingAuthentication.Settings(now: { now.withLock { $0 } })
+        let auth = RefreshingAuthentication(settings: settings) { old in
+            let count = tries.withLock { count in
+                count += 1
+                return count
+            }
+            if count <= 2 { throw NetworkError(.connectionLost, phase: .receiving, "down") }
+            return scene.fetch(old)
+        }
+        for _ in 0..<2 {
+            let error = try await networkError { try await scene.status(scene.request(auth)) }
+            #expect(error.kind == .authenticationFailed && error.retryAfter == nil)
+        }
+        for _ in 0..<3 {
+            let error = try await networkError { try await scene.status(scene.request(auth)) }
+            #expect(error.kind == .authenticationFailed && error.retriability == .safe(after: .seconds(2)))
+            #expect((error.cause as? NetworkError)?.kind == .connectionLost)
+        }
+        #expect(tries.withLock { $0 } == 2 && scene.server.requestCount == 0)
+        now.withLock { $0.addTimeInterval(2) }
+        #expect(try await scene.status(scene.request(auth)) == 200)
+    }
+
+    @Test func aServerThatRefusesEveryTokenCausesFewFetches() async throws {
+        let scene = try TokenScene(accepting: "t2")
+        let now = Lock(Date(timeIntervalSince1970: 1_700_000_000))
+        let settings = RefreshingAuthentication.Settings(now: { now.withLock { $0 } })
+        let auth = RefreshingAuthentication(AccessToken("old"), settings: settings) { scene.fetch($0) }
+        for _ in 0..<5 { #expect(try await scene.status(scene.request(auth)) == 401) }
+        // The first was sent twice; for a second the others have their 401 as it is.
+        #expect(scene.fetches.withLock { $0 } == 1 && scene.server.requestCount == 6)
+        now.withLock { $0.addTimeInterval(1) }
+        #expect(try await scene.status(scene.request(auth)) == 200)
+        #expect(scene.fetches.withLock { $0 } == 2)
+        // That one was taken, so the next refusal is believed again.
+        scene.accept("t3")
+        #expect(try await scene.status(scene.request(auth)) == 200)
+    }
+
     @Test func whatTheClosureThrowsIsNoCancellation() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication { _ in throw CancellationError() }
-        let error = try await failure { _ = try await scene.status(scene.request(auth)) }
+        let error = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(error.kind == .authenticationFailed && error.phase == .preparing)
         #expect(scene.server.requestCount == 0)
     }
 
     @Test func whatTakesTooLongIsNotWaitedFor() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let gate = Gate()
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: NotingClock())
         let auth = RefreshingAuthentication(settings: settings) { old in
@@ -159,10 +159,10 @@ struct RefreshingTests {
             _ = await Task { await gate.wait() }.value
             return scene.fetch(old)
         }
-        let error = try await failure { _ = try await scene.status(scene.request(auth)) }
+        let error = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(error.kind == .authenticationFailed && error.message.contains("5"))
         // While it still goes on nobody begins another, and what it brings late is used.
-        let second = try await failure { _ = try await scene.status(scene.request(auth)) }
+        let second = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(second.kind == .authenticationFailed)
         gate.open()
         while auth.token == nil { await Task.yield() }
@@ -173,7 +173,7 @@ struct RefreshingTests {
     // MARK: Many requests
 
     @Test func aThousandRequestsGetOneToken() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         let request = scene.request(auth)
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -182,6 +182,34 @@ struct RefreshingTests {
         }
         #expect(statuses == [200])
         #expect(scene.fetches.withLock { $0 } == 1)
+    }
+
+    @Test func aSessionThatClosesEndsTheWait() async throws {
+        let scene = try TokenScene(accepting: "t1")
+        let (gate, arrival) = (Gate(), Gate())
+        let auth = RefreshingAuthentication { old in
+            arrival.open()
+            await gate.wait()
+            return scene.fetch(old)
+        }
+        let request = scene.request(auth)
+        let waiting = Task { try await networkError { try await scene.status(request) } }
+        await arrival.wait()
+        try await scene.session.shutdown(.immediate)
+        #expect(try await waiting.value.kind == .sessionClosed)
+        gate.open()
+    }
+
+    @Test func theTotalTimeoutEndsTheWait() async throws {
+        let scene = try TokenScene(accepting: "t1")
+        let auth = RefreshingAuthentication { _ in
+            await Gate().wait()
+            throw NoLuck()
+        }
+        var request = scene.request(auth)
+        request.options = .timeout(.milliseconds(50))
+        let error = try await networkError { try await scene.status(request) }
+        #expect(error.kind == .timedOut && scene.server.requestCount == 0)
     }
 
     @Test func aFailedFetchFailsAllWhoWaitOnce() async throws {
@@ -230,7 +258,7 @@ struct RefreshingTests {
     }
 
     @Test func requestsOfTheClosureWaitForNobody() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let own = Lock<RefreshingAuthentication?>(nil)
         let auth = RefreshingAuthentication { old in
             guard let own = own.withLock({ $0 }) else { throw NoLuck() }
@@ -247,7 +275,7 @@ struct RefreshingTests {
     }
 
     @Test func aTokenThatWasReplacedInTheMeantimeIsUsed() async throws {
-        let scene = try Scene(accepting: "new")
+        let scene = try TokenScene(accepting: "new")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         var request = scene.request(auth)
         request.interceptors.append(
@@ -262,7 +290,7 @@ struct RefreshingTests {
     }
 
     @Test func credentialsStayAtTheirOrigin() async throws {
-        let scene = try Scene(accepting: "t1")
+        let scene = try TokenScene(accepting: "t1")
         let other = try MockServer { .text($0.field("Authorization") ?? "nothing") }
         let first = try MockServer { request in
             request.path == "/away" ? .redirect(to: other.url("/there")) : .redirect(to: "/away")
@@ -273,86 +301,6 @@ struct RefreshingTests {
         #expect(try await scene.session.data(for: request).0 == Data("nothing".utf8))
         #expect(first.requests.allSatisfy { $0.field("Authorization") == "Bearer t1" })
         #expect(first.requestCount == 2)
-    }
-
-    // MARK: Stores
-
-    private final class Shelf: TokenStore {
-        let kept: Lock<AccessToken?>
-        let loads = Lock(0)
-        let fails = Lock(false)
-        let failsToSave = Lock(false)
-
-        init(_ token: AccessToken?) { kept = Lock(token) }
-
-        func load() async throws -> AccessToken? {
-            loads.withLock { $0 += 1 }
-            if fails.withLock({ $0 }) { throw NoLuck() }
-            return kept.withLock { $0 }
-        }
-
-        func save(_ token: AccessToken?) async throws {
-            if fails.withLock({ $0 }) || failsToSave.withLock({ $0 }) { throw NoLuck() }
-            kept.withLock { $0 = token }
-        }
-    }
-
-    @Test func aStoreIsAskedOnceAndKeepsWhatComes() async throws {
-        let scene = try Scene(accepting: "kept")
-        let shelf = Shelf(AccessToken("kept", refreshToken: "r"))
-        let auth = RefreshingAuthentication(store: shelf) { old in
-            #expect(old?.refreshToken == "r")
-            return scene.fetch(old)
-        }
-        #expect(try await scene.status(scene.request(auth)) == 200)
-        #expect(scene.fetches.withLock { $0 } == 0)
-        scene.accept("t1")
-        #expect(try await scene.status(scene.request(auth)) == 200)
-        #expect(shelf.kept.withLock { $0?.value } == "t1" && shelf.loads.withLock { $0 } == 1)
-        try await auth.replace(nil)
-        #expect(shelf.kept.withLock { $0 } == nil && auth.token == nil)
-    }
-
-    @Test func whatIsKeptButExpiredIsTheOldToken() async throws {
-        let scene = try Scene(accepting: "t1")
-        let shelf = Shelf(AccessToken("kept", expiresIn: .seconds(-5), refreshToken: "r"))
-        let auth = RefreshingAuthentication(store: shelf) { old in
-            #expect(old?.refreshToken == "r")
-            return scene.fetch(old)
-        }
-        #expect(try await scene.status(scene.request(auth)) == 200)
-    }
-
-    @Test func whatIsKeptWinsOverTheFirstToken() async throws {
-        let scene = try Scene(accepting: "first")
-        let shelf = Shelf(nil)
-        let auth = RefreshingAuthentication(AccessToken("first"), store: shelf) { scene.fetch($0) }
-        #expect(auth.token?.value == "first")
-        #expect(try await scene.status(scene.request(auth)) == 200)
-        // It is kept from now on, and what takes its place too.
-        #expect(shelf.kept.withLock { $0?.value } == "first")
-        scene.accept("t1")
-        #expect(try await scene.status(scene.request(auth)) == 200)
-        let next = RefreshingAuthentication(AccessToken("first"), store: shelf) { scene.fetch($0) }
-        #expect(try await scene.status(scene.request(next)) == 200)
-        #expect(scene.fetches.withLock { $0 } == 1 && next.token?.value == "t1")
-    }
-
-    @Test func aStoreThatFailsIsHeardOfOnce() async throws {
-        let scene = try Scene(accepting: "t1")
-        let shelf = Shelf(nil)
-        shelf.fails.withLock { $0 = true }
-        let auth = RefreshingAuthentication(store: shelf) { scene.fetch($0) }
-        let error = try await failure { _ = try await scene.status(scene.request(auth)) }
-        #expect(error.kind == .authenticationFailed && error.cause is NoLuck)
-        #expect(scene.fetches.withLock { $0 } == 0)
-        let full = Shelf(AccessToken("old"))
-        full.failsToSave.withLock { $0 = true }
-        let broken = RefreshingAuthentication(store: full) { scene.fetch($0) }
-        let second = try await failure { _ = try await scene.status(scene.request(broken)) }
-        #expect(second.cause is NoLuck && second.message.contains("store"))
-        #expect(broken.token?.value == "t1")
-        #expect(try await scene.status(scene.request(broken)) == 200)
     }
 }
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// How bodies take part in AWS signatures.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SigV4PayloadTests {
     private let pattern = PatternBody(seed: 5, length: 200_000)
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Requests that go out signed: when they are signed anew, what of them is, and what stays without.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SigV4Tests {
     private static let keys = AWSCredentials(accessKey: "AKID", secretKey: "SECRET", sessionToken: "TOKEN")
     private static let start = 1_440_938_160.0

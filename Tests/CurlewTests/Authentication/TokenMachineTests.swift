@@ -22,7 +22,7 @@ struct TokenMachineTests {
 
     @Test func aGoodTokenIsUsed() {
         var machine = machine(token("a", for: 100))
-        guard case .use(let held) = machine.ask(1, refused: nil, now: start) else { return #expect(Bool(false)) }
+        guard case .use(let held) = machine.ask(1, now: start) else { return #expect(Bool(false)) }
         #expect(held.token.value == "a" && !machine.isFlying)
     }
 
@@ -30,57 +30,131 @@ struct TokenMachineTests {
     func aTokenIsReplacedBeforeItExpires(seconds: Double, isUsed: Bool) {
         // The skew is a quarter of its life here: 25 of 100 seconds.
         var machine = machine(token("a", for: 100))
-        let answer = machine.ask(1, refused: nil, now: start.addingTimeInterval(seconds))
+        let answer = machine.ask(1, now: start.addingTimeInterval(seconds))
         #expect((answer == .waitAndFly) == !isUsed)
     }
 
     @Test func whatFailsEarlyLeavesTheOldTokenInUse() {
         var machine = machine(token("a", for: 1000))
         let due = start.addingTimeInterval(980)
-        #expect(machine.ask(1, refused: nil, now: due) == .waitAndFly)
-        #expect(machine.ask(2, refused: nil, now: due) == .wait)
+        #expect(machine.ask(1, now: due) == .waitAndFly)
+        #expect(machine.ask(2, now: due) == .wait)
         let release = machine.crash(now: due)
         #expect(release.waiters == [1, 2] && release.held?.token.value == "a")
         // For a second nobody tries again, then the next does.
-        guard case .use = machine.ask(3, refused: nil, now: due) else { return #expect(Bool(false)) }
-        #expect(machine.ask(4, refused: nil, now: due.addingTimeInterval(1.1)) == .waitAndFly)
+        guard case .use = machine.ask(3, now: due) else { return #expect(Bool(false)) }
+        #expect(machine.ask(4, now: due.addingTimeInterval(1.1)) == .waitAndFly)
         // Expired, it is no use any more.
         let late = machine.crash(now: start.addingTimeInterval(1001))
         #expect(late.waiters == [4] && late.held == nil)
-        #expect(machine.ask(5, refused: nil, now: start.addingTimeInterval(1001)) == .waitAndFly)
+        #expect(machine.ask(5, now: start.addingTimeInterval(1003)) == .waitAndFly)
     }
 
     @Test func aRefusalOfAnOlderTokenFetchesNothing() {
         var machine = machine(token("a"))
         let first = machine.generation
-        #expect(machine.ask(1, refused: first, now: start) == .waitAndFly)
+        #expect(machine.refuse(first, now: start) == true)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         let release = machine.land(token("b"), now: start)
         #expect(release.waiters == [1] && release.held?.token.value == "b")
-        guard case .use(let held) = machine.ask(2, refused: first, now: start) else { return #expect(Bool(false)) }
+        #expect(machine.refuse(first, now: start) == true)
+        guard case .use(let held) = machine.ask(2, now: start) else { return #expect(Bool(false)) }
         #expect(held.token.value == "b")
     }
 
     @Test func aTokenThatWasRefusedIsNotGivenOutAgain() {
         var machine = machine(token("a", for: 1000))
-        machine.refuse(machine.generation)
-        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.refuse(machine.generation, now: start) == true)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         #expect(machine.crash(now: start).held == nil)
-        #expect(machine.ask(2, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(2, now: start) == .waitAndFly)
     }
+
+    // MARK: Pauses
+
+    @Test func fromTheSecondFailureOnThereIsAPause() {
+        var machine = machine(nil)
+        var now = start
+        #expect(machine.ask(1, now: now) == .waitAndFly)
+        _ = machine.crash(now: now)
+        for seconds in [2, 4, 8, 16, 32, 60, 60] {
+            #expect(machine.ask(1, now: now) == .waitAndFly)
+            _ = machine.crash(now: now)
+            #expect(machine.ask(1, now: now) == .pause(.seconds(seconds)))
+            #expect(machine.ask(1, now: now.addingTimeInterval(1)) == .pause(.seconds(seconds - 1)))
+            now.addTimeInterval(Double(seconds))
+        }
+        #expect(machine.ask(1, now: now) == .waitAndFly)
+        _ = machine.land(token("a"), now: now)
+        // A token ends it; the next failure is the first.
+        #expect(machine.refuse(machine.generation, now: now) == true)
+        #expect(machine.ask(1, now: now) == .waitAndFly)
+        _ = machine.crash(now: now)
+        #expect(machine.ask(1, now: now) == .waitAndFly)
+    }
+
+    @Test func aTokenPutInByHandEndsThePause() {
+        var machine = machine(nil)
+        for _ in 0..<2 {
+            #expect(machine.ask(1, now: start) == .waitAndFly)
+            _ = machine.crash(now: start)
+        }
+        #expect(machine.ask(1, now: start) == .pause(.seconds(2)))
+        _ = machine.replace(token("mine"), now: start)
+        guard case .use = machine.ask(1, now: start) else { return #expect(Bool(false)) }
+    }
+
+    @Test func aClockThatIsSetBackEndsThePause() {
+        var machine = machine(nil)
+        for _ in 0..<2 {
+            #expect(machine.ask(1, now: start) == .waitAndFly)
+            _ = machine.crash(now: start)
+        }
+        #expect(machine.ask(1, now: start.addingTimeInterval(-3600)) == .waitAndFly)
+    }
+
+    @Test func aServerThatRefusesEveryTokenGetsFewOfThem() {
+        var machine = machine(token("0"))
+        var now = start
+        for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+            #expect(machine.refuse(machine.generation, now: now) == true)
+            #expect(machine.ask(1, now: now) == .waitAndFly)
+            _ = machine.land(token("next"), now: now)
+            // Many were sent again with the new token, and all were refused: that counts once.
+            for _ in 0..<10 { machine.judge(machine.generation, isRefused: true, now: now) }
+            #expect(machine.refuse(machine.generation, now: now) == false)
+            guard case .use = machine.ask(2, now: now) else { return #expect(Bool(false)) }
+            #expect(machine.refuse(machine.generation, now: now.addingTimeInterval(Double(seconds) - 0.1)) == false)
+            now.addTimeInterval(Double(seconds))
+        }
+        // One that is taken ends it, and so does one put in by hand.
+        machine.judge(machine.generation, isRefused: false, now: now)
+        #expect(machine.refuse(machine.generation, now: now) == true)
+        #expect(machine.ask(1, now: now) == .waitAndFly)
+        _ = machine.land(token("last"), now: now)
+        let last = machine.generation
+        machine.judge(last, isRefused: true, now: now)
+        #expect(machine.refuse(last, now: now) == false)
+        _ = machine.replace(token("mine"), now: now)
+        machine.judge(last, isRefused: true, now: now)
+        #expect(machine.refuse(machine.generation, now: now) == true)
+    }
+
+    // MARK: Slow flights, and tokens put in by hand
 
     @Test func aSlowFlightIsWaitedForByNobody() {
         var machine = machine(nil)
-        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         #expect(machine.isLate(now: start) == TokenMachine.Release(waiters: [1]))
-        #expect(machine.ask(2, refused: nil, now: start) == .fail)
+        #expect(machine.ask(2, now: start) == .fail)
         // What it brings in the end is welcome.
         #expect(machine.land(token("a"), now: start).waiters.isEmpty)
-        guard case .use = machine.ask(3, refused: nil, now: start) else { return #expect(Bool(false)) }
+        guard case .use = machine.ask(3, now: start) else { return #expect(Bool(false)) }
     }
 
     @Test func aTokenPutInByHandWins() {
         var machine = machine(nil)
-        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         let release = machine.replace(token("mine"), now: start)
         #expect(release.waiters == [1] && release.held?.token.value == "mine")
         #expect(machine.land(token("late"), now: start) == TokenMachine.Release())
@@ -89,25 +163,25 @@ struct TokenMachineTests {
 
     @Test func whoComesAfterALogOutGetsAFlightOfHisOwn() {
         var machine = machine(nil)
-        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         #expect(machine.replace(nil, now: start) == TokenMachine.Release(waiters: [1]))
-        #expect(machine.ask(2, refused: nil, now: start) == .wait)
+        #expect(machine.ask(2, now: start) == .wait)
         #expect(machine.land(token("of before"), now: start) == TokenMachine.Release(fliesAgain: true))
         #expect(machine.land(token("new"), now: start).waiters == [2])
     }
 
     @Test func aTokenThatNeverLastsIsUsedOnce() {
         var machine = machine(nil)
-        #expect(machine.ask(1, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
         #expect(machine.land(token("a", for: 0), now: start).held?.token.value == "a")
-        #expect(machine.ask(2, refused: nil, now: start) == .waitAndFly)
+        #expect(machine.ask(2, now: start) == .waitAndFly)
     }
 
     // MARK: In any order
 
     @Test func schedules() {
         for seed in UInt64(0)..<20_000 {
-            var schedule = Schedule(seed) { $0.ask($1, refused: $2, now: $3) }
+            var schedule = Schedule(seed) { $0.ask($1, now: $2) }
             if let finding = schedule.run() {
                 Issue.record("seed \(seed): \(finding)")
                 return
@@ -118,8 +192,8 @@ struct TokenMachineTests {
     /// Whoever looks first and acts later lets two flights begin; the schedules see that.
     @Test func schedulesFindTwoFlights() {
         let seed = (UInt64(0)..<1000).first { seed in
-            var schedule = Schedule(seed) { machine, id, refused, now in
-                let answer = machine.ask(id, refused: refused, now: now)
+            var schedule = Schedule(seed) { machine, id, now in
+                let answer = machine.ask(id, now: now)
                 return answer == .wait ? .waitAndFly : answer
             }
             return schedule.run() == "two flights at once"
@@ -130,8 +204,8 @@ struct TokenMachineTests {
     /// Whoever forgets one that waits lets it wait for ever; the schedules see that, too.
     @Test func schedulesFindTheForgotten() {
         let seed = (UInt64(0)..<1000).first { seed in
-            var schedule = Schedule(seed) { machine, id, refused, now in
-                let answer = machine.ask(id, refused: refused, now: now)
+            var schedule = Schedule(seed) { machine, id, now in
+                let answer = machine.ask(id, now: now)
                 if answer == .wait { _ = machine.leave(id) }
                 return answer
             }
@@ -143,13 +217,14 @@ struct TokenMachineTests {
 
 /// What happens to a machine in an order drawn by chance, and what must hold after each step.
 private struct Schedule {
-    typealias Ask = (inout TokenMachine, UInt64, UInt64?, Date) -> TokenMachine.Answer
+    typealias Ask = (inout TokenMachine, UInt64, Date) -> TokenMachine.Answer
 
     private let ask: Ask
     private var chance: SeededChance
     private var now = Date(timeIntervalSince1970: 1_700_000_000)
     private var machine: TokenMachine
     private var flights = 0
+    private var failures = 0
     private var pending: Set<UInt64> = []
     private var holders: [TokenMachine.Held] = []
     private var refused: Set<UInt64> = []
@@ -176,9 +251,10 @@ private struct Schedule {
     }
 
     private mutating func step() -> String? {
-        switch Int.random(in: 0..<12, using: &chance) {
+        switch Int.random(in: 0..<13, using: &chance) {
         case 0...4: return newAsk()
         case 5: now = now.addingTimeInterval(.random(in: 0...60, using: &chance))
+        case 12: judge()
         case 6: leave()
         case 7, 8: return flights > 0 ? land() : nil
         case 9: return flights > 0 ? crash() : nil
@@ -190,11 +266,16 @@ private struct Schedule {
 
     private mutating func newAsk() -> String? {
         tickets += 1
-        let known = Bool.random(using: &chance) ? holders.randomElement(using: &chance) : nil
-        if let known { refused.insert(known.generation) }
-        switch ask(&machine, tickets, known?.generation, now) {
+        if Bool.random(using: &chance), let known = holders.randomElement(using: &chance) {
+            guard machine.refuse(known.generation, now: now) else { return nil }
+            refused.insert(known.generation)
+        }
+        switch ask(&machine, tickets, now) {
         case .use(let held): return use(held)
         case .fail: return flights == 1 ? nil : "refused without a flight"
+        case .pause(let left):
+            if left > .seconds(60) { return "an endless pause" }
+            return flights == 0 && failures > 1 ? nil : "a pause without two failures"
         case .wait: pending.insert(tickets)
         case .waitAndFly:
             pending.insert(tickets)
@@ -212,6 +293,11 @@ private struct Schedule {
         return nil
     }
 
+    private mutating func judge() {
+        guard let held = holders.randomElement(using: &chance) else { return }
+        machine.judge(held.generation, isRefused: Bool.random(using: &chance), now: now)
+    }
+
     private mutating func leave() {
         guard let one = pending.sorted().randomElement(using: &chance) else { return }
         pending.remove(one)
@@ -226,6 +312,7 @@ private struct Schedule {
 
     private mutating func crash() -> String? {
         flights -= 1
+        failures += 1
         return release(machine.crash(now: now))
     }
 

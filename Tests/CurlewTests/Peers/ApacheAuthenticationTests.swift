@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Names and passwords as Apache's mod_auth_basic and mod_auth_digest take them.
-@Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(2)))
+@Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(5)))
 struct ApacheAuthenticationTests {
     /// What came over the wire: each status, and whether a nonce was called stale.
     private final class Wire: Interceptor {

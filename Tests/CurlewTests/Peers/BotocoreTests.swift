@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// Signatures of requests by chance, byte for byte those of the library that AWS's own tools sign with.
-@Suite(.enabledIfInstalled(.botocore), .peer(.botocore), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.botocore), .peer(.botocore), .timeLimit(.minutes(5)))
 struct BotocoreTests {
     /// One request in the words of both sides.
     private struct Case: Codable {

@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 /// Files of names and passwords say what Python's reader finds in them.
-@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(1)))
+@Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct NetrcPeerTests {
     @Test func filesByChance() async throws {
         var chance = SeededChance(42)

@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// Requests that are not sent because those before them failed.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CircuitBreakerTests {
     private let clock = HandClock()
 

@@ -67,6 +67,19 @@ import Testing
         #expect(circuit.admit(now: .seconds(64)) == .pass(period: 3))
     }
 
+    @Test func oneThatTriesForTooLongIsNotWaitedFor() {
+        var circuit = Circuit()
+        run(&circuit, rule, "fff")
+        let slow = circuit.admit(now: .seconds(30))
+        #expect(circuit.admit(now: .seconds(59)) == .refused(rest: .zero, after: "f"))
+        let next = circuit.admit(now: .seconds(60))
+        #expect(next == .probe(period: 2))
+        circuit.settle(slow, .failure("late"), rule, now: .seconds(61))
+        #expect(circuit.admit(now: .seconds(61)) == .refused(rest: .zero, after: "f"), "the next one still tries")
+        circuit.settle(next, .success, rule, now: .seconds(62))
+        #expect(circuit.admit(now: .seconds(62)) == .pass(period: 3))
+    }
+
     @Test func whatWasUnderWaySaysNothingOfTheNewState() {
         var circuit = Circuit()
         let old = circuit.admit(now: .zero)
@@ -118,20 +131,21 @@ import Testing
         let rule: Circuit.Rule
         var period = 0
         var openUntil: Duration?
-        var isProbed = false
+        var probedUntil: Duration?
         var outcomes: [Bool] = []
 
         mutating func admit(_ now: Duration) -> String {
             guard let openUntil else { return "pass" }
-            if now < openUntil || isProbed { return "refused" }
-            isProbed = true
+            if now < max(openUntil, probedUntil ?? .zero) { return "refused" }
+            if probedUntil != nil { period += 1 }
+            probedUntil = now + rule.rest
             return "probe"
         }
 
         mutating func settle(_ period: Int, _ outcome: Circuit.Outcome, _ now: Duration) {
             guard period == self.period else { return }
             if openUntil != nil {
-                isProbed = false
+                probedUntil = nil
                 if outcome == .unknown { return }
                 change(openUntil: outcome == .success ? nil : now + rule.rest)
             } else if outcome != .unknown {

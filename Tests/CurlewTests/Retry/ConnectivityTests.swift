@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Tries that wait for a way out of the machine.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ConnectivityTests {
     /// What stands for the machine's way out.
     private struct Way: Sendable {

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Requests that wait because a server wants it, or because there is a rate.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RateLimitTests {
     private let clock = HandClock()
 

@@ -116,4 +116,15 @@ import Testing
         var old = table.change("old") { $0 }
         #expect(goes(&old, RequestLine.Rule(), at: .zero), "it was forgotten, and is trusted anew")
     }
+
+    @Test func theOriginMetLastIsRememberedWhateverElseIs() {
+        var table = OriginTable<RequestLine>()
+        let rule = RequestLine.Rule(pace: RequestLine.Pace(interval: .seconds(1), burst: 1))
+        for number in 0..<OriginTable<RequestLine>.capacity {
+            for _ in 0..<2 { _ = table.change("\(number)") { $0.enter(rule, limit: hour, now: .zero) } }
+        }
+        guard case .go = table.change("new", { $0.enter(rule, limit: hour, now: .zero) }),
+            case .wait = table.change("new", { $0.enter(rule, limit: hour, now: .zero) })
+        else { return #expect(Bool(false), "the second one goes unlimited") }
+    }
 }

@@ -30,6 +30,21 @@ import Testing
         #expect(left(budget, at: .zero) == 100)
     }
 
+    @Test func whatWasNotUsedComesBack() {
+        let budget = RetryBudget()
+        #expect(left(budget, at: .zero) == 10)
+        for _ in 0..<3 { budget.refund("o", at: .zero) }
+        #expect(left(budget, at: .zero) == 3)
+    }
+
+    @Test func aClockThatIsReadLateEarnsNothingTwice() {
+        let budget = RetryBudget()
+        #expect(left(budget, at: .zero) == 10)
+        #expect(left(budget, at: .seconds(3)) == 3)
+        #expect(left(budget, at: .seconds(1)) == 0)
+        #expect(left(budget, at: .seconds(3)) == 0)
+    }
+
     @Test func originsHaveTheirOwn() {
         let budget = RetryBudget()
         #expect(left(budget, "a", at: .zero) == 10)

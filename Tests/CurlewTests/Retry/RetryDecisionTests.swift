@@ -7,7 +7,7 @@ import Testing
 @testable import CurlewEngine
 
 /// The table of `RetryDecisions` against the interceptor itself; only the network behind it is scripted.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RetryDecisionTests {
     /// One row, taken apart.
     struct Row: Sendable, CustomTestStringConvertible {

@@ -8,7 +8,8 @@
 /// what each try meets (a status, an error and its phase, or an error that carries a response); what the server wants
 /// waited for, in seconds or as `RateLimit`; and the waits in seconds between the tries, `-` for a single one.
 ///
-/// The waits are those of a back-off of 1, 2, 4 s whose chance is always 1; 10, 20, 40 s for `due` and `total`.
+/// The waits are those of a back-off of 1, 2, 4 s whose chance is always 1; 10, 20, 40 s for `due` and `total`. What the
+/// server wants comes on top where there is time for both.
 enum RetryDecisions {
     static let table = """
         # What no server can have acted on: again, whatever the method.
@@ -187,59 +188,59 @@ enum RetryDecisions {
         two     POST    unread  yes  429                          -          1 2
         # What the server asks for is waited for, where it is more than the policy's own wait, and not too much.
         two     GET     none    -    429                          0          1 2
-        two     GET     none    -    429                          1          1 2
-        two     GET     none    -    429                          2          2 2
-        two     GET     none    -    429                          7          7 7
-        two     GET     none    -    429                          60         60 60
+        two     GET     none    -    429                          1          2 3
+        two     GET     none    -    429                          2          3 4
+        two     GET     none    -    429                          7          8 9
+        two     GET     none    -    429                          60         61 62
         two     GET     none    -    429                          61         -
-        two     GET     none    -    429                          date+7     7 7
+        two     GET     none    -    429                          date+7     8 9
         two     GET     none    -    429                          date+99    -
         two     GET     none    -    429                          date-7     1 2
         two     GET     none    -    429                          soon       1 2
         two     GET     none    -    503                          0          1 2
-        two     GET     none    -    503                          1          1 2
-        two     GET     none    -    503                          2          2 2
-        two     GET     none    -    503                          7          7 7
-        two     GET     none    -    503                          60         60 60
+        two     GET     none    -    503                          1          2 3
+        two     GET     none    -    503                          2          3 4
+        two     GET     none    -    503                          7          8 9
+        two     GET     none    -    503                          60         61 62
         two     GET     none    -    503                          61         -
-        two     GET     none    -    503                          date+7     7 7
+        two     GET     none    -    503                          date+7     8 9
         two     GET     none    -    503                          date+99    -
         two     GET     none    -    503                          date-7     1 2
         two     GET     none    -    503                          soon       1 2
         two     POST    none    -    429                          0          1 2
-        two     POST    none    -    429                          1          1 2
-        two     POST    none    -    429                          2          2 2
-        two     POST    none    -    429                          7          7 7
-        two     POST    none    -    429                          60         60 60
+        two     POST    none    -    429                          1          2 3
+        two     POST    none    -    429                          2          3 4
+        two     POST    none    -    429                          7          8 9
+        two     POST    none    -    429                          60         61 62
         two     POST    none    -    429                          61         -
-        two     POST    none    -    429                          date+7     7 7
+        two     POST    none    -    429                          date+7     8 9
         two     POST    none    -    429                          date+99    -
         two     POST    none    -    429                          date-7     1 2
         two     POST    none    -    429                          soon       1 2
         two     PUT     none    -    500                          0          1 2
-        two     PUT     none    -    500                          1          1 2
-        two     PUT     none    -    500                          2          2 2
-        two     PUT     none    -    500                          7          7 7
-        two     PUT     none    -    500                          60         60 60
+        two     PUT     none    -    500                          1          2 3
+        two     PUT     none    -    500                          2          3 4
+        two     PUT     none    -    500                          7          8 9
+        two     PUT     none    -    500                          60         61 62
         two     PUT     none    -    500                          61         -
-        two     PUT     none    -    500                          date+7     7 7
+        two     PUT     none    -    500                          date+7     8 9
         two     PUT     none    -    500                          date+99    -
         two     PUT     none    -    500                          date-7     1 2
         two     PUT     none    -    500                          soon       1 2
-        two     GET     none    -    429                          r=0;t=9    9 9
+        two     GET     none    -    429                          r=0;t=9    10 11
         two     GET     none    -    429                          r=1;t=9    1 2
         two     GET     none    -    429                          r=0;t=99   -
-        two     GET     none    -    429                          X:0;9      9 9
+        two     GET     none    -    429                          X:0;9      10 11
         two     GET     none    -    429                          X:3;9      1 2
         two     POST    none    -    503                          7          -
-        brief   GET     none    -    503                          5          5 5
+        brief   GET     none    -    503                          5          6 7
         brief   GET     none    -    503                          6          -
         # An error may carry a response, whose wish counts as much.
         two     GET     none    -    thrown503@validating         -          1 2
-        two     GET     none    -    thrown503@validating         7          7 7
+        two     GET     none    -    thrown503@validating         7          8 9
         two     GET     none    -    thrown503@validating         61         -
         two     GET     none    -    thrown404@validating         -          -
-        two     POST    none    -    thrown429@validating         7          7 7
+        two     POST    none    -    thrown429@validating         7          8 9
         two     POST    none    -    thrown503@validating         7          -
         # Limits: how often, how long each, how long in all.
         none    GET     none    -    503                          -          -

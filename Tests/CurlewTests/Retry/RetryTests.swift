@@ -220,8 +220,8 @@ struct RetryTests {
 
     @Test func whatTheServerAsksForIsWaitedFor() async throws {
         let policy = RetryPolicy(limit: 3, backOff: BackOff(first: .seconds(1)))
-        #expect(try await waits(policy, server([429], [("Retry-After", "7")])) == [.seconds(7)])
-        #expect(try await waits(policy, server([429], [("RateLimit", #""a";r=0;t=9"#)])) == [.seconds(9)])
+        #expect(try await waits(policy, server([429], [("Retry-After", "7")])) == [.seconds(8)])
+        #expect(try await waits(policy, server([429], [("RateLimit", #""a";r=0;t=9"#)])) == [.seconds(10)])
         #expect(try await waits(policy, server([429], [("Retry-After", "0")])) == [.seconds(1)])
         // Too long to wait: the answer is the result.
         let server = try server([429, 429], [("Retry-After", "61")])
@@ -252,6 +252,55 @@ struct RetryTests {
         let before = server.requestCount
         for _ in 0..<20 { _ = try await unlimited.data(for: Request(server.url("/"))) }
         #expect(server.requestCount - before == 120)
+    }
+
+    @Test func whatIsNotSentAgainCostsNoBudget() async throws {
+        let server = try MockServer { _ in .text("no", status: 503) }
+        let clock = NotingClock(isEndless: true)
+        let waiting = RetryInterceptor(.standard, clock: clock)
+        var request = Request(server.url("/"))
+        request.interceptors = [waiting]
+        let session = Session()
+        for _ in 0..<20 {
+            let transfer = session.transfer(request).start()
+            _ = await clock.notes.next()
+            transfer.cancel()
+            #expect(try await networkError { try await transfer.value }.kind == .cancelled)
+        }
+        // Nor does what an open circuit stops.
+        let counts = Lock(0)
+        let policy = RetryPolicy(limit: 50, backOff: .none)
+        var stopped = Request("http://127.0.0.1:1/")
+        stopped.interceptors = [
+            .retry(policy),
+            .intercept { request, _, _ in
+                counts.withLock { $0 += 1 }
+                throw NetworkError(.circuitOpen, phase: .queued, "open", request: request)
+            },
+        ]
+        #expect(try await networkError { try await session.data(for: stopped) }.hint == nil)
+        #expect(counts.withLock { $0 } == 51)
+    }
+
+    @Test func whatEndsTheTriesIsSaid() async throws {
+        func hint(_ policy: RetryPolicy, _ kind: NetworkError.Kind, _ method: Method = .get) async throws -> String? {
+            var request = Request(method, "http://127.0.0.1:1/")
+            request.interceptors = [
+                RetryInterceptor(policy, chance: { 1 }),
+                .intercept { request, _, _ in
+                    throw NetworkError(
+                        kind, phase: .waiting, "x", hint: "First.", request: request, retryAfter: .seconds(7))
+                },
+            ]
+            return try await networkError { try await Session().data(for: request) }.hint
+        }
+        let brief = RetryPolicy(limit: 2, backOff: .none, longestWait: .seconds(6))
+        #expect(try await hint(brief, .connectionLost)?.contains("longestWait") == true)
+        #expect(try await hint(brief, .connectionLost)?.hasPrefix("First. ") == true)
+        #expect(try await hint(brief, .connectionLost, .post)?.contains("Idempotency-Key") == true)
+        #expect(try await hint(brief, .untrusted) == "First.")
+        let due = RetryPolicy(limit: 2, backOff: .none, deadline: .seconds(5))
+        #expect(try await hint(due, .connectionLost)?.contains("deadline") == true)
     }
 
     @Test func cancellingEndsTheWait() async throws {

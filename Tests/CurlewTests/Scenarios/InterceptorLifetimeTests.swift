@@ -231,6 +231,42 @@ struct InterceptorLifetimeTests {
         #expect(attempts.withLock { $0 } == 2)
     }
 
+    @Test(arguments: [false, true])
+    func theTotalTimeoutEndsWhatAnInterceptorDoes(afterHead: Bool) async throws {
+        let server = try MockServer { _ in .text("x") }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                let response = afterHead ? try await next(request) : nil
+                await Gate().wait()
+                try Task.checkCancellation()
+                return if let response { response } else { try await next(request) }
+            }
+        ])
+        var request = Request(server.url("/"))
+        request.options = .timeout(.milliseconds(50))
+        let error = try await networkError { try await session.data(for: request) }
+        #expect(error.kind == .timedOut && error.message.contains("timeouts.total"), "\(error)")
+        #expect(server.requestCount == (afterHead ? 1 : 0))
+        // One that was cancelled before says so.
+        let transfer = session.transfer(request).start()
+        transfer.cancel()
+        #expect(try await networkError { try await transfer.value }.kind == .cancelled)
+    }
+
+    @Test func anInterceptorMayTakeTheTotalTimeoutAway() async throws {
+        let server = try MockServer { _ in .text("x").fault(.pause(.milliseconds(100)), at: .start) }
+        let session = Session(interceptors: [
+            .intercept { request, _, next in
+                var request = request
+                request.options.timeout = nil
+                return try await next(request)
+            }
+        ])
+        var request = Request(server.url("/"))
+        request.options = .timeout(.milliseconds(50))
+        #expect(try await session.data(for: request).0 == Data("x".utf8))
+    }
+
     @Test func aSessionThatClosesWaitsForInterceptors() async throws {
         let server = try MockServer { _ in .text("x") }
         let holder = Holder()
