@@ -44,6 +44,7 @@ class Clients:
         curlew = str(RELEASE / "curlew-bench")
         self.commands = {"floor": [str(TOOLS / "floor")], "curlew": [curlew],
                          "curlew+executor": [curlew, "executor=1"], "curlew+client": [curlew, "client=1"],
+                         "curlew+retry": [curlew, "retry=1"],
                          "urlsession": [str(RELEASE / "urlsession-bench")]}
         if wanted:
             unknown = set(wanted) - set(self.commands)
@@ -65,7 +66,8 @@ class Clients:
             self.floors.add(name)
 
     def of(self, workload):
-        idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client",))}
+        idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client",)),
+                *(() if workload.name in ("small-c1", "small-c64") else ("curlew+retry",))}
         return [name for name in self.commands if name not in idle]
 
     def count(self, workload, client):

@@ -26,6 +26,7 @@ struct CurlewBench {
             $0.limits.transfersPerHost = max(512, job.concurrency)
             $0.limits.responseBody = .mebibytes(256)
             $0.http.version = job.isHTTP2 ? .automatic : .http1Only
+            if job.retries { $0.retry = .standard }
         }
         guard let authority = job.authority else { return Session(configuration) }
         return try Session(configuration, trust: CustomRoots(pem: text(of: authority)))

@@ -29,6 +29,8 @@ public final class Job: Sendable {
     public let collects: Bool
     /// Whether the tasks prefer the client's own executor, where it has one.
     public let prefersExecutor: Bool
+    /// Whether requests that fail are sent again, by the standard policy.
+    public let retries: Bool
     /// Whether the answer is JSON that is decoded.
     public let isDecoded: Bool
     /// Whether an API client does the work rather than a session, where there is one.
@@ -59,6 +61,7 @@ public final class Job: Sendable {
         pace = number("pace") ?? 0
         collects = number("collect") == 1
         prefersExecutor = number("executor") == 1
+        retries = number("retry") == 1
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
         sessions = number("sessions") ?? 1

@@ -12,25 +12,16 @@ extension InterceptorContext {
     func abandonable<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let waiting = Abandonment<Value>()
         let closing = run.host.closing
-        return try await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                waiting.begin(continuation) {
-                    do { waiting.end(.success(try await operation())) } catch { waiting.end(.failure(error)) }
-                } watch: {
-                    guard await closing.wait(after: 0) else { return }
-                    waiting.end(.failure(NetworkError(EngineFailure(.closed, phase: .receiving), request: run.request)))
-                }
-            }
-        } onCancel: {
-            waiting.end(.failure(CancellationError()))
-        }.get()
+        return try await Abandonment.value(operation) {
+            guard await closing.wait(after: 0) else { return nil }
+            return .failure(NetworkError(EngineFailure(.closed, phase: .receiving), request: run.request))
+        }
     }
 }
 
 /// One who waits for an operation, and may stop to.
-private final class Abandonment<Value: Sendable>: Sendable {
+final class Abandonment<Value: Sendable>: Sendable {
     typealias Waiting = UnsafeContinuation<Result<Value, any Error>, Never>
 
     private struct State {
@@ -41,7 +32,30 @@ private final class Abandonment<Value: Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    func begin(
+    /// What an operation gives, in a task of its own; or what another one gives, when that is first.
+    ///
+    /// Whoever is late is cancelled, and not waited for.
+    /// - Parameter end: Gives what is to be had without the operation; nil for no end.
+    /// - Throws: What the operation throws, or the other one gives; `CancellationError` when the task is cancelled.
+    static func value(
+        _ operation: @escaping @Sendable () async throws -> Value,
+        unless end: @escaping @Sendable () async -> Result<Value, any Error>?
+    ) async throws -> Value {
+        let waiting = Abandonment<Value>()
+        return try await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                waiting.begin(continuation) {
+                    do { waiting.end(.success(try await operation())) } catch { waiting.end(.failure(error)) }
+                } watch: {
+                    if let result = await end() { waiting.end(result) }
+                }
+            }
+        } onCancel: {
+            waiting.end(.failure(CancellationError()))
+        }.get()
+    }
+
+    private func begin(
         _ continuation: Waiting, operation: @escaping @Sendable () async -> Void,
         watch: @escaping @Sendable () async -> Void
     ) {
@@ -59,11 +73,9 @@ private final class Abandonment<Value: Sendable>: Sendable {
     }
 
     /// The first result counts; then both tasks are told to stop.
-    func end(_ result: Result<Value, any Error>) {
+    private func end(_ result: Result<Value, any Error>) {
         let (continuation, tasks) = state.withLock { state in
-            guard state.result == nil else {
-                return (nil as Waiting?, [Task<Void, Never>]())
-            }
+            guard state.result == nil else { return (nil as Waiting?, [Task<Void, Never>]()) }
             state.result = result
             defer {
                 state.continuation = nil

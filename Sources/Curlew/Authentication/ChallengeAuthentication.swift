@@ -90,6 +90,8 @@ public struct ChallengeAuthentication: Authenticator {
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
+        // Its own credentials would be sent again with every answer.
+        guard !request.saysWhoAsks else { return try await next(request) }
         var response = try await next(request)
         var (questions, failures) = (0, 0)
         while response.head.status == .unauthorized, !request.body.isSpent {

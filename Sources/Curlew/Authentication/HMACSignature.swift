@@ -104,9 +104,12 @@ extension Interceptor where Self == HMACSignature {
     ///   - key: The key's bytes.
     ///   - field: The field to set; "X-Signature" unless given.
     ///   - prefix: What stands before the signature; nothing unless given.
+    ///   - algorithm: The digest; SHA-256 unless given.
+    ///   - encoding: How the signature is written; hexadecimal unless given.
     public static func hmac(
-        key: some Sequence<UInt8>, field: HeaderName = "X-Signature", prefix: String = ""
+        key: some Sequence<UInt8>, field: HeaderName = "X-Signature", prefix: String = "",
+        algorithm: HMACAlgorithm = .sha256, encoding: HMACSignature.Encoding = .hexadecimal
     ) -> HMACSignature {
-        HMACSignature(key: key, field: field, prefix: prefix)
+        HMACSignature(key: key, field: field, prefix: prefix, algorithm: algorithm, encoding: encoding)
     }
 }

@@ -49,6 +49,8 @@ struct NetrcFile: Equatable {
     private static let members: [String: @Sendable (inout Entry, String) -> Void] = [
         "login": { $0.login = $1 }, "user": { $0.login = $1 }, "password": { $0.password = $1 },
         "account": { $0.account = $1 },
+        // What others write there, and no rule for whom an entry is: hosts alone decide.
+        "port": { _, _ in }, "protocol": { _, _ in },
     ]
 
     /// The first entry for a host, or the one for all that have none.

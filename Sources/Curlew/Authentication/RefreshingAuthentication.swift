@@ -6,13 +6,13 @@ public import FoundationEssentials
 /// Sends an access token with each request, and gets a new one when it expires or is refused: once for all requests that
 /// need it, however many they are.
 ///
-/// - Before a token expires, by ``Settings/skew``, the next request gets a new one first; when that fails, and the old one
-///   is still good, it goes on with the old one.
+/// - Before a token expires, by ``Settings/skew``, the next request has a new one got. While the old one is still good
+///   nobody waits for that; afterwards all who need a token do.
 /// - When the server answers 401, a new token is got, unless another request has got one since, and the request is sent
 ///   once more. What comes then is the response, whatever its status is. A server that refuses the new token as well does
 ///   not cause another fetch with each request: for 1 s, and twice as long each time up to 60 s, its 401 is the response.
-/// - While a token is being got, all who need it wait. When that fails, all who wait fail, once, with
-///   `.authenticationFailed`; the next request tries anew. From the second failure in a row on there is a pause, of 2 s
+/// - When getting a token fails, all who wait fail, once, with `.authenticationFailed`; the next request tries anew, or
+///   goes on with the old one, if that has not expired and was taken by the server before. From the second failure in a row on there is a pause, of 2 s
 ///   and twice as long each time up to 60 s, in which requests fail at once, with that time in `retryAfter`.
 /// - Whoever is cancelled stops waiting; the others get their token.
 /// - Requests that the closure itself makes go out without a token, by whatever client or session: they wait for nobody.
@@ -35,7 +35,10 @@ public struct RefreshingAuthentication: Authenticator {
     public struct Settings: Sendable {
         /// How long before its expiry a token is replaced; 30 s unless set, and at most a quarter of its life.
         public var skew: Duration
-        /// How long getting a token may take, before those who wait fail; 60 s unless set.
+        /// How long getting a token may take, before those who wait fail and its task is cancelled; 60 s unless set.
+        ///
+        /// After as long again it is given up, and another may be got, though the closure still runs. What it brings then
+        /// is used all the same, unless there is another by that time. A store may take as long for each call.
         public var timeout: Duration
         /// The statuses by which a server refuses a token; 401 unless set.
         public var refusals: StatusSet
@@ -66,7 +69,7 @@ public struct RefreshingAuthentication: Authenticator {
     ///   - token: The first one; nil to get it before the first request. What a store has wins over it.
     ///   - store: Keeps it from one run of the program to the next; nobody unless given.
     ///   - settings: When it is replaced.
-    ///   - refresh: Gets a token; one call at a time. Its argument is the one to replace, which has the refresh token;
+    ///   - refresh: Gets a token; one call at a time, but see ``Settings/timeout``. Its argument is the one to replace, which has the refresh token;
     ///     nil when there is none. An error it throws is the cause of `.authenticationFailed`.
     public init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, settings: Settings = Settings(),
@@ -93,8 +96,11 @@ public struct RefreshingAuthentication: Authenticator {
         guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
         let held = try await token(for: request, context)
         let response = try await next(request.carrying(held.token))
-        guard refusals.contains(response.head.status), source.refuse(held.generation), !request.body.isSpent
-        else { return response }
+        guard refusals.contains(response.head.status) else {
+            if !held.isAccepted { source.accept(held.generation) }
+            return response
+        }
+        guard source.refuse(held.generation), !request.body.isSpent else { return response }
         await response.discard()
         let fresh = try await token(for: request, context, refusedBy: response.head)
         let second = try await next(request.carrying(fresh.token))
@@ -112,8 +118,8 @@ public struct RefreshingAuthentication: Authenticator {
             throw NetworkError(
                 .authenticationFailed, phase: head == nil ? .preparing : .validating,
                 "There is no token for the request: \(failure)",
-                hint: "The cause says why; the next request tries to get one again.", cause: failure.cause,
-                request: request, response: head, retryAfter: failure.retryAfter)
+                hint: failure.hint, cause: failure.cause, request: request, response: head,
+                retryAfter: failure.retryAfter)
         }
     }
 }

@@ -13,10 +13,14 @@ struct TokenMachine {
     struct Held: Hashable {
         let token: AccessToken
         let generation: UInt64
+        /// Whether a server has taken it before.
+        var isAccepted = false
     }
 
     enum Answer: Hashable {
         case use(Held)
+        /// As `use`, and whoever asked has to begin a flight that nobody waits for.
+        case useAndFly(Held)
         /// A flight is in the air; its end tells.
         case wait
         /// As `wait`, and whoever asked has to begin the flight.
@@ -77,6 +81,8 @@ struct TokenMachine {
     private var failures = Setbacks()
     /// Flights whose token was refused like the one before it.
     private var disappointments = Setbacks()
+    /// The generation that a server has taken.
+    private var accepted: UInt64?
     /// The generation that was the last to be judged.
     private var judged: UInt64?
 
@@ -88,17 +94,21 @@ struct TokenMachine {
     var isFlying: Bool { flight != nil }
     var waiting: Int { waiters.count }
 
-    /// The token for one who needs it now; nil when a flight has to be asked for.
+    /// The token for one who needs it now; nil when one may have to wait, or to fly.
     func ready(_ now: Date) -> Held? {
-        guard let held = usable(now), !isDue(now) || failures.pause(now) != nil else { return nil }
+        guard let held = usable(now), !isDue(now) || flight != nil || failures.pause(now) != nil else { return nil }
         return held
     }
 
     /// Answers one who needs a token; `waiter` is a number of its own.
     mutating func ask(_ waiter: UInt64, now: Date) -> Answer {
         if let held = ready(now) { return .use(held) }
+        if let held = usable(now) {
+            flight = Flight(generation: generation)
+            return .useAndFly(held)
+        }
         if let flight {
-            if flight.isOverdue { return usable(now).map { .use($0) } ?? .fail }
+            if flight.isOverdue { return .fail }
             waiters.insert(waiter)
             return .wait
         }
@@ -117,11 +127,15 @@ struct TokenMachine {
         return true
     }
 
+    /// Takes note that a server took a token.
+    mutating func accept(_ generation: UInt64) { if generation == self.generation { accepted = generation } }
+
     /// Takes note of what the server said to a request whose first token it had refused.
     mutating func judge(_ generation: UInt64, isRefused: Bool, now: Date) {
         guard generation == self.generation else { return }
         if !isRefused {
             disappointments = Setbacks()
+            accepted = generation
         } else if judged != generation {
             disappointments.add(now)
         }
@@ -144,6 +158,13 @@ struct TokenMachine {
         guard isAwaited else { return turnBack() }
         flight = nil
         failures.add(now)
+        defer {
+            // It may have been refused for what one request wanted: others, which come now, had it taken.
+            if refused == generation, accepted == generation {
+                refused = nil
+                disappointments.add(now)
+            }
+        }
         return everybody(usable(now))
     }
 
@@ -176,6 +197,7 @@ struct TokenMachine {
         generation += 1
         self.token = token
         refused = nil
+        accepted = nil
         failures = Setbacks()
         dueAt = token?.expiry.map { expiry in
             // A token that lasts for less than the skew is not replaced at once, or every request would.
@@ -189,7 +211,7 @@ struct TokenMachine {
     /// The token while the server is likely to take it.
     private func usable(_ now: Date) -> Held? {
         guard let token, refused != generation, token.expiry.map({ now < $0 }) ?? true else { return nil }
-        return Held(token: token, generation: generation)
+        return Held(token: token, generation: generation, isAccepted: accepted == generation)
     }
 
     private mutating func everybody(_ held: Held?) -> Release {

@@ -17,11 +17,10 @@ final class TokenSource: Sendable {
         var hasLoaded: Bool
         /// What the store had but is no good any more, until something comes in its place.
         var kept: AccessToken?
-        /// How the flight in the air may be ended.
-        var flight: Task<Void, Never>?
-        var flights: UInt64 = 0
+        /// The closure's call that the flight in the air waits for.
+        var fetch: Task<AccessToken, any Error>?
         /// Why the last one failed.
-        var lastError: (any Error)?
+        var lastFailure: TokenFailure?
     }
 
     private let state: Lock<State>
@@ -51,6 +50,9 @@ final class TokenSource: Sendable {
 
     /// The token there is, good or not.
     var current: AccessToken? { state.withLock { $0.machine.token ?? $0.kept ?? ($0.hasLoaded ? nil : first) } }
+
+    /// Whether a token is being got.
+    var isFlying: Bool { state.withLock { $0.machine.isFlying } }
 
     /// How many wait for a token.
     var waiting: Int { state.withLock { $0.machine.waiting } }
@@ -85,6 +87,9 @@ final class TokenSource: Sendable {
         return state.withLock { $0.machine.refuse(generation, now: now) }
     }
 
+    /// Takes note that a server took a token.
+    func accept(_ generation: UInt64) { state.withLock { $0.machine.accept(generation) } }
+
     /// Takes note of what the server said to a request whose first token it had refused.
     func judge(_ generation: UInt64, isRefused: Bool) {
         let now = settings.now()
@@ -98,11 +103,15 @@ final class TokenSource: Sendable {
         release(or: .takenAway) { state, now in
             state.hasLoaded = true
             state.kept = nil
-            state.flight?.cancel()
+            state.fetch?.cancel()
             return state.machine.replace(token, now: now)
         }
-        // What is there when it is the store's turn: another may have been put into its place.
-        try await store?.use { [self] store in try await store.save(state.withLock { $0.machine.token }) }
+        switch await saveCurrent() {
+        case .notSaved(let error): throw error
+        case .some(let failure):
+            throw NetworkError(.timedOut, phase: .preparing, "The token was not kept: \(failure)", hint: failure.hint)
+        case nil: break
+        }
     }
 
     private func wait(_ waiting: Waiting, _ ticket: UInt64) {
@@ -112,8 +121,11 @@ final class TokenSource: Sendable {
             if Task.isCancelled { return .failure(CancellationError()) }
             switch state.machine.ask(ticket, now: now) {
             case .use(let held): return .success(held)
+            case .useAndFly(let held):
+                fly(&state)
+                return .success(held)
             case .fail: return .failure(TokenFailure.tooSlow(settings.timeout))
-            case .pause(let left): return .failure(TokenFailure.paused(left, after: state.lastError))
+            case .pause(let left): return .failure(TokenFailure.paused(left, after: state.lastFailure))
             case .waitAndFly: fly(&state)
             case .wait: break
             }
@@ -127,51 +139,103 @@ final class TokenSource: Sendable {
 
     /// Begins a flight in a task of its own, which nobody who waits can cancel.
     private func fly(_ state: inout State) {
-        state.flights += 1
-        let (number, old, loads) = (state.flights, state.machine.token ?? state.kept, !state.hasLoaded)
-        state.flight = Task {
-            let alarm = Task {
-                try await settings.clock.sleep(for: settings.timeout)
-                isLate(number)
-            }
+        let (old, generation) = (state.machine.token ?? state.kept, state.machine.generation)
+        let loads = !state.hasLoaded
+        Task {
             await TokenSource.$fetching.withValue(TokenSource.fetching.union([ObjectIdentifier(self)])) {
-                await fly(from: old, loads: loads)
+                await fly(from: old, generation, loads: loads)
             }
-            alarm.cancel()
         }
     }
 
-    private func fly(from old: AccessToken?, loads: Bool) async {
+    private func fly(from old: AccessToken?, _ generation: UInt64, loads: Bool) async {
         do {
             let (kept, serves) = try await loads ? load() : (old, false)
             if serves, let kept { return land(kept) }
-            let token = try await fetch(kept)
+            // Somebody logged out, or in, while the store was asked.
+            guard isAwaited else { throw CancellationError() }
+            let token = try await fetched(kept, generation)
             // Before anybody goes on: it may be the only one that another can be got with.
-            var failure: TokenFailure?
-            do {
-                try await store?.use { [self] store in
-                    // Replaced by hand in the meantime: that one is to be kept.
-                    if isAwaited { try await store.save(token) }
-                }
-            } catch {
-                failure = .notSaved(error)
-            }
-            land(token, failing: failure)
+            land(token, failing: await save(token, generation))
         } catch {
-            release(or: .notFetched(error)) { state, now in
-                state.lastError = error
+            let failure = error as? TokenFailure ?? .notFetched(error)
+            release(or: failure) { state, now in
+                state.fetch = nil
+                state.lastFailure = failure
                 return state.machine.crash(now: now)
             }
         }
     }
 
+    /// What the closure brings; whoever waits for it is told when it is late, and nobody when it is very late.
+    private func fetched(_ old: AccessToken?, _ generation: UInt64) async throws -> AccessToken {
+        let task = Task { try await fetch(old) }
+        state.withLock { $0.fetch = task }
+        // It may have been replaced in between.
+        if !isAwaited { task.cancel() }
+        if let token = try await inTime({ try await task.value }) { return token }
+        task.cancel()
+        release(or: .tooSlow(settings.timeout)) { state, now in state.machine.isLate(now: now) }
+        if let token = try await inTime({ try await task.value }) { return token }
+        // It may still bring the only token that another can be got with.
+        Task {
+            guard let token = try? await task.value else { return }
+            release(or: .takenAway) { state, now in
+                guard state.machine.generation == generation else { return TokenMachine.Release() }
+                state.kept = nil
+                return state.machine.replace(token, now: now)
+            }
+            _ = await saveCurrent()
+        }
+        throw TokenFailure.tooSlow(settings.timeout)
+    }
+
+    /// What an operation gives; nil when it takes longer than anybody waits, and goes on.
+    private func inTime<Value: Sendable>(
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value? {
+        let (clock, timeout) = (settings.clock, settings.timeout)
+        return try await Abandonment<Value?>.value(operation) {
+            do { try await clock.sleep(for: timeout) } catch { return nil }
+            return .success(nil)
+        }
+    }
+
+    /// Keeps a token that was fetched, or what was put into its place by the time it is the store's turn; why it was not kept.
+    ///
+    /// - Parameter generation: Of the token that it replaces.
+    private func save(_ token: AccessToken, _ generation: UInt64) async -> TokenFailure? {
+        await stored { [self] store in
+            try await store.save(state.withLock { $0.machine.generation == generation ? token : $0.machine.token })
+        }
+    }
+
+    /// Keeps the token there is when it is the store's turn: another may have been put into its place.
+    private func saveCurrent() async -> TokenFailure? {
+        await stored { [self] store in try await store.save(state.withLock { $0.machine.token }) }
+    }
+
+    private func stored(_ operation: @escaping @Sendable (any TokenStore) async throws -> Void) async -> TokenFailure? {
+        guard let store else { return nil }
+        do {
+            let isDone: Void? = try await inTime { try await store.use(operation) }
+            return isDone == nil ? .storeTooSlow(settings.timeout) : nil
+        } catch {
+            return .notSaved(error)
+        }
+    }
+
     /// What the store has, and whether it will do.
     private func load() async throws -> (AccessToken?, serves: Bool) {
-        let kept = try await store?.use { [self] store in
-            if let kept = try await store.load() { return kept }
-            if isAwaited, let first { try await store.save(first) }
-            return first
+        guard let store else { return (nil, false) }
+        let loaded = try await inTime { [self] in
+            try await store.use { [self] store -> AccessToken? in
+                if let kept = try await store.load() { return kept }
+                if isAwaited, let first { try await store.save(first) }
+                return first
+            }
         }
+        guard let kept = loaded else { throw TokenFailure.storeTooSlow(settings.timeout) }
         state.withLock { state in
             guard state.machine.isAwaited else { return }
             state.hasLoaded = true
@@ -186,16 +250,9 @@ final class TokenSource: Sendable {
     private func land(_ token: AccessToken, failing failure: TokenFailure? = nil) {
         release(or: .takenAway, failing: failure) { state, now in
             if state.machine.isAwaited { state.kept = nil }
+            state.fetch = nil
             state.hasLoaded = true
             return state.machine.land(token, now: now)
-        }
-    }
-
-    private func isLate(_ number: UInt64) {
-        release(or: .tooSlow(settings.timeout)) { state, now in
-            guard state.flights == number else { return TokenMachine.Release() }
-            state.flight?.cancel()
-            return state.machine.isLate(now: now)
         }
     }
 

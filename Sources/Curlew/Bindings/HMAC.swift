@@ -23,10 +23,13 @@ final class HMAC {
         let key = key.isEmpty ? [0] : key
         var name = algorithm.name.utf8CString
         let isReady = name.withUnsafeMutableBufferPointer { name in
-            let parameters = [
-                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0), OSSL_PARAM_construct_end(),
-            ]
-            return EVP_MAC_init(context, key, key.count, parameters) == 1
+            // Parameters keep both pointers, so the name of the parameter has to live as long as they do.
+            "digest".withCString { parameter in
+                let parameters = [
+                    OSSL_PARAM_construct_utf8_string(parameter, name.baseAddress, 0), OSSL_PARAM_construct_end(),
+                ]
+                return EVP_MAC_init(context, key, key.count, parameters) == 1
+            }
         }
         guard isReady else {
             EVP_MAC_CTX_free(context)

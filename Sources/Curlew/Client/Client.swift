@@ -33,7 +33,7 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
     public var configuration: ClientConfiguration
     /// Surround every call, outside of the session's, the first one outermost; none unless given.
     public var interceptors: [any Interceptor] = []
-    /// Proves to the server who asks, innermost of what surrounds a call; nil, the default, for nobody.
+    /// Proves to the server who asks, innermost of what the client puts around a call; nil, the default, for nobody.
     ///
     /// Calls with an absolute URL of another origin go there without it, and without the authenticators among
     /// ``interceptors``.

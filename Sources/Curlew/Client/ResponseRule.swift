@@ -20,7 +20,9 @@ struct ResponseRule: Sendable {
     ///
     /// - Parameter body: The body, or its start; nil while it is not known, and then not taken to be empty.
     func refusal(of head: ResponseHead, startingWith body: Data?) -> NetworkError? {
-        ResponseValidator(statuses: statuses, accepting: types).refusal(of: head, body: body, request: request)
+        let judge = ResponseValidator(statuses: statuses, accepting: types)
+        guard let refusal = judge.refusal(of: head, body: body, request: request) else { return nil }
+        return head.tries?.completing(refusal) ?? refusal
     }
 
     /// What a transfer's error means to the client: where the status was refused, that is what happened, whatever became
@@ -29,7 +31,8 @@ struct ResponseRule: Sendable {
         guard let head = error.response, error.isAboutBody, !statuses.contains(head.status),
             let refusal = refusal(of: head, startingWith: Data(error.body))
         else { return error }
-        return refusal.with(cause: error, attempts: error.attempts, duration: error.duration)
+        return refusal.with(
+            cause: error, attempts: error.attempts, earlier: error.earlier, duration: error.duration)
     }
 
     /// The head, and what there is of the body, of a response that did not come whole.
@@ -51,7 +54,8 @@ struct ResponseRule: Sendable {
         do {
             return try await serializer.output(from: IncomingResponse(head, IncomingBody(body), request, nil))
         } catch {
-            throw .decoding(error, as: S.Output.self, of: head, body: body, request: request)
+            let failure = NetworkError.decoding(error, as: S.Output.self, of: head, body: body, request: request)
+            throw head.tries?.completing(failure) ?? failure
         }
     }
 }

@@ -100,7 +100,7 @@ struct RetryRule: Sendable {
 
         RetryRule(.unacceptableStatus, statuses: [.misdirectedRequest], .safe, "another connection may be right"),
         RetryRule(.unacceptableStatus, statuses: [.tooEarly], .safe, "the server did not act on an early request"),
-        RetryRule(.unacceptableStatus, statuses: [.tooManyRequests], .safe, "the server asks to slow down"),
+        RetryRule(.unacceptableStatus, statuses: [.tooManyRequests], .repeatable, "the server asks to slow down"),
         RetryRule(.unacceptableStatus, statuses: [.requestTimeout], .repeatable, "the server did not wait for it all"),
         RetryRule(.unacceptableStatus, statuses: [.serviceUnavailable], .repeatable, "the server is busy for a while"),
         RetryRule(

@@ -12,8 +12,8 @@
 /// streams or lets a time limit pass. A response counts with its head. What is wrong on this side, and what is cancelled,
 /// says nothing about the server and does not count.
 ///
-/// It surrounds each attempt, so that repetitions count, and fail at once too; a ``RetryPolicy`` waits out a rest that
-/// is not longer than its `longestWait`. Copies share their circuits.
+/// It surrounds each attempt, so that repetitions count, and fail at once too: a ``RetryPolicy`` does not repeat what an
+/// open circuit has stopped. Copies share their circuits.
 ///
 /// ```swift
 /// let session = Session(interceptors: [.circuitBreaker(failures: 3, rest: .seconds(10))])

@@ -3,7 +3,7 @@
 
 /// Holds requests back as a server asks for, and keeps to a rate of one's own: for each origin, and for all tasks alike.
 ///
-/// After a response with 429 or 503 and a `Retry-After`, or with a quota that is used up (`RateLimit`,
+/// After a response with 429, 503 or 403 (by which some mean 429) and a `Retry-After`, or with a quota that is used up (`RateLimit`,
 /// `RateLimit-Remaining`, `X-RateLimit-Remaining`), requests to that origin wait until the time has passed, at most an
 /// hour. Then they go one after the other, in the order in which they came, about 10 ms apart, or at the rate given.
 /// What is on the wire already is left alone, and the response itself is passed on: repeating it is for a

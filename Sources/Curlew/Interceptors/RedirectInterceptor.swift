@@ -12,6 +12,8 @@ struct RedirectInterceptor: Interceptor {
         var policy = request.options.redirects ?? policy
         // What the session calls sensitive is so for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
+        // A try that came before this one may have been led elsewhere.
+        context.run.isAskedAnew(request)
         var trail = RedirectTrail(max: policy.maximum)
         var request = request
         while true {

@@ -63,25 +63,25 @@ public struct RetryInterceptor: Interceptor {
             throw NetworkError(
                 .invalidRequest, phase: .preparing, "The retry policy is not valid: \(rule).", request: request)
         }
-        var tries = Tries(policy, policy.marking(request), context)
+        var tries = Tries(policy, policy.marking(request), context, clock)
         if let share = policy.budget { budget.deposit(share, for: tries.origin) }
         while true {
             let (wait, reason): (Duration, NetworkError)
             do throws(NetworkError) {
                 let response = try await next(tries.request)
-                guard let refusal = tries.refusal(by: response), case .again(let time) = step(after: refusal, tries)
-                else {
+                let refusal = tries.refusal(by: response)
+                let following = refusal.map { step(after: $0, tries) }
+                guard let refusal, case .again(let time)? = following else {
                     // The caller hears of no half of a body that is collected.
                     if !context.isStreamed { try await response.complete() }
-                    return response
+                    return tries.marking(response, following?.end)
                 }
                 await response.discard()
                 (wait, reason) = (time, refusal)
             } catch {
-                switch step(after: error, tries) {
-                case .again(let time): (wait, reason) = (time, error)
-                case .stop(let why): throw tries.summary(why.map { error.adding(hint: $0) } ?? error)
-                }
+                let following = step(after: error, tries)
+                guard case .again(let time) = following else { throw tries.summary(error, following.end) }
+                (wait, reason) = (time, error)
             }
             tries.note(reason, wait)
             do {
@@ -92,7 +92,7 @@ public struct RetryInterceptor: Interceptor {
                 }
                 if wait > .zero { try await context.pause(for: wait, by: clock) }
             } catch {
-                if tries.isCharged(after: reason) { budget.refund(tries.origin) }
+                if tries.policy.budget != nil { budget.refund(tries.origin) }
                 throw error
             }
         }
@@ -106,9 +106,7 @@ public struct RetryInterceptor: Interceptor {
     /// What follows a try.
     private func step(after error: NetworkError, _ tries: Tries) -> Tries.Step {
         let step = tries.step(after: error, chance: chance)
-        guard case .again = step, tries.isCharged(after: error), !budget.withdraw(for: tries.origin) else {
-            return step
-        }
+        guard case .again = step, tries.policy.budget != nil, !budget.withdraw(for: tries.origin) else { return step }
         return .stop("It was not sent again: too many requests to this origin fail for the policy's `budget`.")
     }
 }
@@ -123,13 +121,22 @@ private struct Tries {
     let policy: RetryPolicy
     let request: Request
     let context: InterceptorContext
+    /// The time since the transfer's start by the policy's clock.
+    private let time: @Sendable () -> Duration
+    /// What was left of `timeouts.total` at time zero.
+    private let total: Duration?
     private var failures: [NetworkError] = []
 
-    init(_ policy: RetryPolicy, _ request: Request, _ context: InterceptorContext) {
+    init(_ policy: RetryPolicy, _ request: Request, _ context: InterceptorContext, _ clock: any Clock<Duration>) {
         self.policy = policy
         self.request = request
         self.context = context
+        let (stopwatch, before) = (clock.stopwatch(), context.elapsed)
+        time = { before + stopwatch() }
+        total = context.remaining.map { $0 + before }
     }
+
+    private var remaining: Duration? { total.map { max($0 - time(), .zero) } }
 
     /// Whose budget is asked.
     var origin: String {
@@ -149,12 +156,17 @@ private struct Tries {
         case again(Duration)
         /// None; why, where that is not plain to see.
         case stop(String?)
+
+        var end: String? { if case .stop(let why) = self { why } else { nil } }
     }
 
     /// What follows a try, by everything but the budget.
     func step(after error: NetworkError, chance: () -> Double) -> Step {
         let count = failures.count + 1
-        guard count <= policy.limit, !Task.isCancelled, error.repetition != .never || isNamed(error) else {
+        // An open circuit is there to fail at once.
+        guard count <= policy.limit, !Task.isCancelled, error.repetition != .never || isNamed(error),
+            error.kind != .circuitOpen
+        else {
             return .stop(nil)
         }
         guard mayRepeat(after: error) else {
@@ -168,10 +180,10 @@ private struct Tries {
             return .stop("It was not sent again: a wait of \(asked) s is asked for, and `longestWait` is \(longest) s.")
         }
         let (least, most) = (max(backOff, asked), backOff + asked)
-        if let left = context.remaining, least >= left {
+        if let left = remaining, least >= left {
             return .stop("It was not sent again: `timeouts.total` leaves no time for a wait of \(least.inSeconds) s.")
         }
-        if let deadline = policy.deadline, context.elapsed + least > deadline {
+        if let deadline = policy.deadline, time() + least > deadline {
             return .stop("It was not sent again: the policy's `deadline` leaves no time for it.")
         }
         // All who were asked for the same would come back at once, so the back-off comes on top where there is time.
@@ -201,9 +213,6 @@ private struct Tries {
         context.run.willRetry(after: wait, error)
     }
 
-    /// Whether another try is one more request for the server: one that an open circuit stopped is not.
-    func isCharged(after error: NetworkError) -> Bool { policy.budget != nil && error.kind != .circuitOpen }
-
     /// Whether it was the way to the server that failed, and the policy waits for one.
     func needsConnectivity(after error: NetworkError) -> Bool {
         policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
@@ -211,8 +220,8 @@ private struct Tries {
 
     /// How long a wait may still be put off; nil for any time.
     func left(with wait: Duration) -> Duration? {
-        let untilDeadline = policy.deadline.map { $0 - context.elapsed }
-        let left = [untilDeadline, context.remaining].compactMap { $0 }.min()
+        let untilDeadline = policy.deadline.map { $0 - time() }
+        let left = [untilDeadline, remaining].compactMap { $0 }.min()
         return left.map { max($0 - wait, .zero) }
     }
 
@@ -222,15 +231,20 @@ private struct Tries {
         return summary(last)
     }
 
+    /// A response to keep, with what came before it.
+    func marking(_ response: IncomingResponse, _ end: String?) -> IncomingResponse {
+        guard !failures.isEmpty || end != nil else { return response }
+        var response = response
+        response.head.tries = TryHistory(earlier: failures, end: end, duration: context.elapsed)
+        return response
+    }
+
     /// The last try's error, with those before.
-    func summary(_ error: NetworkError) -> NetworkError {
+    func summary(_ error: NetworkError, _ end: String? = nil) -> NetworkError {
+        let error = end.map { error.adding(hint: $0) } ?? error
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
     }
-}
-
-extension NetworkError {
-    fileprivate func adding(hint: String) -> NetworkError { with(hint: self.hint.map { "\($0) \(hint)" } ?? hint) }
 }
 
 extension RetryPolicy {

@@ -95,21 +95,26 @@ public struct OAuth2Client: Sendable {
     ///   with an ``OAuth2Error`` as the cause if it says why, and when its answer has no token of a kind that is known;
     ///   `.unacceptableStatus` when it is not able to; whatever else ends a transfer.
     public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
-        let request = try request(for: grant, parameters)
+        let (request, form) = try request(for: grant, parameters)
         let (body, head) = try await session.data(for: request)
         let decoder = JSONDecoder()
-        // Some servers refuse with 200, and an error in the body.
-        if let refusal = try? decoder.decode(OAuth2Error.self, from: body) {
+        let refusal = (try? decoder.decode(OAuth2Error.self, from: body))?.redacting(secrets(in: form))
+        let isBusy = head.status.kind == .serverError || RetryPolicy.transient.contains(head.status)
+        guard !isBusy else {
             throw NetworkError(
-                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(refusal).",
-                hint: refusal.code == .invalidClient ? "Check id and secret, or try another proof (.body)." : nil,
+                .unacceptableStatus, phase: .validating, "The authorization server answered \(head.status).",
                 cause: refusal, request: request, response: head)
         }
-        guard head.status == .ok else {
-            let isRefusal = (400..<500).contains(head.status.code) && !RetryPolicy.transient.contains(head.status)
+        // Some servers refuse with 200, and an error in the body.
+        if let refusal {
             throw NetworkError(
-                isRefusal ? .authenticationFailed : .unacceptableStatus, phase: .validating,
-                "The authorization server answered \(head.status).", request: request, response: head)
+                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(refusal).",
+                hint: refusal.hint, cause: refusal, request: request, response: head)
+        }
+        guard head.status == .ok else {
+            throw NetworkError(
+                .authenticationFailed, phase: .validating, "The authorization server answered \(head.status).",
+                request: request, response: head)
         }
         do {
             return try decoder.decode(TokenResponse.self, from: body).token(now: Date())
@@ -121,9 +126,21 @@ public struct OAuth2Client: Sendable {
         }
     }
 
+    /// What was sent and must not come back in a message.
+    private func secrets(in form: String) -> [String] {
+        let names: Set = ["refresh_token", "code", "code_verifier", "password", "assertion", "client_assertion"]
+        let sent = form.split(separator: "&").compactMap { pair -> String? in
+            let parts = pair.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, names.contains(String(parts[0])) else { return nil }
+            return String(decoding: parts[1].utf8.formDecoded, as: UTF8.self)
+        }
+        return [secret].compactMap(\.self) + sent
+    }
+
     private var scoped: Query { scopes.isEmpty ? [:] : ["scope": scopes.joined(separator: " ")] }
 
-    private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> Request {
+    /// The request, and the form it sends.
+    private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
         var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
         let target = try request.target()
         guard target.scheme == .https || !requiresTLS || target.isLoopback else {
@@ -142,13 +159,14 @@ public struct OAuth2Client: Sendable {
             if let secret { form = form.merging(["client_secret": secret]) }
         }
         do {
-            request.body = .text(try form.text(QueryEncoder()))
+            let text = try form.text(QueryEncoder())
+            request.body = .text(text)
+            return (request, text)
         } catch {
             throw NetworkError(
                 .encodingFailed, phase: .preparing, "The grant's parameters cannot be written.", cause: error,
                 request: request)
         }
-        return request
     }
 }
 

@@ -42,6 +42,23 @@ public struct OAuth2Error: Error, Sendable, Hashable {
     public let page: String?
 }
 
+extension OAuth2Error {
+    /// The same without secrets that the server repeats.
+    func redacting(_ secrets: [String]) -> OAuth2Error {
+        let message = secrets.reduce(message) { $1.isEmpty ? $0 : $0?.replacing($1, with: redaction) }
+        return OAuth2Error(code: code, message: message, page: page)
+    }
+
+    /// What to try.
+    var hint: String? {
+        switch code {
+        case .invalidClient: "Check id and secret, or try another proof (.body)."
+        case .invalidGrant: "Somebody has to log in again; give what comes of it to replace(_:)."
+        default: nil
+        }
+    }
+}
+
 extension OAuth2Error: Decodable {
     private enum CodingKeys: String, CodingKey {
         case code = "error"

@@ -11,8 +11,9 @@
 /// - errors and `statuses` after which the server may have acted, where the method is one of `methods` or the request
 ///   carries an `Idempotency-Key`.
 ///
-/// Never is repeated what cannot help, what the caller cancelled, and a request whose body can be read only once and was.
-/// After the last try the caller gets that try's response or error; ``NetworkError/earlier`` has the ones before.
+/// Never is repeated what cannot help, what the caller cancelled, what an open circuit has stopped, and a request whose body
+/// can be read only once and was. After the last try the caller gets that try's response or error;
+/// ``ResponseHead/earlier`` and ``NetworkError/earlier`` have the ones before.
 ///
 /// ```swift
 /// let session = Session { $0.retry = .standard }

@@ -20,6 +20,9 @@ public struct ResponseHead: Sendable {
     public var url: String
     /// The redirects that were followed on the way to this response, oldest first; empty when there were none.
     public var history: [RedirectHop] = []
+    /// Why the tries before the one that brought this response failed, the first one first; empty when it was the first.
+    public var earlier: [NetworkError] { tries?.earlier ?? [] }
+    var tries: TryHistory?
     private let source: Source
 
     /// A head made by hand, for tests and caches.
@@ -84,6 +87,7 @@ public struct ResponseHead: Sendable {
     public func with(fields: HeaderFields) -> ResponseHead {
         var copy = ResponseHead(status: status, version: version, fields: fields, url: url)
         copy.history = history
+        copy.tries = tries
         return copy
     }
 }
@@ -91,7 +95,8 @@ public struct ResponseHead: Sendable {
 extension ResponseHead: Hashable, CustomStringConvertible {
     /// Whether both have the same status, version, URL and fields.
     ///
-    /// Phrases are ignored, as they mean nothing, and so is the history: a response is the same however it was reached.
+    /// Phrases are ignored, as they mean nothing, and so are redirects and tries: a response is the same however it was
+    /// reached.
     public static func == (lhs: ResponseHead, rhs: ResponseHead) -> Bool {
         lhs.status == rhs.status && lhs.version == rhs.version && lhs.url == rhs.url && lhs.fields == rhs.fields
     }

@@ -293,11 +293,7 @@ extension SessionCore: TransferHost {
         plan.continues = place.continues
         plan.course = place.course
         if let total = plan.totalTimeout {
-            guard total > place.offset else {
-                throw NetworkError(
-                    .timedOut, phase: .preparing, "The transfer took longer than timeouts.total.",
-                    hint: "The time passed before this request, one of several, was sent.", request: request)
-            }
+            guard total > place.offset else { throw .overdue(request) }
             plan.totalTimeout = total - place.offset
         }
         return EngineTransfer(plan, on: share.loop)

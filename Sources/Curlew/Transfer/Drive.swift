@@ -149,6 +149,13 @@ final class Drive: Sendable {
 }
 
 extension NetworkError {
+    /// What becomes of a request that is not sent, since the transfer's time is over.
+    static func overdue(_ request: Request) -> NetworkError {
+        NetworkError(
+            .timedOut, phase: .preparing, "The transfer took longer than timeouts.total.",
+            hint: "The time passed before this request, one of several, was sent.", request: request)
+    }
+
     /// The end of a chain that was cancelled because the transfer's time was over.
     fileprivate var overdue: NetworkError {
         NetworkError(

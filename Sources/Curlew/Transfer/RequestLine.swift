@@ -3,8 +3,8 @@
 
 /// The requests that wait for their turn at one origin, first come first served, and when the next one may go.
 ///
-/// Time counts from any fixed point. Only the first in line looks at it; the others are called when they are first, so
-/// that a thousand who wait cost one timer, and whoever leaves the line costs the others nothing.
+/// Time counts from any fixed point. Only the first in line looks at it; the others are called when they are first, and
+/// whoever leaves the line costs the others nothing.
 struct RequestLine: OriginRecord {
     typealias Call = UnsafeContinuation<Void, Never>
 

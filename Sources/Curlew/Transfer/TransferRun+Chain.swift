@@ -82,7 +82,10 @@ extension TransferRun {
             begin()
             return primed
         }
-        if Task.isCancelled || state.withLock({ $0.isCancelled }) { throw .cancelled(phase, request) }
+        let isCancelled = state.withLock { $0.isCancelled }
+        // Before the task's cancellation, which may come of it.
+        if !isCancelled, let total = host.totalTimeout(of: request), elapsed >= total { throw .overdue(request) }
+        if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
         adoptHold()
         let course = state.withLock { state in
             let course = state.course ?? TransferCourse(isOver: state.end != nil)
@@ -169,6 +172,11 @@ extension TransferRun {
 
     /// Takes note that another attempt follows after a while.
     func willRetry(after wait: Duration, _ error: NetworkError) { emit(.waiting(wait, after: error)) }
+
+    /// Takes note that a request begins where the transfer did, and has left nothing behind.
+    func isAskedAnew(_ request: Request) {
+        state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
+    }
 
     /// Takes note that a response leads elsewhere, where the next attempt goes.
     func isLed(elsewhere request: Request, by status: Status) {

@@ -117,6 +117,17 @@ struct ChallengeTests {
         #expect(questions.contexts.map(\.failures) == [0, 1, 2] && server.requests.count == 4)
     }
 
+    @Test func nobodyIsAskedForARequestWithCredentialsOfItsOwn() async throws {
+        let (server, questions) = (try server(), Questions())
+        let session = session(questions) { _, _ in .use(.basic("a", "b")) }
+        var request = Request(server.url("/"))
+        request.fields[.authorization] = "Bearer wrong"
+        #expect(try await session.data(for: request).1.status == .unauthorized)
+        let inURL = Request(server.url("/").replacing("http://", with: "http://ann:wrong@"))
+        #expect(try await session.data(for: inURL).1.status == .unauthorized)
+        #expect(questions.challenges.isEmpty && server.requestCount == 2)
+    }
+
     @Test func thereIsAnEnd() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.bearer("wrong")) }

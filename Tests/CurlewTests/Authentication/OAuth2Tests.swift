@@ -108,6 +108,13 @@ struct OAuth2Tests {
         let silent = try self.server("<html>", status: 502)
         let other = try await failure { try await client(silent).clientCredentials() }
         #expect(other.kind == .unacceptableStatus && other.response?.status == .badGateway)
+        // Busy servers explain themselves, too.
+        for status in [429, 500, 503] {
+            let busy = try self.server(#"{"error":"temporarily_unavailable"}"#, status: status)
+            let later = try await failure { try await client(busy).clientCredentials() }
+            #expect(later.kind == .unacceptableStatus && later.response?.status.code == status)
+            #expect((later.cause as? OAuth2Error)?.code == "temporarily_unavailable")
+        }
         let closed = try self.server("<html>", status: 403)
         #expect(try await failure { try await client(closed).clientCredentials() }.kind == .authenticationFailed)
         let polite = try self.server(#"{"error":"bad_refresh_token"}"#)
@@ -164,6 +171,23 @@ struct OAuth2Tests {
             #expect(error.message.hasSuffix("..") == false)
         }
         #expect(server.requestCount == 0)
+    }
+
+    @Test func secretsThatTheServerRepeatsAreRedacted() async throws {
+        let text = #"{"error":"invalid_grant","error_description":"Invalid refresh token: s3 cret&x, of p&q"}"#
+        let server = try server(text, status: 400)
+        let app = client(server)
+        let error = try await failure { try await app.refresh(AccessToken("a", refreshToken: "s3 cret&x")) }
+        #expect(error.message.contains("Invalid refresh token: <redacted>, of <redacted>"))
+        #expect(error.hint?.contains("log in") == true && !"\(String(reflecting: error.cause))".contains("s3 cret"))
+    }
+
+    @Test func aBusyServerSaysWhenToComeBack() async throws {
+        let login = try MockServer { _ in .text("busy", status: 503).field("Retry-After", "9") }
+        var request = Request("http://127.0.0.1:1/")
+        request.interceptors = [.clientCredentials(client(login))]
+        let error = try await networkError { try await Session().data(for: request) }
+        #expect(error.kind == .authenticationFailed && error.retriability == .safe(after: .seconds(9)))
     }
 
     @Test func aServerThatIsDownIsAskedAgainWithTheRequest() async throws {

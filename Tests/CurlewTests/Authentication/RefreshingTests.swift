@@ -152,22 +152,71 @@ struct RefreshingTests {
 
     @Test func whatTakesTooLongIsNotWaitedFor() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let gate = Gate()
-        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: NotingClock())
+        let (gate, clock) = (Gate(), HandClock())
+        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let auth = RefreshingAuthentication(settings: settings) { old in
             // In a task that does not hear of cancellation.
             _ = await Task { await gate.wait() }.value
             return scene.fetch(old)
         }
-        let error = try await networkError { try await scene.status(scene.request(auth)) }
+        let request = scene.request(auth)
+        let waiting = Task { try await networkError { try await scene.status(request) } }
+        await clock.waitForSleeper(at: .seconds(5))
+        clock.advance(by: .seconds(5))
+        let error = try await waiting.value
         #expect(error.kind == .authenticationFailed && error.message.contains("5"))
         // While it still goes on nobody begins another, and what it brings late is used.
         let second = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(second.kind == .authenticationFailed)
         gate.open()
-        while auth.token == nil { await Task.yield() }
+        while auth.token == nil, !Task.isCancelled { await Task.yield() }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.fetches.withLock { $0 } == 1)
+    }
+
+    @Test func whatNeverEndsIsGivenUp() async throws {
+        let scene = try TokenScene(accepting: "t2")
+        let (gate, clock, calls) = (Gate(), HandClock(), Lock(0))
+        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
+        let auth = RefreshingAuthentication(settings: settings) { old in
+            let call = calls.withLock { calls in
+                calls += 1
+                return calls
+            }
+            if call > 1 { throw NoLuck() }
+            _ = await Task { await gate.wait() }.value
+            return AccessToken("t2")
+        }
+        let request = scene.request(auth)
+        let waiting = Task { try await networkError { try await scene.status(request) } }
+        for end in [5, 10] {
+            await clock.waitForSleeper(at: .seconds(end))
+            clock.advance(by: .seconds(5))
+        }
+        #expect(try await waiting.value.kind == .authenticationFailed)
+        // Another is got then; that the first one still runs bothers nobody.
+        while calls.withLock({ $0 }) == 1 {
+            #expect(try await networkError { try await scene.status(request) }.kind == .authenticationFailed)
+        }
+        // What it brings late is better than nothing.
+        gate.open()
+        while auth.token == nil, !Task.isCancelled { await Task.yield() }
+        #expect(try await scene.status(request) == 200)
+    }
+
+    @Test func whileTheOldOneIsGoodNobodyWaits() async throws {
+        let scene = try TokenScene(accepting: "old")
+        let (gate, now) = (Gate(), Lock(Date(timeIntervalSince1970: 1_700_000_000)))
+        let old = AccessToken("old", expiry: now.withLock { $0.addingTimeInterval(100) })
+        let auth = RefreshingAuthentication(old, settings: .init(now: { now.withLock { $0 } })) { old in
+            await gate.wait()
+            return scene.fetch(old)
+        }
+        now.withLock { $0.addTimeInterval(90) }
+        for _ in 0..<3 { #expect(try await scene.status(scene.request(auth)) == 200) }
+        gate.open()
+        while auth.token?.value == "old", !Task.isCancelled { await Task.yield() }
+        #expect(scene.fetches.withLock { $0 } == 1 && scene.server.requestCount == 3)
     }
 
     // MARK: Many requests
@@ -220,7 +269,7 @@ struct RefreshingTests {
             throw NoLuck()
         }
         let waiters = (0..<50).map { _ in Task { try await source.token() } }
-        while source.waiting < 50 { await Task.yield() }
+        while source.waiting < 50, !Task.isCancelled { await Task.yield() }
         gate.open()
         for waiter in waiters {
             let outcome = await waiter.result
@@ -240,9 +289,9 @@ struct RefreshingTests {
             return AccessToken("t")
         }
         let first = Task { try await source.token() }
-        while source.waiting < 1 { await Task.yield() }
+        while source.waiting < 1, !Task.isCancelled { await Task.yield() }
         let second = Task { try await source.token() }
-        while source.waiting < 2 { await Task.yield() }
+        while source.waiting < 2, !Task.isCancelled { await Task.yield() }
         first.cancel()
         #expect(await first.result.isCancelled)
         #expect(source.waiting == 1)

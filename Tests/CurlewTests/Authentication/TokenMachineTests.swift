@@ -26,27 +26,35 @@ struct TokenMachineTests {
         #expect(held.token.value == "a" && !machine.isFlying)
     }
 
-    @Test(arguments: [(74.0, true), (75, false), (100, false), (200, false)])
-    func aTokenIsReplacedBeforeItExpires(seconds: Double, isUsed: Bool) {
+    @Test(arguments: [(74.0, true, false), (75, true, true), (99, true, true), (100, false, true), (200, false, true)])
+    func aTokenIsReplacedBeforeItExpires(seconds: Double, isUsed: Bool, flies: Bool) {
         // The skew is a quarter of its life here: 25 of 100 seconds.
         var machine = machine(token("a", for: 100))
-        let answer = machine.ask(1, now: start.addingTimeInterval(seconds))
-        #expect((answer == .waitAndFly) == !isUsed)
+        let now = start.addingTimeInterval(seconds)
+        #expect((machine.ready(now) != nil) == (isUsed && !flies))
+        switch machine.ask(1, now: now) {
+        case .use: #expect(isUsed && !flies)
+        case .useAndFly(let held): #expect(isUsed && flies && held.token.value == "a" && machine.waiting == 0)
+        default: #expect(!isUsed && flies && machine.waiting == 1)
+        }
+        // Nobody else flies, or waits while the old one is good.
+        #expect(!flies || (machine.ask(2, now: now) == .wait) == !isUsed)
     }
 
     @Test func whatFailsEarlyLeavesTheOldTokenInUse() {
         var machine = machine(token("a", for: 1000))
         let due = start.addingTimeInterval(980)
-        #expect(machine.ask(1, now: due) == .waitAndFly)
-        #expect(machine.ask(2, now: due) == .wait)
-        let release = machine.crash(now: due)
-        #expect(release.waiters == [1, 2] && release.held?.token.value == "a")
+        guard case .useAndFly = machine.ask(1, now: due), case .use = machine.ask(2, now: due) else {
+            return #expect(Bool(false))
+        }
+        #expect(machine.crash(now: due).waiters == [])
         // For a second nobody tries again, then the next does.
-        guard case .use = machine.ask(3, now: due) else { return #expect(Bool(false)) }
-        #expect(machine.ask(4, now: due.addingTimeInterval(1.1)) == .waitAndFly)
+        guard case .use = machine.ask(3, now: due), case .useAndFly = machine.ask(4, now: due.addingTimeInterval(1.1))
+        else { return #expect(Bool(false)) }
         // Expired, it is no use any more.
+        #expect(machine.ask(5, now: start.addingTimeInterval(1001)) == .wait)
         let late = machine.crash(now: start.addingTimeInterval(1001))
-        #expect(late.waiters == [4] && late.held == nil)
+        #expect(late.waiters == [5] && late.held == nil)
         #expect(machine.ask(5, now: start.addingTimeInterval(1003)) == .waitAndFly)
     }
 
@@ -68,6 +76,19 @@ struct TokenMachineTests {
         #expect(machine.ask(1, now: start) == .waitAndFly)
         #expect(machine.crash(now: start).held == nil)
         #expect(machine.ask(2, now: start) == .waitAndFly)
+    }
+
+    @Test func aTokenThatOthersHadTakenSurvivesAFetchThatFails() {
+        var machine = machine(token("a", for: 1000))
+        machine.accept(machine.generation)
+        #expect(machine.ready(start)?.isAccepted == true)
+        #expect(machine.refuse(machine.generation, now: start) == true)
+        #expect(machine.ask(1, now: start) == .waitAndFly)
+        // Who was refused fails; whoever comes then goes on with it, and is not believed for a while.
+        #expect(machine.crash(now: start) == TokenMachine.Release(waiters: [1]))
+        #expect(machine.ready(start)?.token.value == "a")
+        #expect(machine.refuse(machine.generation, now: start) == false)
+        #expect(machine.refuse(machine.generation, now: start.addingTimeInterval(1)) == true)
     }
 
     // MARK: Pauses
@@ -272,6 +293,9 @@ private struct Schedule {
         }
         switch ask(&machine, tickets, now) {
         case .use(let held): return use(held)
+        case .useAndFly(let held):
+            flights += 1
+            return flights > 1 ? "two flights at once" : use(held)
         case .fail: return flights == 1 ? nil : "refused without a flight"
         case .pause(let left):
             if left > .seconds(60) { return "an endless pause" }
@@ -295,6 +319,7 @@ private struct Schedule {
 
     private mutating func judge() {
         guard let held = holders.randomElement(using: &chance) else { return }
+        if Bool.random(using: &chance) { machine.accept(held.generation) }
         machine.judge(held.generation, isRefused: Bool.random(using: &chance), now: now)
     }
 
@@ -313,7 +338,10 @@ private struct Schedule {
     private mutating func crash() -> String? {
         flights -= 1
         failures += 1
-        return release(machine.crash(now: now))
+        let release = machine.crash(now: now)
+        // What others had taken is given out again then.
+        if !release.fliesAgain { refused.remove(machine.generation) }
+        return self.release(release)
     }
 
     private mutating func replace() -> String? {

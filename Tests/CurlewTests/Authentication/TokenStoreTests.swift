@@ -156,6 +156,23 @@ struct TokenStoreTests {
         #expect(desk.kept.withLock { $0?.value } == "mine" && source.current?.value == "mine")
     }
 
+    @Test func aTokenPutInByHandDuringAFetchIsTheOneKept() async throws {
+        let (desk, gate, arrival) = (Desk(), Gate(), Gate())
+        let source = TokenSource(nil, store: desk, settings: .init()) { _ in
+            arrival.open()
+            _ = await Task { await gate.wait() }.value
+            return AccessToken("fetched")
+        }
+        let waiter = Task { try await source.token() }
+        await arrival.wait()
+        try await source.replace(AccessToken("mine"))
+        #expect(try await waiter.value.token.value == "mine")
+        gate.open()
+        // When the fetch is over another can begin.
+        await until { !source.isFlying }
+        #expect(desk.kept.withLock { $0?.value } == "mine" && source.current?.value == "mine")
+    }
+
     @Test func whoLogsOutWhileTheStoreIsAskedIsLoggedOut() async throws {
         let (desk, gate) = (Desk(), Gate())
         desk.saving.withLock { $0 = (gate, "first") }
@@ -182,16 +199,51 @@ struct TokenStoreTests {
     }
 
     @Test func whatComesLateIsKeptAllTheSame() async throws {
-        let (desk, gate) = (Desk(), Gate())
-        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: NotingClock())
+        let (desk, gate, arrival, clock) = (Desk(), Gate(), Gate(), HandClock())
+        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let source = TokenSource(nil, store: desk, settings: settings) { _ in
+            arrival.open()
             // The closure does not hear of its cancellation.
             _ = await Task { await gate.wait() }.value
             return AccessToken("late", refreshToken: "the only one")
         }
-        await #expect(throws: TokenFailure.self) { _ = try await source.token() }
+        let waiter = Task { try await source.token() }
+        await arrival.wait()
+        await passTime(clock, whileFlying: source)
+        await #expect(throws: TokenFailure.self) { _ = try await waiter.value }
         gate.open()
-        while source.current == nil { await Task.yield() }
+        await until { desk.kept.withLock { $0 } != nil }
         #expect(desk.kept.withLock { $0?.refreshToken } == "the only one")
+        #expect(try await source.token().token.value == "late")
+    }
+
+    @Test func aStoreThatHangsHoldsNobodyForEver() async throws {
+        let (desk, gate, clock) = (Desk(), Gate(), HandClock())
+        desk.saving.withLock { $0 = (gate, "fetched") }
+        let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
+        let source = TokenSource(nil, store: desk, settings: settings) { _ in AccessToken("fetched") }
+        let waiter = Task { try await source.token() }
+        await desk.arrival.wait()
+        await passTime(clock, whileFlying: source)
+        let outcome = await waiter.result
+        guard case .failure(let error) = outcome, case .storeTooSlow? = error as? TokenFailure else {
+            return #expect(Bool(false), "\(outcome)")
+        }
+        // The token is there all the same, and kept as soon as that can be.
+        #expect(try await source.token().token.value == "fetched")
+        gate.open()
+        await until { desk.kept.withLock { $0?.value } == "fetched" }
+    }
+
+    private func passTime(_ clock: HandClock, whileFlying source: TokenSource) async {
+        await until {
+            clock.advance(by: .seconds(5))
+            return !source.isFlying
+        }
+    }
+
+    /// Ends with the test's time, too.
+    private func until(_ condition: () -> Bool) async {
+        while !condition(), !Task.isCancelled { await Task.yield() }
     }
 }

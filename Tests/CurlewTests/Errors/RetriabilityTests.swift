@@ -34,7 +34,7 @@ struct RetriabilityTests {
 
     static let statusRows: [(Status, Retriability, Retriability)] = [
         (Status.misdirectedRequest, Retriability.safe(after: nil), Retriability.safe(after: nil)),
-        (.tooEarly, .safe(after: nil), .safe(after: nil)), (.tooManyRequests, .safe(after: nil), .safe(after: nil)),
+        (.tooEarly, .safe(after: nil), .safe(after: nil)), (.tooManyRequests, .ifIdempotent, .safe(after: nil)),
         (.requestTimeout, .ifIdempotent, .safe(after: nil)), (.serviceUnavailable, .ifIdempotent, .safe(after: nil)),
         (.internalServerError, .ifIdempotent, .safe(after: nil)), (.badGateway, .ifIdempotent, .safe(after: nil)),
         (.gatewayTimeout, .ifIdempotent, .safe(after: nil)), (.notFound, .never, .never),
@@ -54,7 +54,7 @@ struct RetriabilityTests {
 
     @Test(arguments: retryAfterRows)
     func retryAfterInSeconds(text: String, after: Duration?) {
-        let refused = error(.unacceptableStatus, .validating, .post, .tooManyRequests, retryAfter: text)
+        let refused = error(.unacceptableStatus, .validating, .get, .tooManyRequests, retryAfter: text)
         #expect(refused.retriability == .safe(after: after))
     }
 

@@ -313,7 +313,7 @@ struct MultipartTransferTests {
         let gate = Gate()
         let source = ChunkSource(body: pattern(1, 100), chunk: 10, hold: (5, gate))
         let task = Task { try await MultipartForm([Part("s", stream: source)]).spool(to: path) }
-        while await source.meter.pulls < 5 { await Task.yield() }
+        while await source.meter.pulls < 5, !Task.isCancelled { await Task.yield() }
         task.cancel()
         let error = try await networkError { try await task.value }
         #expect(error.isCancellation && !FileManager.default.fileExists(atPath: path))

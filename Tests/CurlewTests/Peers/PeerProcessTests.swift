@@ -39,7 +39,7 @@ struct PeerProcessTests {
         let processes = printed.split(separator: " ").compactMap { pid_t($0) }
         #expect(processes.count == 2, "\(printed)")
         for process in processes {
-            while isRunning(process) { await Task.yield() }
+            while isRunning(process), !Task.isCancelled { await Task.yield() }
         }
         #expect(!FileManager.default.fileExists(atPath: folder))
     }

@@ -58,16 +58,16 @@ final class HandClock: Clock {
     /// Waits until so many sleep.
     func waitUntil(sleepers count: Int) async { await wait { $0.sleepers.count >= count } }
 
-    /// Waits until somebody sleeps until a time.
-    func waitForSleeper(at deadline: Duration) async {
-        await wait { $0.sleepers.values.contains { $0.deadline == deadline } }
+    /// Waits until somebody sleeps until a time, or one of several.
+    func waitForSleeper(at deadlines: Duration...) async {
+        await wait { $0.sleepers.values.contains { deadlines.contains($0.deadline) } }
     }
 
     private func wait(until condition: (State) -> Bool) async {
         while true {
             let rings = bell.rings
             if state.withLock({ condition($0) }) { return }
-            _ = await bell.wait(after: rings)
+            guard await bell.wait(after: rings) else { return }
         }
     }
 }

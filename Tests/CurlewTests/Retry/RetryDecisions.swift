@@ -9,7 +9,7 @@
 /// waited for, in seconds or as `RateLimit`; and the waits in seconds between the tries, `-` for a single one.
 ///
 /// The waits are those of a back-off of 1, 2, 4 s whose chance is always 1; 10, 20, 40 s for `due` and `total`. What the
-/// server wants comes on top where there is time for both.
+/// server wants comes on top where there is time for both; time passes with the waits alone.
 enum RetryDecisions {
     static let table = """
         # What no server can have acted on: again, whatever the method.
@@ -99,7 +99,7 @@ enum RetryDecisions {
         two     GET     none    -    madeUp@waiting               -          -
         two     GET     none    yes  untrusted@securing           -          -
         two     POST    none    yes  cancelled@waiting            -          -
-        # Statuses that may be different in a moment: by idempotent methods, 429 by all (the server did nothing).
+        # Statuses that may be different in a moment: by idempotent methods, or with a key.
         two     GET     none    -    408                          -          1 2
         two     PUT     none    -    408                          -          1 2
         two     POST    none    -    408                          -          -
@@ -122,8 +122,8 @@ enum RetryDecisions {
         two     POST    none    yes  504                          -          1 2
         two     GET     none    -    429                          -          1 2
         two     PUT     none    -    429                          -          1 2
-        two     POST    none    -    429                          -          1 2
-        two     PURGE   none    -    429                          -          1 2
+        two     POST    none    -    429                          -          -
+        two     PURGE   none    -    429                          -          -
         # Other statuses are the answer, whatever they are.
         two     GET     none    -    200                          -          -
         two     GET     none    -    204                          -          -
@@ -207,16 +207,16 @@ enum RetryDecisions {
         two     GET     none    -    503                          date+99    -
         two     GET     none    -    503                          date-7     1 2
         two     GET     none    -    503                          soon       1 2
-        two     POST    none    -    429                          0          1 2
-        two     POST    none    -    429                          1          2 3
-        two     POST    none    -    429                          2          3 4
-        two     POST    none    -    429                          7          8 9
-        two     POST    none    -    429                          60         61 62
+        two     POST    none    -    429                          0          -
+        two     POST    none    -    429                          1          -
+        two     POST    none    -    429                          2          -
+        two     POST    none    -    429                          7          -
+        two     POST    none    -    429                          60         -
         two     POST    none    -    429                          61         -
-        two     POST    none    -    429                          date+7     8 9
+        two     POST    none    -    429                          date+7     -
         two     POST    none    -    429                          date+99    -
-        two     POST    none    -    429                          date-7     1 2
-        two     POST    none    -    429                          soon       1 2
+        two     POST    none    -    429                          date-7     -
+        two     POST    none    -    429                          soon       -
         two     PUT     none    -    500                          0          1 2
         two     PUT     none    -    500                          1          2 3
         two     PUT     none    -    500                          2          3 4
@@ -240,7 +240,7 @@ enum RetryDecisions {
         two     GET     none    -    thrown503@validating         7          8 9
         two     GET     none    -    thrown503@validating         61         -
         two     GET     none    -    thrown404@validating         -          -
-        two     POST    none    -    thrown429@validating         7          8 9
+        two     POST    none    -    thrown429@validating         7          -
         two     POST    none    -    thrown503@validating         7          -
         # Limits: how often, how long each, how long in all.
         none    GET     none    -    503                          -          -
@@ -255,9 +255,12 @@ enum RetryDecisions {
         total   GET     none    -    503                          -          10
         total   GET     none    -    timedOut@waiting             -          10
         due     GET     none    -    503                          36         -
-        due     GET     none    -    503                          30         30 30
+        due     GET     none    -    503                          30         30
+        due     GET     none    -    503                          15         25
+        due     GET     none    -    503                          5          15
         total   GET     none    -    503                          15         -
         total   GET     none    -    503                          12         12
         now     GET     none    -    503                          3          3 3
+        two     GET     none    -    circuitOpen@queued           -          -
         """
 }

@@ -131,7 +131,7 @@ struct InterceptorLifetimeTests {
             await task.value
         }
         await watchOnce()
-        while !holder.wasCancelled.withLock({ $0 }) { await Task.yield() }
+        while !holder.wasCancelled.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
         #expect(holder.wasCancelled.withLock { $0 })
     }
 
@@ -177,7 +177,7 @@ struct InterceptorLifetimeTests {
         transfer.pause()
         #expect(transfer.state == .paused)
         holder.gate.open()
-        while await session.transfers.isEmpty { await Task.yield() }
+        while await session.transfers.isEmpty, !Task.isCancelled { await Task.yield() }
         #expect(await session.transfers.map(\.state) == [.paused])
         #expect(await session.transfers.map(\.id) == [transfer.id])
         #expect(server.requestCount == 0)

@@ -58,7 +58,7 @@ struct RedirectLifetimeTests {
         transfer.pause()
         #expect(transfer.state == .paused)
         scene.onward.open()
-        while await scene.session.transfers.map(\.id) != [transfer.id] { await Task.yield() }
+        while await scene.session.transfers.map(\.id) != [transfer.id], !Task.isCancelled { await Task.yield() }
         #expect(await scene.session.transfers.map(\.state) == [.paused])
         #expect(transfer.state == .paused && scene.server.requestCount == 1)
         transfer.resume()
@@ -81,7 +81,7 @@ struct RedirectLifetimeTests {
         if isSetBetween { transfer.priority = .high }
         #expect(transfer.priority == .high)
         scene.onward.open()
-        while await scene.session.transfers.count < 3 { await Task.yield() }
+        while await scene.session.transfers.count < 3, !Task.isCancelled { await Task.yield() }
         held.open()
         for each in [blocker, other, transfer] { _ = try await each.value }
         #expect(scene.server.asked == ["GET /1", "GET /held", "GET /2", "GET /other"])

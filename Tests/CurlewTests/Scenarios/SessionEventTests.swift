@@ -178,7 +178,7 @@ struct SessionEventTests {
         #expect(weakSession == nil)
         #expect(notes.words == (isUsed ? [EventTests.fresh] : []))
         // The observer's task ends right after that.
-        while alive != nil { await Task.yield() }
+        while alive != nil, !Task.isCancelled { await Task.yield() }
     }
 
     /// Iterating from the session's own thread keeps nothing from ending.

@@ -132,6 +132,6 @@ struct EventBufferTests {
     }
 
     private func waitForReaders(of buffer: EventBuffer<Int>, _ count: Int) async {
-        while buffer.waitingReaders < count { await Task.yield() }
+        while buffer.waitingReaders < count, !Task.isCancelled { await Task.yield() }
     }
 }
