@@ -15,7 +15,7 @@ import Testing
     @Test func everythingThereIs() throws {
         let text = """
             # a comment with machine words
-            machine a.example login anna password s3cret account x
+            machine a.example port 8443 protocol https login anna password s3cret account x
             machine
               b.example # an aside
                 user "quoted user" password "a \\"b\\" \\\\ \\n\\r\\t\\q é"
