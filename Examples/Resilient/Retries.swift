@@ -30,7 +30,7 @@ extension Resilient {
         await stage.show("Retry-After", "200, 1 s later") { stage in
             let server = try stage.server(.busy(429, after: 1), .fine)
             let start = ContinuousClock.now
-            let (_, head) = try await Session { $0.retry = quick }.data(for: Request(.post, server.url("/")))
+            let (_, head) = try await Session { $0.retry = quick }.data(for: Request(server.url("/")))
             let seconds = (ContinuousClock.now - start).components.seconds
             return "\(head.status.code), \(seconds) s later"
         }

@@ -99,8 +99,8 @@ public struct RetryInterceptor: Interceptor {
     }
 
     /// Takes note of a request that went well without passing here.
-    func noteSuccess(at origin: @autoclosure () -> String) {
-        if let share = policy.budget { budget.deposit(share, for: origin()) }
+    func noteSuccess(at origin: @autoclosure () -> String?) {
+        if let share = policy.budget { budget.earn(share, for: origin()) }
     }
 
     /// What follows a try.

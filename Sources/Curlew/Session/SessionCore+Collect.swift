@@ -45,9 +45,7 @@ extension SessionCore {
         guard outcome.isPlain else { return false }
         guard configuration.retry.isOn else { return true }
         guard !mayRepeat(request, after: outcome) else { return false }
-        if let target = try? plannedURL(of: request) {
-            retry.noteSuccess(at: "\(target.isSecure ? "https" : "http")://\(target.host):\(target.port)")
-        }
+        retry.noteSuccess(at: request.origin)
         return true
     }
 

@@ -30,6 +30,18 @@ import Testing
         #expect(left(budget, at: .zero) == 100)
     }
 
+    @Test func whatGoesWellEarnsSharesOnAverage() {
+        let budget = RetryBudget()
+        let origins = ["a", "b", "c"]
+        for origin in origins { #expect(left(budget, origin, at: .zero) == 10) }
+        for _ in 0..<250 { for origin in origins { budget.earn(0.2, for: origin) } }
+        for origin in origins {
+            // Fifty each, give or take what is drawn, and what a slow machine adds.
+            let earned = left(budget, origin, at: .zero)
+            #expect(earned > 25 && earned < 85, "\(origin): \(earned)")
+        }
+    }
+
     @Test func whatWasNotUsedComesBack() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
