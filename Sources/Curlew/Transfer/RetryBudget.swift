@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
-internal import Synchronization
 
 /// How many repetitions each origin has left: a share of the requests sent to it, and a reserve.
 ///
@@ -22,7 +21,7 @@ final class RetryBudget: Sendable {
     static let most = 100.0
     private let start = ContinuousClock.now
     private let accounts = Lock(OriginTable<Account>())
-    private let successes = Atomic<UInt64>(0)
+    private let successes = Lock<UInt64>(0)
 
     /// Takes note of a request, which earns a part of a repetition.
     func deposit(_ share: Double, for origin: String, at time: Duration? = nil) {
@@ -33,7 +32,10 @@ final class RetryBudget: Sendable {
     ///
     /// Which ones is scattered, so that a pattern in the requests does not leave an origin out.
     func earn(_ share: Double, for origin: @autoclosure () -> String?) {
-        let number = successes.wrappingAdd(1, ordering: .relaxed).newValue
+        let number = successes.withLock { number in
+            number &+= 1
+            return number
+        }
         guard (number &* 0x9E37_79B9_7F4A_7C15) >> 61 == 0, let origin = origin() else { return }
         deposit(share * 8, for: origin)
     }
