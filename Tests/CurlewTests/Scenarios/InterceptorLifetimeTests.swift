@@ -225,7 +225,7 @@ struct InterceptorLifetimeTests {
             }
         ])
         var request = Request(server.url("/"))
-        request.options.timeouts = Timeouts(total: .milliseconds(300))
+        request.options.timeouts = Timeouts(total: .seconds(2))
         let error = try await networkError { try await session.data(for: request) }
         #expect(error.kind == .timedOut && error.phase == .preparing, "\(error)")
         #expect(attempts.withLock { $0 } == 2)
@@ -243,7 +243,7 @@ struct InterceptorLifetimeTests {
             }
         ])
         var request = Request(server.url("/"))
-        request.options = .timeout(.milliseconds(50))
+        request.options = .timeout(afterHead ? .seconds(2) : .milliseconds(50))
         let error = try await networkError { try await session.data(for: request) }
         #expect(error.kind == .timedOut && error.message.contains("timeouts.total"), "\(error)")
         #expect(server.requestCount == (afterHead ? 1 : 0))
