@@ -10,15 +10,25 @@ import Testing
 /// What the sockets of a session are told, read back from the kernel.
 @Suite(.timeLimit(.minutes(5)))
 struct TCPOptionTests {
-    /// The options of the socket of this process that has a local port.
-    private func options(ofPort port: Int) throws -> curlew_tcp_options? {
-        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { CInt($0) }
-        for descriptor in descriptors where Int(curlew_local_port(descriptor)) == port {
+    /// The options of this process's socket between two ports.
+    ///
+    /// The local one alone names no socket: another one may have it towards somebody else.
+    private func options(between local: Int, and remote: Int) throws -> curlew_tcp_options? {
+        let table = try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)
+        let lines = table.split(separator: "\n").map { $0.split(separator: " ") }
+        let line = lines.first { $0.count > 9 && port($0[1]) == local && port($0[2]) == remote }
+        guard let inode = line?[9] else { return nil }
+        let folder = "/proc/self/fd"
+        for descriptor in try FileManager.default.contentsOfDirectory(atPath: folder).compactMap({ CInt($0) }) {
+            let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(descriptor)")
             var options = curlew_tcp_options()
-            if curlew_tcp_read(descriptor, &options) { return options }
+            if link == "socket:[\(inode)]", curlew_tcp_read(descriptor, &options) { return options }
         }
         return nil
     }
+
+    /// The port of an address as the kernel writes it: "0100007F:1F90".
+    private func port(_ address: Substring) -> Int? { Int(address.drop { $0 != ":" }.dropFirst(), radix: 16) }
 
     private func options(
         _ location: SourceLocation = #_sourceLocation, configure: (inout SessionConfiguration) -> Void
@@ -28,7 +38,7 @@ struct TCPOptionTests {
         let response = try await session.transfer(Request(server.url("/"))).response()
         #expect(response.value == Data("x".utf8), sourceLocation: location)
         let port = try #require(Int(response.metrics.localAddress.split(separator: ":").last ?? ""))
-        let found = try withExtendedLifetime((server, session)) { try options(ofPort: port) }
+        let found = try withExtendedLifetime((server, session)) { try options(between: port, and: server.port) }
         return try #require(found, sourceLocation: location)
     }
 
