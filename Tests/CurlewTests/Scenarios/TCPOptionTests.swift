@@ -38,7 +38,7 @@ struct TCPOptionTests {
         let response = try await session.transfer(Request(server.url("/"))).response()
         #expect(response.value == Data("x".utf8), sourceLocation: location)
         let port = try #require(Int(response.metrics.localAddress.split(separator: ":").last ?? ""))
-        let found = try withExtendedLifetime((server, session)) { try options(between: port, and: server.port) }
+        let found = try withExtendedLifetime((server, session)) { try options(between: port, and: Int(server.port)) }
         return try #require(found, sourceLocation: location)
     }
 
