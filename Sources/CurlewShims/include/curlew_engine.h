@@ -123,6 +123,8 @@ bool curlew_has_ended(int descriptor);
 bool curlew_peer_has_ended(int descriptor);
 /// The local port of a socket, with bit 16 set for IPv6; -1 when it has none.
 int curlew_local_port(int descriptor);
+/// The port of a connected socket's peer, with bit 16 set for IPv6; -1 when it is not connected.
+int curlew_remote_port(int descriptor);
 
 /// What a TCP socket is told before it connects; 0 leaves an option as the system has it.
 typedef struct {

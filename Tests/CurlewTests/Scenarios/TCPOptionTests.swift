@@ -14,21 +14,14 @@ struct TCPOptionTests {
     ///
     /// The local one alone names no socket: another one may have it towards somebody else.
     private func options(between local: Int, and remote: Int) throws -> curlew_tcp_options? {
-        let table = try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)
-        let lines = table.split(separator: "\n").map { $0.split(separator: " ") }
-        let line = lines.first { $0.count > 9 && port($0[1]) == local && port($0[2]) == remote }
-        guard let inode = line?[9] else { return nil }
-        let folder = "/proc/self/fd"
-        for descriptor in try FileManager.default.contentsOfDirectory(atPath: folder).compactMap({ CInt($0) }) {
-            let link = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(descriptor)")
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { CInt($0) }
+        for descriptor in descriptors
+        where Int(curlew_local_port(descriptor)) == local && Int(curlew_remote_port(descriptor)) == remote {
             var options = curlew_tcp_options()
-            if link == "socket:[\(inode)]", curlew_tcp_read(descriptor, &options) { return options }
+            if curlew_tcp_read(descriptor, &options) { return options }
         }
         return nil
     }
-
-    /// The port of an address as the kernel writes it: "0100007F:1F90".
-    private func port(_ address: Substring) -> Int? { Int(address.drop { $0 != ":" }.dropFirst(), radix: 16) }
 
     private func options(
         _ location: SourceLocation = #_sourceLocation, configure: (inout SessionConfiguration) -> Void
