@@ -231,31 +231,22 @@ bool curlew_peer_has_ended(int descriptor) {
     return poll(&entry, 1, 0) != 0;
 }
 
-typedef int name_of_socket(int, struct sockaddr *, socklen_t *);
-
-static int port_of(int descriptor, name_of_socket *name) {
+static int port_of(int descriptor, bool is_peer) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
     } address;
     socklen_t length = sizeof address;
-    if (name(descriptor, &address.any, &length) != 0) return -1;
+    int code = is_peer ? getpeername(descriptor, &address.any, &length) : getsockname(descriptor, &address.any, &length);
+    if (code != 0) return -1;
     if (address.any.sa_family == AF_INET) return ntohs(address.v4.sin_port);
     return address.any.sa_family == AF_INET6 ? ntohs(address.v6.sin6_port) | 1 << 16 : -1;
 }
 
-static int own_name(int descriptor, struct sockaddr *address, socklen_t *length) {
-    return getsockname(descriptor, address, length);
-}
+int curlew_local_port(int descriptor) { return port_of(descriptor, false); }
 
-static int name_of_peer(int descriptor, struct sockaddr *address, socklen_t *length) {
-    return getpeername(descriptor, address, length);
-}
-
-int curlew_local_port(int descriptor) { return port_of(descriptor, own_name); }
-
-int curlew_remote_port(int descriptor) { return port_of(descriptor, name_of_peer); }
+int curlew_remote_port(int descriptor) { return port_of(descriptor, true); }
 
 bool curlew_replace(int descriptor, int other) { return dup3(other, descriptor, O_CLOEXEC) >= 0; }
 

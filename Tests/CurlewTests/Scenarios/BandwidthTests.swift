@@ -114,15 +114,15 @@ struct BandwidthTests {
     }
 
     @Test func theWaitIsNotTheServersSilence() async throws {
-        let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 6000)) }
-        var request = Request(server.url("/"))
-        request.options = [.bandwidth(download: 3000)]
-        // Long enough for a server on a busy machine; each wait is longer.
+        let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 2048)) }
         let session = Session { $0.timeouts.idle = .seconds(1) }
-        #expect(try await session.data(for: request).0.count == 6000)
-        var post = Request(.post, server.url("/"), body: .bytes(Self.body.bytes.prefix(3000)))
-        post.options = [.bandwidth(upload: 1500)]
-        #expect(try await session.data(for: post).0.count == 6000)
+        // At least 1 KiB is received at once, and 512 bytes are sent: each wait takes two seconds.
+        var request = Request(server.url("/"))
+        request.options = [.bandwidth(download: 512)]
+        #expect(try await session.data(for: request).0.count == 2048)
+        var post = Request(.post, server.url("/"), body: .bytes(Self.body.bytes.prefix(1024)))
+        post.options = [.bandwidth(upload: 256)]
+        #expect(try await session.data(for: post).0.count == 2048)
     }
 
     @Test func aServerThatFallsSilentIsNoticed() async throws {
