@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-api demo-faults demo-observe demo-resilient demo-stream demo-trust test check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -16,6 +16,11 @@ demo-api: ## a small typed API client, and what it is used for
 	@Scripts/setup
 	@swift build --quiet --product TypedAPI
 	@"$$(swift build --show-bin-path)/TypedAPI"
+
+demo-download: ## several downloads with bars, broken off and gone on with; URLS='https://… …' downloads those instead
+	@Scripts/setup
+	@swift build --quiet --product Download
+	@"$$(swift build --show-bin-path)/Download" $$URLS
 
 demo-faults: ## what Curlew says to each of some forty faults of a server
 	@Scripts/setup

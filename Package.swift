@@ -49,6 +49,9 @@ let package = Package(
         .executableTarget(
             name: "Stream", dependencies: ["Curlew", "CurlewTesting", "CurlewXML"], path: "Examples/Stream",
             swiftSettings: strict),
+        .executableTarget(
+            name: "Download", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Download",
+            swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
         // The child process of the tests that measure one: its descriptors, threads and memory.
@@ -56,12 +59,19 @@ let package = Package(
             name: "curlew-soak", dependencies: ["Curlew", "CurlewTesting"], path: "Tests/Fixtures/Soak",
             swiftSettings: strict),
 
+        // The child process that is killed while it downloads; what kills it takes the place of functions of the C library,
+        // so no other program links it.
+        .target(name: "CKillPoint", path: "Tests/Fixtures/KillPoint", cSettings: [.treatAllWarnings(as: .error)]),
+        .executableTarget(
+            name: "curlew-store", dependencies: ["Curlew", "CKillPoint"], path: "Tests/Fixtures/Store",
+            swiftSettings: strict),
+
         .testTarget(
             name: "CurlewEngineTests", dependencies: ["CurlewEngine", "CurlewShims", "CurlewTesting"],
             swiftSettings: strict),
         .testTarget(
             name: "CurlewTests",
-            dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewTesting", "curlew-soak"],
+            dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewTesting", "curlew-soak", "Download"],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(
             name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),

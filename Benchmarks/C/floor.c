@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The floor: the least CPU a client on libcurl can use, as far as we know how. `name=value` arguments say what to do
-// (url, n, c, expect, http, ca, upload, form, file, pace, collect), others turn a knob back to see what it is worth.
+// (url, n, c, expect, http, ca, upload, form, file, download, pace, collect), others turn a knob back to see what it is worth.
 
+#define _GNU_SOURCE
 #include "floor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +22,34 @@ static histogram latencies;
 
 static char file_bytes[1 << 20];
 static size_t filled;
+static char part[4096];
+static long long unsynced;
 
 static int flush(void) {
     size_t wanted = filled;
     filled = 0;
-    return write(work.file, file_bytes, wanted) == (ssize_t)wanted;
+    if (write(work.file, file_bytes, wanted) != (ssize_t)wanted) return 0;
+    if (!work.download || (unsynced += (long long)wanted) < work.sync) return 1;
+    unsynced = 0;
+    return fdatasync(work.file) == 0;
+}
+
+static void open_file(const char *path) {
+    work.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (work.file < 0) die("%s cannot be opened", path);
+}
+
+// A download is made under another name, with room for all of it, and takes its name when it is on the disk.
+static int reserve(CURL *easy) {
+    curl_off_t expected = -1;
+    curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &expected);
+    return expected <= 0 || fallocate(work.file, FALLOC_FL_KEEP_SIZE, 0, expected) == 0 || errno == EOPNOTSUPP;
+}
+
+static void place(void) {
+    if (fdatasync(work.file) || rename(part, work.download)) die("%s cannot be made", work.download);
+    close(work.file);
+    work.file = -1;
 }
 
 // libcurl hands out 16 KiB at a time; fewer and larger writes can be cheaper.
@@ -40,6 +65,7 @@ static size_t received(char *bytes, size_t size, size_t count, void *context) {
     slot *s = context;
     size_t length = size * count;
     if (work.pace_ms && !pace_allows(s, length)) return CURL_WRITEFUNC_PAUSE;
+    if (work.download && s->got == 0 && !reserve(s->easy)) return 0;
     if (work.file >= 0 && !written(bytes, length)) return 0;
     if (work.collect) {
         if (!s->body) {
@@ -134,6 +160,7 @@ static void begin(slot *s) {
         s->easy = curl_easy_init();
         options(s);
     }
+    if (work.download) open_file(part);
     s->began = now_ns();
     if (curl_multi_add_handle(s->multi, s->easy)) die("a handle could not be added");
 }
@@ -146,6 +173,7 @@ static void ended(slot *s, CURLcode code) {
     if (work.expect >= 0 && s->got != (size_t)work.expect)
         die("request %llu: %zu bytes, expected %lld", (unsigned long long)finished, s->got, work.expect);
     if (filled && !flush()) die("the file could not be written");
+    if (work.download) place();
     struct stat file;
     if (work.form && (stat(work.form, &file) || s->sent <= (size_t)file.st_size)) die("the form was not sent to its end");
     if (!work.form && work.upload > 0 && s->sent != (size_t)work.upload) die("the upload was not read to its end");
@@ -210,8 +238,12 @@ static void read_options(int argc, char **argv) {
         work.fields = curl_slist_append(work.fields, "Accept-Encoding: gzip, deflate, br, zstd");
     }
     const char *file = text_option(argc, argv, "file", NULL);
-    work.file = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
-    if (file && work.file < 0) die("%s cannot be opened", file);
+    work.file = -1;
+    if (file) open_file(file);
+    work.sync = number_option(argc, argv, "sync", 64 << 20);
+    work.download = text_option(argc, argv, "download", NULL);
+    if (work.download && (work.c > 1 || snprintf(part, sizeof part, "%s.part", work.download) >= (int)sizeof part))
+        die("one download at a time, with a shorter name");
 }
 
 int main(int argc, char **argv) {

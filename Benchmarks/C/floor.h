@@ -10,14 +10,14 @@
 
 /// What the process was told to do, and with which knobs.
 typedef struct {
-    const char *url, *ca, *form;
+    const char *url, *ca, *form, *download;
     CURLU *curlu;
     CURLSH *share;
     struct curl_slist *fields;
     uint64_t n;
     int c, shards, http2, pace_ms, collect, file, lazy, default_capath, shared_store, new_handles;
     long buffer, upload_buffer, file_buffer, pipewait, fresh, resume;
-    long long expect, upload;
+    long long expect, upload, sync;
 } job;
 
 /// One of `c` handles, which is used again for every request.

@@ -33,7 +33,7 @@ def build():
 
 
 # What `--floor` may change; Benchmarks/README.md says what each is worth.
-KNOBS = {"lazy", "curlu", "new-handles", "shards", "fresh", "buffer", "upload-buffer", "file-buffer", "resume", "share",
+KNOBS = {"lazy", "curlu", "new-handles", "shards", "fresh", "buffer", "upload-buffer", "file-buffer", "sync", "resume", "share",
          "shared-store", "capath", "pipewait", "fields"}
 
 

@@ -86,6 +86,7 @@ http {{
 PLACES = """
 location = /status { stub_status; }
 location = /json { default_type application/json; }
+location = /limited { limit_rate 512k; }
 location = /sink { proxy_pass http://127.0.0.1:%d; }
 location /slow/ { proxy_pass http://127.0.0.1:%d; }
 """
@@ -118,13 +119,14 @@ def program(name):
 class Servers:
     """Running servers, as a context; `cores` are theirs."""
 
-    def __init__(self, server, cores, big, medium):
-        self.server, self.cores, self.sizes = server, cores, {"big": big, "medium": medium}
+    def __init__(self, server, cores, sizes):
+        self.server, self.cores, self.sizes, self.huge = server, cores, dict(sizes), sizes["huge"]
+        del self.sizes["huge"]
         self.processes, self.pids = [], []
 
     def __enter__(self):
         memory = pathlib.Path("/dev/shm")
-        wanted = 2 * sum(self.sizes.values())
+        wanted = 2 * sum(self.sizes.values()) + self.huge
         has_room = memory.is_dir() and shutil.disk_usage(memory).free > wanted
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="curlew-bench-", dir=memory if has_room else None))
         try:
@@ -157,6 +159,10 @@ class Servers:
             with open(files / name, "wb") as file:
                 for at in range(0, size, MIB):
                     file.write(block[:size - at])
+
+        # Without any blocks: whoever downloads it needs all the room that there is.
+        with open(files / "huge", "wb") as file:
+            file.truncate(self.huge)
 
     def make_certificate(self):
         self.authority = self.folder / "ca.pem"

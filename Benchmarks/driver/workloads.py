@@ -5,6 +5,8 @@
 import dataclasses
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+# Files that are as large in a quick measurement.
+STEADY = ("/medium", "/limited")
 
 # Which figure of a client a target is about, in words.
 WORDS = {
@@ -100,6 +102,12 @@ WORKLOADS = [
     download("download-https", "download 2 GiB, https", "https", 1.12),
     download("download-h2", "download 2 GiB, HTTP/2", "h2", 1.12, H2),
     download("download-file", "download 2 GiB to a file, http", "http", None, {"file": "{folder}/downloaded"}),
+    Workload("download-to", "download a file of 4 GiB, http; the floor with the same steps", "http", "/huge", 1, 1,
+             {"expect": 4 * GIB, "download": "{folder}/downloaded"}, unit="byte", without=("urlsession",),
+             targets=(Target("curlew", "ratio", 1.25), Target("curlew", "rss", 8))),
+    Workload("segments", "download a file of 16 MiB at 512 KiB/s a connection, 8 at once; the floor over one", "http",
+             "/limited", 1, 1, {"expect": 16 * MIB, "download": "{folder}/downloaded"}, own={"curlew": {"segments": 8}},
+             unit="byte", without=("urlsession", "curlew+executor"), targets=(Target("curlew", "wall", 0.33),)),
     Workload("upload-http", "upload 1 GiB, http", "sink", "/sink", 1, 1, UPLOAD, unit="byte",
              targets=(Target("curlew", "ratio", 1.2),)),
     Workload("upload-https", "upload 1 GiB, https", "https", "/sink", 1, 1, UPLOAD, unit="byte",
@@ -137,9 +145,9 @@ def scaled(workload, divisor, is_smoke):
     options = dict(workload.options)
     for name in ("expect", "upload"):
         size = options.get(name, 0)
-        if size > KIB and workload.path != "/medium":
+        if size > KIB and workload.path not in STEADY:
             options[name] = max(MIB, 4 * MIB if is_smoke else size // divisor // MIB * MIB)
-    if is_smoke and workload.path == "/medium":
+    if is_smoke and workload.path in STEADY:
         options["expect"] = 4 * MIB
     count, concurrency = workload.count, workload.concurrency
     own = workload.own

@@ -37,9 +37,10 @@ extension Resilient {
         await stage.show("a POST", "503 at once; with a key 200") { stage in
             let server = try stage.server(.busy(), .busy(), .fine)
             var policy = quick
-            let (_, first) = try await Session { $0.retry = policy }.data(for: Request(.post, server.url("/")))
+            let (_, first) = try await Session { [policy] in $0.retry = policy }.data(
+                for: Request(.post, server.url("/")))
             policy.addsIdempotencyKey = true
-            let session = Session { $0.retry = policy }
+            let session = Session { [policy] in $0.retry = policy }
             let (_, second) = try await session.data(for: Request(.post, server.url("/")))
             return "\(first.status.code) at once; with a key \(second.status.code)"
         }

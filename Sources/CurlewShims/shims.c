@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -281,4 +282,27 @@ ptrdiff_t curlew_find(const void *bytes, size_t count, const void *wanted, size_
 ptrdiff_t curlew_find_last(const void *bytes, size_t count, uint8_t wanted) {
     const char *found = memrchr(bytes, wanted, count);
     return found ? found - (const char *)bytes : -1;
+}
+
+int curlew_reserve(int descriptor, int64_t offset, int64_t count) {
+    int code;
+    do code = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, count) == 0 ? 0 : errno;
+    while (code == EINTR);
+    return code;
+}
+
+int curlew_rename_new(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+    // A file system that does not know how; a second name cannot take the place of another file either.
+    if (link(from, to) == 0) return unlink(from) == 0 ? 0 : errno;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+    // Nor second names: an empty file holds the place.
+    int place = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (place < 0) return errno;
+    close(place);
+    if (rename(from, to) == 0) return 0;
+    int code = errno;
+    unlink(to);
+    return code;
 }

@@ -153,6 +153,13 @@ func readmePins() throws -> PinnedPublicKeys {
 }
 
 /// README.md, each host its own.
+func readmeStore(_ session: Session) async throws {
+    let store = try await TransferStore(at: "/var/lib/mirror/transfers")
+    await store.reattach(session)
+    try await store.download("https://example.com/big.iso", on: session, to: .directory("/srv/iso"))
+    for await report in store.reports { print(report) }
+}
+
 func readmeHosts(pins: PinnedPublicKeys) throws -> Session {
     let inside = try CustomRoots(file: "our-ca.pem").checkingRevocation(lists: RevocationList.all(file: "our-ca.crl"))
     let identity = try ClientIdentity(certificateFile: "client.crt", keyFile: "client.key")
@@ -163,4 +170,19 @@ func readmeHosts(pins: PinnedPublicKeys) throws -> Session {
         configuration.tls.isRequired = true
     }
     return session
+}
+
+/// README.md, "What it does": a file.
+private func readmeDownload() async throws {
+    let iso = try await Session.shared.download("https://example.com/big.iso", to: .directory("/srv/iso"))
+    print(iso.path, iso.bytes, iso.resumedFrom)
+}
+
+/// README.md, "What it does": files with bars.
+private func readmeBars(_ urls: [String]) async {
+    let display = TerminalProgress()
+    let downloads = urls.map { Session.shared.transfer(Request($0), to: .directory("/srv/iso")) }
+    for download in downloads { display.watch(download) }
+    for download in downloads { _ = try? await download.value }
+    await display.finish()
 }

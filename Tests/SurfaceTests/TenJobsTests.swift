@@ -85,6 +85,23 @@ struct TenJobsTests {
         #expect(server.requests.last?.query == "page=1")
     }
 
+    /// A file with its progress, and its digest checked; it may have been begun by an earlier process.
+    @Test func aFile() async throws {
+        let video = PatternBody(seed: 4, length: 300_000)
+        let folder = FileManager.default.temporaryDirectory.appending(path: "ten-jobs-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let server = try MockServer { RangeResource(video).response(to: $0) }
+        let api = Client(try BaseURL(server.origin))
+        let download = api.transfer(
+            Call(.get, "video.mp4"), to: .directory(folder.path), expecting: .sha256(video.sha256))
+        var fractions: [Double?] = []
+        for await progress in download.progress { fractions.append(progress.fraction) }
+        let file = try await download.value
+        #expect(file.path == folder.appending(path: "video.mp4").path && fractions.last == 1)
+        #expect(try [UInt8](Data(contentsOf: URL(filePath: file.path))) == video.bytes)
+    }
+
     @Test func manyAtOnce() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))

@@ -33,6 +33,16 @@ extension CurlewBench {
         return bytes
     }
 
+    /// Downloads a file: under another name, checked and on the disk before it gets its own.
+    @inline(never)
+    static func download(_ request: Request, to path: String, _ job: Job, _ session: Session) async throws -> Int {
+        var options = DownloadOptions()
+        options.segments = job.segments
+        let file = try await session.download(request, to: .file(path), overwrite: .replace, saving: options)
+        job.verify(status: 200, bytes: Int(file.bytes))
+        return Int(file.bytes)
+    }
+
     /// Sends a body in pieces; the server answers with the number of bytes it got.
     @inline(never)
     static func upload(_ job: Job, _ session: Session) async throws -> Int {

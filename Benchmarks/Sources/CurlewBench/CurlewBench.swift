@@ -68,6 +68,8 @@ struct CurlewBench {
                     try await send(form, job, session)
                 } else if job.upload != nil {
                     try await upload(job, session)
+                } else if let path = job.download {
+                    try await download(request, to: path, job, session)
                 } else if job.isStreamed {
                     try await download(request, job, session)
                 } else {

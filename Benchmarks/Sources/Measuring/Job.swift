@@ -23,6 +23,10 @@ public final class Job: Sendable {
     public let form: String?
     /// The file to write the answer to.
     public let file: String?
+    /// The file to download to; nil to write it by hand, or not at all.
+    public let download: String?
+    /// How many connections fetch one file.
+    public let segments: Int
     /// How many milliseconds a slow consumer takes for 64 KiB; 0 for one that is not slow.
     public let pace: Int
     /// Whether the body is collected in memory rather than read in pieces.
@@ -58,6 +62,8 @@ public final class Job: Sendable {
         upload = number("upload")
         form = values["form"]
         file = values["file"]
+        download = values["download"]
+        segments = number("segments") ?? 1
         pace = number("pace") ?? 0
         collects = number("collect") == 1
         prefersExecutor = number("executor") == 1

@@ -12,7 +12,8 @@ internal import Glibc
 ///
 /// Keeping a chunk keeps up to 64 KiB alive; copy what is kept for long with `Data(chunk)` or `Array(chunk)`.
 public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStringConvertible {
-    private let chunk: Chunk
+    /// What the engine has it in.
+    let chunk: Chunk
 
     init(_ chunk: Chunk) { self.chunk = chunk }
 

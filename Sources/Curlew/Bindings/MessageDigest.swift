@@ -64,6 +64,17 @@ final class MessageDigest {
         return Array(digest.prefix(Int(count)))
     }
 
+    /// The digest of everything taken in so far; more may follow.
+    func current() -> [UInt8] {
+        guard let copy = EVP_MD_CTX_new() else { return [] }
+        defer { EVP_MD_CTX_free(copy) }
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        guard EVP_MD_CTX_copy_ex(copy, context) == 1 else { return [] }
+        EVP_DigestFinal_ex(copy, &digest, &count)
+        return Array(digest.prefix(Int(count)))
+    }
+
     /// The digest of bytes at hand; nil when OpenSSL has none of that name.
     static func digest(_ algorithm: Algorithm, of bytes: some Sequence<UInt8>) -> [UInt8]? {
         guard let digest = MessageDigest(algorithm) else { return nil }

@@ -10,14 +10,15 @@ extension NetworkError {
     /// | Status | Kinds |
     /// | --- | --- |
     /// | 64 usage | `invalidRequest` |
-    /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge` |
+    /// | 65 bad data | `encodingFailed`, `decodingFailed`, `unacceptableContentType`, `bodyTooLarge`, `checksumMismatch` |
     /// | 66 no input | `bodyFailed`, `bodyNotReplayable`, `cacheMiss` |
     /// | 68 no host | `cannotResolve` |
     /// | 69 unavailable | `cannotConnect`, `circuitOpen`, `unacceptableStatus`, `unsupported` |
     /// | 70 software | `internal`, `sessionClosed` and kinds without a row |
     /// | 71 system | `resourceExhausted` |
+    /// | 73 cannot create | `destinationFailed` |
     /// | 74 input/output | `connectionLost`, `truncatedEncoding` |
-    /// | 75 try again | `timedOut`, `cancelled`, `unacceptableStatus` with 408, 429 or 503 |
+    /// | 75 try again | `timedOut`, `cancelled`, `contentChanged`, `unacceptableStatus` with 408, 429 or 503 |
     /// | 76 protocol | `tlsFailed`, `invalidResponse`, `corruptEncoding`, `tooManyRedirects` |
     /// | 77 not permitted | `untrusted`, `redirectRefused`, `authenticationFailed`, `unacceptableStatus` with 401, 403 or 407 |
     public var exitCode: Int32 {
@@ -31,12 +32,14 @@ extension NetworkError {
     private static let exitCodes: [Kind: Int32] = [
         .invalidRequest: 64,
         .encodingFailed: 65, .decodingFailed: 65, .unacceptableContentType: 65, .bodyTooLarge: 65,
+        .checksumMismatch: 65,
         .bodyFailed: 66, .bodyNotReplayable: 66, .cacheMiss: 66,
         .cannotResolve: 68,
         .cannotConnect: 69, .circuitOpen: 69, .unacceptableStatus: 69, .unsupported: 69,
         .resourceExhausted: 71,
+        .destinationFailed: 73,
         .connectionLost: 74, .truncatedEncoding: 74,
-        .timedOut: 75, .cancelled: 75,
+        .timedOut: 75, .cancelled: 75, .contentChanged: 75,
         .tlsFailed: 76, .invalidResponse: 76, .corruptEncoding: 76, .tooManyRedirects: 76,
         .untrusted: 77, .redirectRefused: 77, .authenticationFailed: 77,
     ]

@@ -76,6 +76,12 @@ extension NetworkError.Kind {
     public static let encodingFailed = Self(rawValue: "encoding_failed")
     /// A response's body could not be turned into the value asked for.
     public static let decodingFailed = Self(rawValue: "decoding_failed")
+    /// A file cannot be put where it was to be; `cause` is a ``DestinationFailure``.
+    public static let destinationFailed = Self(rawValue: "destination_failed")
+    /// The bytes of a download do not have the digest that was expected, or that the server stated.
+    public static let checksumMismatch = Self(rawValue: "checksum_mismatch")
+    /// A download was to be gone on with, and the server has another state of the resource.
+    public static let contentChanged = Self(rawValue: "content_changed")
     /// Only a stored response was allowed, and there is none.
     public static let cacheMiss = Self(rawValue: "cache_miss")
     /// This process ran out of memory, file descriptors or disk space.

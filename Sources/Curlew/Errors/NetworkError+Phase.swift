@@ -26,5 +26,7 @@ extension NetworkError {
         case validating
         /// The body was decompressed, or turned into a value.
         case decoding
+        /// The body was put into a file.
+        case saving
     }
 }

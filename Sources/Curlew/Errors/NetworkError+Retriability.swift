@@ -55,7 +55,7 @@ struct RetryRule: Sendable {
     let reason: String
 
     private init(
-        _ kind: NetworkError.Kind, in phases: ClosedRange<NetworkError.Phase> = .preparing ... .decoding,
+        _ kind: NetworkError.Kind, in phases: ClosedRange<NetworkError.Phase> = .preparing ... .saving,
         statuses: Set<Status> = [], _ verdict: Verdict, _ reason: String
     ) {
         self.kind = kind
@@ -81,7 +81,7 @@ struct RetryRule: Sendable {
         .authenticationFailed, .safe, "what gives credentials could not be reached, and may be back in a moment")
 
     private static let unsent: ClosedRange<NetworkError.Phase> = .preparing ... .securing
-    private static let sent: ClosedRange<NetworkError.Phase> = .sending ... .decoding
+    private static let sent: ClosedRange<NetworkError.Phase> = .sending ... .saving
 
     static let table: [RetryRule] = [
         RetryRule(.cannotResolve, .safe, "nothing was sent, and name servers recover"),
@@ -97,6 +97,9 @@ struct RetryRule: Sendable {
         RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),
         RetryRule(.truncatedEncoding, .repeatable, "the server acted, and its answer broke off"),
         RetryRule(.corruptEncoding, .repeatable, "the server acted, and its answer was garbled"),
+
+        RetryRule(.checksumMismatch, .repeatable, "the bytes were garbled on the way, if the digest is right"),
+        RetryRule(.contentChanged, .repeatable, "what is there now can be fetched from its start"),
 
         RetryRule(.unacceptableStatus, statuses: [.misdirectedRequest], .safe, "another connection may be right"),
         RetryRule(.unacceptableStatus, statuses: [.tooEarly], .safe, "the server did not act on an early request"),
@@ -120,6 +123,7 @@ struct RetryRule: Sendable {
         RetryRule(.bodyNotReplayable, .never, "the body cannot be read twice"),
         RetryRule(.bodyFailed, .never, "the body's source failed"),
         RetryRule(.cacheMiss, .never, "nothing will be stored in the meantime"),
+        RetryRule(.destinationFailed, .never, "the file cannot be put there until somebody makes place"),
         RetryRule(.unsupported, .never, "this machine cannot do it"),
         RetryRule(.authenticationFailed, .never, "there are no credentials, and asking again brings none"),
         RetryRule(.interceptorFailed, .never, "what an interceptor's own error means is not known"),

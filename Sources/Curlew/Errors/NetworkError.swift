@@ -31,11 +31,12 @@ public struct NetworkError: Error, Sendable {
         let duration: Duration?
         let engineCode: Int32?
         let retryAfter: Duration?
+        let resumeToken: ResumeToken?
 
         init(
             kind: Kind, phase: Phase, message: String, hint: String?, cause: (any Error)?, request: Request?,
             response: ResponseHead?, body: [UInt8], attempts: Int, earlier: [NetworkError],
-            duration: Duration?, engineCode: Int32?, retryAfter: Duration?
+            duration: Duration?, engineCode: Int32?, retryAfter: Duration?, resumeToken: ResumeToken?
         ) {
             self.kind = kind
             self.phase = phase
@@ -50,6 +51,7 @@ public struct NetworkError: Error, Sendable {
             self.duration = duration
             self.engineCode = engineCode
             self.retryAfter = retryAfter
+            self.resumeToken = resumeToken
         }
     }
 
@@ -71,18 +73,20 @@ public struct NetworkError: Error, Sendable {
     ///   - duration: How long all attempts took.
     ///   - engineCode: The `CURLcode` behind this error.
     ///   - retryAfter: How long another try makes no sense; nil leaves that to the response, if one came.
+    ///   - resumeToken: What a download left, to be gone on with.
     public init(
         _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
         earlier: [NetworkError] = [], duration: Duration? = nil, engineCode: Int32? = nil,
-        retryAfter: Duration? = nil
+        retryAfter: Duration? = nil, resumeToken: ResumeToken? = nil
     ) {
         var request = request
         if let body = request?.body { request?.body = body.released }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
             response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
-            attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode, retryAfter: retryAfter)
+            attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode, retryAfter: retryAfter,
+            resumeToken: resumeToken)
     }
 
     /// How much of a response's body an error keeps, in bytes.
@@ -119,6 +123,9 @@ public struct NetworkError: Error, Sendable {
     /// response asks for by `Retry-After` (RFC 9110 §10.2.3) or a used-up `RateLimit`.
     public var retryAfter: Duration? { storage.retryAfter ?? response.flatMap { WaitAdvice($0).wait } }
 
+    /// What a download that failed has left, to be gone on with; nil when there is nothing, and for other transfers.
+    public var resumeToken: ResumeToken? { storage.resumeToken }
+
     /// Whether this is a cancellation, which is usually not worth showing to anybody.
     public var isCancellation: Bool { kind == .cancelled }
 
@@ -126,13 +133,13 @@ public struct NetworkError: Error, Sendable {
     public func with(
         phase: Phase? = nil, hint: String? = nil, cause: (any Error)? = nil, request: Request? = nil,
         response: ResponseHead? = nil, body: [UInt8]? = nil, attempts: Int? = nil, earlier: [NetworkError]? = nil,
-        duration: Duration? = nil
+        duration: Duration? = nil, resumeToken: ResumeToken? = nil
     ) -> NetworkError {
         NetworkError(
             kind, phase: phase ?? self.phase, message, hint: hint ?? self.hint, cause: cause ?? self.cause,
             request: request ?? self.request, response: response ?? self.response, body: body ?? self.body,
             attempts: attempts ?? self.attempts, earlier: earlier ?? self.earlier, duration: duration ?? self.duration,
-            engineCode: engineCode, retryAfter: storage.retryAfter)
+            engineCode: engineCode, retryAfter: storage.retryAfter, resumeToken: resumeToken ?? self.resumeToken)
     }
 }
 

@@ -195,7 +195,7 @@ struct FieldParameters {
 
 extension String {
     /// This text without SP and HTAB at either end.
-    fileprivate var trimmingSpace: String {
+    var trimmingSpace: String {
         var taken = utf8.drop(while: \.isLinearSpace)
         while let last = taken.last, last.isLinearSpace { taken.removeLast() }
         return String(Substring(taken))

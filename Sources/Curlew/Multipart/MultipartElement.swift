@@ -51,34 +51,12 @@ public struct MultipartPart: Sendable, Hashable {
 
     /// The file name that the sender gave; nil without one.
     ///
-    /// That of `filename*` (RFC 8187), where there is one in UTF-8, else that of `filename`; the escapes of browsers are
+    /// That of `filename*` (RFC 8187), where it can be read, else that of `filename`; the escapes of browsers are
     /// undone.
     ///
     /// It comes from a stranger: take no path from it.
-    public var filename: String? { extendedFilename ?? parameter("filename").map(unescaped) }
-
-    private var extendedFilename: String? {
-        let parts = parameter("filename*")?.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard let parts, parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
-        return percentDecoded(parts[2])
-    }
-
-    /// Nil for what is no UTF-8, or has a percent sign without two digits.
-    private func percentDecoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = Substring(rest.prefix(2))
-            guard digits.utf8.count == 2, digits.utf8.first != UInt8(ascii: "+"), let decoded = UInt8(digits, radix: 16)
-            else { return nil }
-            bytes.append(decoded)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
+    public var filename: String? {
+        parameter("filename*").flatMap(\.extendedValue) ?? parameter("filename").map(unescaped)
     }
 
     /// What browsers write instead of quotes and line breaks (HTML, multipart/form-data encoding algorithm).

@@ -32,13 +32,15 @@ public actor Session {
     ///   - identities: Who we are to servers that demand a certificate; nobody by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
     ///   - observers: Hear of everything that happens in the session; none by default.
+    ///   - downloads: Where downloads go that do not say so themselves; nowhere by default.
     public init(
         _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
-        observers: [any SessionObserver] = []
+        observers: [any SessionObserver] = [], downloads: DownloadDestination? = nil
     ) {
         self.init(
-            core: SessionCore(configuration, trust: trust, identities: identities, interceptors: interceptors),
+            core: SessionCore(
+                configuration, trust: trust, identities: identities, interceptors: interceptors, downloads: downloads),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -50,16 +52,17 @@ public actor Session {
     ///   - identities: Who we are to servers that demand a certificate; nobody by default.
     ///   - interceptors: Surround every request, the first one outermost; none by default.
     ///   - observers: Hear of everything that happens in the session; none by default.
-    ///   - configure: Changes the default configuration.
+    ///   - downloads: Where downloads go that do not say so themselves; nowhere by default.
+    ///   - configure: Changes the default configuration, at once.
     /// - Throws: What the closure throws.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
-        _ configure: (inout SessionConfiguration) throws -> Void
+        downloads: DownloadDestination? = nil, _ configure: @Sendable (inout SessionConfiguration) throws -> Void
     ) rethrows {
         self.init(
             try SessionConfiguration(configure), trust: trust, identities: identities, interceptors: interceptors,
-            observers: observers)
+            observers: observers, downloads: downloads)
     }
 
     /// A session that asks another name service.
@@ -78,7 +81,7 @@ public actor Session {
     /// What the session was made with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration, identities and interceptors, without observers; no connection is shared.
+    /// Makes another session with the same configuration, identities, interceptors and place of downloads, without observers; no connection is shared.
     ///
     /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
     /// - Returns: A new session.
@@ -100,7 +103,8 @@ public actor Session {
         var configuration = core.configuration
         try configure(&configuration)
         return Session(
-            configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors)
+            configuration, trust: trust ?? core.trust, identities: core.identities, interceptors: core.interceptors,
+            downloads: core.downloads)
     }
 
     // MARK: Transfers
@@ -130,7 +134,7 @@ public actor Session {
     public var transfers: [TransferSnapshot] {
         (core.share.loop.transport?.snapshots ?? []).map { snapshot in
             TransferSnapshot(
-                id: snapshot.id, kind: snapshot.hasBody ? .upload : .data,
+                id: snapshot.id, kind: snapshot.isSaved ? .download : snapshot.hasBody ? .upload : .data,
                 state: Transfer<Void>.State(snapshot.state), label: snapshot.label,
                 progress: TransferProgress(snapshot.counters, rate: 0))
         }

@@ -11,6 +11,8 @@ final class SessionCore: Sendable {
     let identities: ClientIdentities
     /// The user's, in their order.
     let interceptors: [any Interceptor]
+    /// Where downloads go that do not say so themselves.
+    let downloads: DownloadDestination?
     /// What surrounds requests that bring nothing themselves.
     private let chain: [any Interceptor]
     /// What repeats requests; it knows how many repetitions each origin has left.
@@ -33,13 +35,14 @@ final class SessionCore: Sendable {
 
     init(
         _ configuration: SessionConfiguration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
-        interceptors: [any Interceptor] = [],
+        interceptors: [any Interceptor] = [], downloads: DownloadDestination? = nil,
         resolver: Resolver = .system, codings: ContentCodings = .system
     ) {
         self.configuration = configuration
         self.trust = trust
         self.identities = identities
         self.interceptors = interceptors
+        self.downloads = downloads
         retry = RetryInterceptor(configuration.retry, isOfSession: true)
         chain = SessionCore.chain(interceptors, retry, configuration.redirects)
         let relay = relay
@@ -222,7 +225,9 @@ final class SessionCore: Sendable {
         plan.lines = lines(for: request, asksFirst: plan.asksFirst, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
-    func transfer(_ request: Request) -> TransferToken { TransferToken(TransferRun(request, on: self)) }
+    func transfer(_ request: Request, for keeper: (any TransferKeeper)? = nil) -> TransferToken {
+        TransferToken(TransferRun(request, on: self, for: keeper))
+    }
 
     /// The transfer of what can never be sent.
     func transfer(_ request: Request, refusedBy error: NetworkError) -> TransferToken {
@@ -246,6 +251,10 @@ extension SessionCore: TransferHost {
         guard policy.isOn else { return false }
         guard outcome.failure == nil, let head = outcome.head else { return true }
         return policy.statuses.contains(Status(head.status))
+    }
+
+    func retryPolicy(of request: Request) -> RetryPolicy? {
+        request.options.retry ?? (configuration.retry.isOn ? configuration.retry : nil)
     }
 
     func interceptors(of request: Request) -> [any Interceptor] {
@@ -292,6 +301,7 @@ extension SessionCore: TransferHost {
         plan.offset = place.offset
         plan.continues = place.continues
         plan.course = place.course
+        plan.isSaved = place.isSaved
         if let total = plan.totalTimeout {
             guard total > place.offset else { throw .overdue(request) }
             plan.totalTimeout = total - place.offset

@@ -9,6 +9,8 @@ public struct TransferSnapshot: Sendable, Hashable, Identifiable {
         case data
         /// The request has a body.
         case upload
+        /// The response goes into a file.
+        case download
     }
 
     /// The transfer's own id.

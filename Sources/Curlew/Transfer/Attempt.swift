@@ -48,6 +48,9 @@ final class Attempt: Sendable {
         return reader
     }
 
+    /// Whether its body had a content coding, which is undone; known with the head.
+    var isDecoded: Bool { state.withLock { $0.decoding != nil } }
+
     /// Whether somebody reads it step by step.
     var isStreamed: Bool { state.withLock { $0.reader != nil } }
 

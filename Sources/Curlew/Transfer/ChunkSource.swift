@@ -98,7 +98,8 @@ extension IncomingResponse {
         end: @escaping @Sendable (Sample, NetworkError?) -> Void
     ) -> IncomingResponse {
         let source = TappedSource(self, sample, take, end)
-        return IncomingResponse(head, IncomingBody(source, carrier: body.carrier), request, attempt)
+        let body = IncomingBody(source, carrier: body.carrier, isAsReceived: body.isAsReceived)
+        return IncomingResponse(head, body, request, attempt)
     }
 }
 

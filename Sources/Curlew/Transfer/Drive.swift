@@ -23,6 +23,9 @@ final class Drive: Sendable {
     /// The response, its body not read yet or at hand; nil while the chain works.
     var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
 
+    /// Whether the transfer's time was over before anybody cancelled it.
+    var hasExpired: Bool { state.withLock { $0.isOverdue && !$0.isCancelled } }
+
     func begin(_ run: TransferRun) {
         do throws(NetworkError) {
             if let error = run.obstacle { throw error }

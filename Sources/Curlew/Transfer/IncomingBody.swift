@@ -21,20 +21,27 @@ final class IncomingBody: Sendable {
     let source: Source
     /// What may bring its bytes, also when they pass through something; nil when nothing is on the wire for it.
     let carrier: Attempt?
+    /// Whether its bytes are those that came over the wire.
+    let isAsReceived: Bool
     private let isTaken = Lock(false)
 
     init(_ attempt: Attempt) {
         source = .wire(attempt)
         carrier = attempt
+        isAsReceived = true
     }
 
     init(_ data: Data, trailers: HeaderFields = [:]) {
         source = .bytes(data, trailers: trailers)
         carrier = nil
+        isAsReceived = false
     }
 
-    /// - Parameter carrier: Ended with the body, since nobody reads what it has beside.
-    init(_ source: any ChunkSource, carrier: Attempt?) {
+    /// - Parameters:
+    ///   - carrier: Ended with the body, since nobody reads what it has beside.
+    ///   - isAsReceived: Whether its bytes are those that came over the wire.
+    init(_ source: any ChunkSource, carrier: Attempt?, isAsReceived: Bool = false) {
+        self.isAsReceived = isAsReceived
         self.source = .pull(source)
         self.carrier = carrier
     }

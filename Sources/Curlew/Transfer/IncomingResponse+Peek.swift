@@ -23,7 +23,11 @@ extension IncomingResponse {
     ) async throws(NetworkError) -> (start: Data, response: IncomingResponse) {
         let source = PeekedSource(try body.take(for: request))
         let start = try await source.start(Int(clamping: count.bytes))
-        return (start, IncomingResponse(head, IncomingBody(source, carrier: body.carrier), request, attempt))
+        return (
+            start,
+            IncomingResponse(
+                head, IncomingBody(source, carrier: body.carrier, isAsReceived: body.isAsReceived), request, attempt)
+        )
     }
 }
 

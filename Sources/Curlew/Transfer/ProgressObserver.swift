@@ -11,6 +11,11 @@ final class ProgressObserver: Sendable {
         var last: Counters?
         var isDone = false
         var meter = RateMeter()
+        /// What was told last of a transfer that somebody keeps, and when.
+        var kept: TransferProgress?
+        var keptAt: UInt64 = 0
+        /// Whether somebody rings when it is time to tell the next.
+        var isTimed = false
     }
 
     private let token: TransferToken
@@ -23,6 +28,7 @@ final class ProgressObserver: Sendable {
         if state.withLock({ $0.isDone }) { return nil }
         if run.refused() != nil { return done(.refused) }
         run.beginWatched()
+        if let keeper = run.keeper { return await next(of: keeper, run) }
         while true {
             let rings = run.bell.rings
             guard let engine = run.state.withLock({ $0.current }) else {
@@ -41,6 +47,49 @@ final class ProgressObserver: Sendable {
             if run.state.withLock({ $0.current === engine }) {
                 guard await run.bell.wait(after: rings) else { return nil }
             }
+        }
+    }
+
+    private func next(of keeper: any TransferKeeper, _ run: TransferRun) async -> TransferProgress? {
+        while true {
+            let rings = run.bell.rings
+            if let answer = run.state.withLock({ $0.drive })?.answer {
+                var last = run.progress(keeper.progress)
+                if case .success = answer { last.isFinished = true }
+                return done(last)
+            }
+            let (now, progress, transferred) = (Monotonic.now(), run.progress(keeper.progress), keeper.transferred)
+            let interval = run.host.loop.configuration.progressInterval
+            var wait: UInt64?
+            let told = state.withLock { state -> TransferProgress? in
+                let isNew =
+                    state.kept?.received != progress.received
+                    || state.kept?.expectedToReceive != progress.expectedToReceive
+                guard isNew else { return nil }
+                let since = now &- state.keptAt
+                guard since >= interval else {
+                    // What came last is told even when nothing follows it.
+                    if !state.isTimed { wait = interval - since }
+                    state.isTimed = true
+                    return nil
+                }
+                (state.kept, state.keptAt) = (progress, now)
+                state.meter.record(now: now, totalBytes: transferred)
+                var told = progress
+                told.bytesPerSecond = state.meter.bytesPerSecond
+                return told
+            }
+            if let told { return told }
+            if let wait { ring(run, after: wait) }
+            guard await run.bell.wait(after: rings) else { return nil }
+        }
+    }
+
+    private func ring(_ run: TransferRun, after wait: UInt64) {
+        Task { [weak self, weak run] in
+            try? await Task.sleep(nanoseconds: wait)
+            self?.state.withLock { $0.isTimed = false }
+            run?.ring()
         }
     }
 
@@ -77,6 +126,13 @@ extension TransferRun {
             if case .bytes(let data, _) = response.body.source { return answered(Int64(data.count)) }
             return answered(0)
         }
+    }
+
+    /// What a keeper tells, with the time.
+    func progress(_ kept: TransferProgress) -> TransferProgress {
+        var progress = kept
+        progress.elapsed = elapsed
+        return progress
     }
 
     func progress(_ counters: Counters, rate: Double) -> TransferProgress {

@@ -26,7 +26,7 @@ internal import FoundationEssentials
 /// }
 /// ```
 public struct Transfer<Output: Sendable>: Sendable, Identifiable {
-    private let token: TransferToken
+    let token: TransferToken
     private let output: @Sendable (Response<Data>) async throws(NetworkError) -> Output
     private let failure: @Sendable (NetworkError) -> NetworkError
 

@@ -62,6 +62,8 @@ public struct TransferEvent: Sendable {
         case waiting(Duration, after: NetworkError)
         /// An interceptor has the request, or one in its place, sent again.
         case retried
+        /// A downloaded file has its name, which is this path.
+        case fileReady(String)
         /// How the attempt went.
         case metrics(TransferMetrics)
         /// The transfer is over, without success if there is an error; nothing comes after it.
@@ -146,6 +148,7 @@ extension TransferEvent.Kind: CustomStringConvertible {
         case .redirected(let status, let url): "redirected by \(status.code) to \(redactedURL(url))"
         case .waiting(let time, let error): "waiting for \(time.brief) after \(error.code)"
         case .retried: "retried"
+        case .fileReady(let path): "the file \(path.escapingControls) is ready"
         case .metrics(let metrics): "metrics (\(metrics))"
         case .finished(nil): "finished"
         case .finished(let error?): "finished: \(error)"

@@ -18,6 +18,8 @@ protocol TransferHost: AnyObject, Sendable {
     func followsRedirects(of request: Request) -> Bool
     /// Whether a first attempt that ended so may not be the end of the request.
     func mayRepeat(_ request: Request, after outcome: EngineTransfer.Outcome) -> Bool
+    /// How failures of the request are repeated; nil when nobody has said so.
+    func retryPolicy(of request: Request) -> RetryPolicy?
     func totalTimeout(of request: Request) -> Duration?
     func bodyLimit(of request: Request) -> ByteCount
     /// A request made ready for the wire.
@@ -40,4 +42,6 @@ struct AttemptPlace {
     let continues: Bool
     /// What it has to know of the transfer's end; nil when that is its own.
     var course: TransferCourse?
+    /// Whether its response goes into a file.
+    var isSaved = false
 }

@@ -37,6 +37,8 @@ final class TransferReader: ElementReader {
     }
 
     deinit {
+        // Of what is kept there may be other readers.
+        if token.run.keeper != nil { return }
         switch state.withLock({ $0.stage }) {
         case .direct, .driven, .body: token.run.cancel()
         case .fresh, .ended: break
@@ -96,6 +98,11 @@ final class TransferReader: ElementReader {
             let rings = run.bell.rings
             let answer = drive.answer
             if let element = drive.takeElement() { return element }
+            if let copy = run.keeper?.copy {
+                let reader = try copy.body.take(for: copy.request, withProgress: withProgress)
+                move(to: .body(reader, head: copy.head))
+                return try await body(reader, copy.head)
+            }
             if let answer {
                 let response = try answer.get()
                 let reader = try response.body.take(for: response.request, withProgress: withProgress)

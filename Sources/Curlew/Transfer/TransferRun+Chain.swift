@@ -93,7 +93,8 @@ extension TransferRun {
             return course
         }
         let place = AttemptPlace(
-            id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course)
+            id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course,
+            isSaved: keeper != nil)
         // An interceptor may have made a new request that has lost it.
         var request = request
         let withheld = state.withLock { $0.withheld }

@@ -24,6 +24,11 @@ extension TransferRun {
 
     /// The progress of what is on the wire, without starting anything.
     var currentProgress: TransferProgress {
+        if let keeper {
+            var progress = progress(keeper.progress)
+            if case .success = state.withLock({ $0.drive })?.answer { progress.isFinished = true }
+            return progress
+        }
         guard let current = state.withLock({ $0.current }) else {
             return end(of: nil) ?? .refused
         }

@@ -56,12 +56,17 @@ final class TransferRun: Sendable {
     let host: any TransferHost
     /// The attempt of a direct transfer, or why there can be none; nil when the chain makes the attempts.
     let first: Result<Attempt, NetworkError>?
+    /// Who makes one thing of all attempts; nil when the last of them brings the result.
+    let keeper: (any TransferKeeper)?
     let state: Lock<State>
 
-    init(_ request: Request, on host: any TransferHost) {
+    init(_ request: Request, on host: any TransferHost, for keeper: (any TransferKeeper)? = nil) {
         id = EngineTransfer.nextID()
         self.host = host
+        self.keeper = keeper
         var state = State(priority: request.options.priority.rawValue)
+        // Nobody is to collect what the keeper takes.
+        if keeper != nil { state.claim = .stream }
         var request = request
         do throws(NetworkError) {
             request.body = try request.keptBody()
@@ -85,6 +90,7 @@ final class TransferRun: Sendable {
         id = EngineTransfer.nextID()
         self.host = host
         self.request = request
+        keeper = nil
         first = .failure(error)
         state = Lock(State(priority: request.options.priority.rawValue))
     }
@@ -95,6 +101,7 @@ final class TransferRun: Sendable {
         self.host = host
         request = attempt.request
         first = .success(attempt)
+        keeper = nil
         var state = State(priority: request.options.priority.rawValue)
         state.current = attempt.engine
         let startedAt = attempt.engine.snapshot.counters.startedAt
@@ -161,6 +168,7 @@ final class TransferRun: Sendable {
             state.isPaused = true
             state.current?.pause()
         }
+        keeper?.pauseChanged(self)
     }
 
     func resume() {
@@ -168,6 +176,9 @@ final class TransferRun: Sendable {
             state.isPaused = false
             state.current?.resume()
         }
+        guard let keeper else { return }
+        keeper.pauseChanged(self)
+        ring()
     }
 
     var priority: Int {
@@ -235,7 +246,7 @@ final class TransferRun: Sendable {
             return state.claim == .stream
         }
         if let error = refused() { throw error }
-        guard isTaken else { return }
+        guard isTaken, keeper == nil else { return }
         if let error = wireError { throw error }
         throw NetworkError(
             .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
@@ -248,6 +259,10 @@ final class TransferRun: Sendable {
     func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
         if let error = refused() { throw error }
         try refuseCancelledTask()
+        if keeper != nil {
+            begin()
+            return nil
+        }
         let isDirect = state.withLock { state -> Bool? in
             guard state.claim == .none else { return nil }
             state.claim = .stream

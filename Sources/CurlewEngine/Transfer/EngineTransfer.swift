@@ -64,6 +64,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         package var counters: Counters
         package var label: String?
         package var hasBody: Bool
+        package var isSaved: Bool
     }
 
     struct Shared {
@@ -172,7 +173,8 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         return shared.withLock { shared in
             Snapshot(
                 run: self, id: plan.transfer == 0 ? id : plan.transfer, state: shared.lifecycle.visibleState,
-                counters: shared.counters, label: plan.label, hasBody: hasBody)
+                counters: shared.counters, label: plan.label, hasBody: hasBody,
+                isSaved: plan.isSaved)
         }
     }
 

@@ -72,6 +72,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     /// Whether the engine takes a hold when the answer names another place to ask.
     package var holdsRedirects = false
     package var label: String?
+    /// Whether the response goes into a file.
+    package var isSaved = false
     /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
     package var transfer: UInt64 = 0
     /// Whether somebody may want to know what was measured; of a failure it is known in any case.

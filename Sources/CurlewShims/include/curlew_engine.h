@@ -105,6 +105,10 @@ int curlew_run_in_fork(int (*body)(void *), void *argument);
 
 /// Marks both ends of a socket pair that libcurl made close-on-exec, given one end.
 void curlew_close_pair_on_exec(int descriptor);
+/// Sees to room for `count` bytes from `offset` on in a file whose size stays. Returns errno.
+int curlew_reserve(int descriptor, int64_t offset, int64_t count);
+/// Gives a file another name that nobody has. Returns errno: EEXIST when somebody has it.
+int curlew_rename_new(const char *from, const char *to);
 /// Finds the wake-up pair inside a CURLM, which libcurl 7.88 leaves open across exec, and marks it close-on-exec.
 void curlew_close_wakeup_on_exec(CURLM *multi);
 

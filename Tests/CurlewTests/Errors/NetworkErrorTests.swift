@@ -110,7 +110,8 @@ struct NetworkErrorTests {
         #expect(NetworkError.Phase.allCases == NetworkError.Phase.allCases.sorted())
         #expect(
             NetworkError.Phase.allCases.map { "\($0)" }.joined(separator: " ")
-                == "preparing queued resolving connecting securing sending waiting receiving validating decoding")
+                == "preparing queued resolving connecting securing sending waiting receiving validating decoding saving"
+        )
     }
 
     static let exitCodeRows: [(NetworkError.Kind, Status?, Int32)] = [

@@ -26,6 +26,7 @@ extension TransferEvent {
         case .redirected(let status, _): "redirected \(status.code)"
         case .waiting: "waiting"
         case .retried: "retried"
+        case .fileReady(let path): "file \(path)"
         case .metrics: "metrics"
         case .finished(nil): "finished"
         case .finished(let error?): "finished: \(error.kind.rawValue)"

@@ -1,0 +1,41 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Ctrl-C, and a request to end: the first is told to those who can clean up, the second ends the process.
+///
+/// The handler does no more than to write the signal's number into a pipe, which a thread reads.
+enum Interrupt {
+    private static let arrivals = AsyncStream.makeStream(of: Int32.self)
+    private static let pipe: (reader: Int32, writer: Int32) = {
+        var ends: [Int32] = [-1, -1]
+        return Glibc.pipe(&ends) == 0 ? (ends[0], ends[1]) : (-1, -1)
+    }()
+
+    /// The number of the signal that came; for one call.
+    static func arrivesOnce() -> AsyncStream<Int32> {
+        // Made here, since a handler must not.
+        guard pipe.reader >= 0 else { return arrivals.stream }
+        var thread = pthread_t()
+        pthread_create(&thread, nil, { _ in Interrupt.wait() }, nil)
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { number in
+                var byte = UInt8(truncatingIfNeeded: number)
+                write(Interrupt.pipe.writer, &byte, 1)
+            }
+        }
+        return arrivals.stream
+    }
+
+    private static func wait() -> Never {
+        arrivals.continuation.yield(next())
+        _exit(128 + next())
+    }
+
+    private static func next() -> Int32 {
+        var byte: UInt8 = 0
+        while read(pipe.reader, &byte, 1) < 1, errno == EINTR {}
+        return Int32(byte)
+    }
+}

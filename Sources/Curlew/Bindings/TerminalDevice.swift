@@ -1,0 +1,70 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import Glibc
+
+/// Where progress is shown, and the clock it is shown by; tests bring their own.
+struct TerminalDevice: Sendable {
+    struct Size: Sendable, Hashable {
+        var columns = 80
+        var rows = 24
+    }
+
+    /// How large the terminal is at this moment.
+    var size: @Sendable () -> Size
+    /// Writes all of a text; false when nothing more will get through.
+    var write: @Sendable (String) async -> Bool
+    /// Nanoseconds of a steady clock.
+    var now: @Sendable () -> UInt64
+    /// Waits, not longer than until the task is cancelled.
+    var pause: @Sendable (Duration) async -> Void
+
+    /// A descriptor of this process.
+    static func descriptor(_ descriptor: Int32) -> TerminalDevice {
+        TerminalDevice(
+            size: { size(of: descriptor) },
+            write: { text in await DiskThread.showing.value { write(text, to: descriptor) } ?? false },
+            now: { Monotonic.now() },
+            pause: { try? await Task.sleep(for: $0, clock: .continuous) })
+    }
+
+    static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
+
+    /// A variable of the environment.
+    static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+    /// What the kernel says of the terminal, else the environment, else the size of old.
+    static func size(
+        of descriptor: Int32, variable: (String) -> String? = { variable($0) }
+    ) -> Size {
+        var window = winsize()
+        let isKnown = ioctl(descriptor, UInt(TIOCGWINSZ), &window) == 0
+        func side(_ known: UInt16, _ name: String, _ usual: Int) -> Int {
+            if isKnown, known > 0 { return Int(known) }
+            return variable(name).flatMap { Int($0) }.flatMap { (1...10_000).contains($0) ? $0 : nil } ?? usual
+        }
+        return Size(columns: side(window.ws_col, "COLUMNS", 80), rows: side(window.ws_row, "LINES", 24))
+    }
+
+    /// How long a descriptor that does not block may take nothing.
+    private static let patience: Int32 = 5000
+
+    /// Writes all of a text, on a thread whose signals are blocked: a pipe without a reader is an error there and no
+    /// `SIGPIPE`, and a terminal of other programs in front is written to.
+    static func write(_ text: String, to descriptor: Int32, patience: Int32 = patience) -> Bool {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                bytes = bytes.dropFirst(count)
+            } else if errno == EAGAIN {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                guard poll(&waiting, 1, patience) > 0 else { return false }
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,138 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+extension DownloadCourse {
+    // MARK: A place in the queue
+
+    mutating func takePlace() async throws {
+        guard let queue = plan.options.queue else { return }
+        let isIn = Lock(false)
+        defer { hasPlace = isIn.withLock { $0 } }
+        _ = try await context.wait(atMost: nil, by: .continuous) { [run = context.run] in
+            if (try? await queue.enter(run)) != nil { isIn.withLock { $0 = true } }
+        }
+        if context.isClosed, !isIn.withLock({ $0 }) {
+            throw NetworkError(EngineFailure(.closed, phase: .preparing), request: request)
+        }
+    }
+
+    mutating func leavePlace() {
+        if hasPlace { plan.options.queue?.leave() }
+        hasPlace = false
+    }
+
+    /// Gives the place away while it is paused, and no connection is held.
+    mutating func waitWhilePaused() async throws {
+        guard context.run.isPaused else { return }
+        leavePlace()
+        _ = try await context.wait(atMost: nil, by: .continuous) { [run = context.run] in
+            _ = await run.waitWhilePaused()
+        }
+        try await takePlace()
+    }
+
+    // MARK: After a failure
+
+    /// What the end of the transfer's time is called, whoever was cancelled by it.
+    func overdue(_ error: NetworkError) -> NetworkError {
+        let drive = context.run.state.withLock { $0.drive }
+        return error.kind == .cancelled && drive?.hasExpired == true ? .overdue(request) : error
+    }
+
+    /// Waits, as the retry policy says, before the rest is asked for.
+    ///
+    /// - Throws: The error, when it is the end.
+    mutating func goOn(after error: NetworkError) async throws {
+        if Task.isCancelled || context.isClosed { throw error }
+        if error.kind == .cancelled, download.takeDrop() { return try await waitWhilePaused() }
+        try? await part?.flush()
+        guard mayGoOn(after: error), let part else { throw error }
+        // What came again is no gain.
+        if most - failedAt >= Self.gain { failures = 0 }
+        failedAt = most
+        failures += 1
+        let asked = error.retryAfter ?? .zero
+        guard failures <= policy.limit, asked <= policy.longestWait else {
+            throw error.with(attempts: context.attempts)
+        }
+        let wait = asked + policy.backOff.wait(after: failures, chance: Double.random(in: 0..<1))
+        if let left = context.remaining, wait >= left { throw error }
+        if let deadline = policy.deadline, context.elapsed + wait > deadline { throw error }
+        context.run.willRetry(after: wait, error)
+        try await context.pause(for: wait, by: .continuous)
+        if context.isClosed { throw error }
+        // Without a validator nobody can say whether the rest fits.
+        if part.note == nil { try await restart("the server gave no strong validator") }
+    }
+
+    private func mayGoOn(after error: NetworkError) -> Bool {
+        guard policy.methods.contains(request.method), let part, part.stored > 0 || isReceiving,
+            error.repetition != .never
+        else { return false }
+        if [.checksumMismatch, .circuitOpen, .contentChanged].contains(error.kind) { return false }
+        if part.note == nil, plan.options.failsWhenChanged { return false }
+        // Before there was a response, whoever keeps the policy has repeated the request already.
+        return isReceiving || context.run.host.retryPolicy(of: request) == nil
+    }
+
+    /// Leaves what can be gone on with, and nothing else.
+    mutating func failed(_ error: NetworkError) async -> NetworkError {
+        await dismiss()
+        let isDiscarded = download.isDiscarded
+        if isDiscarded, part == nil, let place = plan.token?.part ?? plan.destination.part(of: source) {
+            await DownloadPart.remove(place, of: source)
+        }
+        guard var part else { return error }
+        defer { self.part = part }
+        let isSpoilt = error.kind == .checksumMismatch || isDiscarded
+        if !isSpoilt, let token = await part.token() { return error.with(resumeToken: token) }
+        await part.remove(evenIfOfOthers: isDiscarded)
+        return error
+    }
+
+    // MARK: The end
+
+    mutating func place(_ head: ResponseHead) async throws -> DownloadedFile {
+        guard var part, let path else {
+            throw NetworkError(.internal, phase: .saving, "A download has ended without a part.", request: request)
+        }
+        if let total = part.total, total != part.stored {
+            throw NetworkError(
+                .invalidResponse, phase: .receiving, "There are \(part.stored) bytes where \(total) were announced.",
+                request: request, response: head)
+        }
+        for (checksum, who) in [
+            (plan.checksum ?? part.note?.checksum ?? plan.token?.checksum, "is expected"),
+            (stated, "the Repr-Digest field states"),
+        ] {
+            guard let checksum, let found = part.digest(checksum.algorithm), found != checksum else { continue }
+            throw mismatch(checksum, found, who)
+        }
+        defer { self.part = part }
+        let name = try await part.place(at: path, plan.overwrite, before: plan.witness)
+        let algorithm = plan.checksum?.algorithm ?? plan.options.digest ?? stated?.algorithm
+        return DownloadedFile(
+            path: name, bytes: part.stored, response: head, checksum: algorithm.flatMap { part.digest($0) },
+            resumedFrom: resumedFrom)
+    }
+
+    func mismatch(_ wanted: Checksum, _ found: Checksum, _ who: String) -> NetworkError {
+        .mismatch(wanted, found, who, request)
+    }
+
+    /// An error in public words.
+    func networkError(_ error: any Error) -> NetworkError {
+        switch error {
+        case let error as NetworkError: return error
+        case let failure as DiskFailure: return NetworkError(failure, request: request)
+        case is CancellationError: return .cancelled(context.attempts == 0 ? .preparing : .receiving, request)
+        default:
+            return NetworkError(
+                .interceptorFailed, phase: .receiving, "A download threw a \(type(of: error)).", cause: error,
+                request: request)
+        }
+    }
+}

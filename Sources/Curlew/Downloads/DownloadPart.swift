@@ -1,0 +1,423 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// The part file of a download: what there is of the whole, the note beside it that says of what, and its digests.
+///
+/// For one task at a time.
+struct DownloadPart {
+    /// After how many bytes the part is on the disk for certain.
+    private static let checkpoint: Int64 = 64 << 20
+    /// The largest note that is read.
+    private static let longestNote = 64 << 10
+    private static let rereadPiece = 1 << 20
+    /// How far what is there may be beyond what the note says, where the note has to say it.
+    private static let farBeyond: Int64 = 8 << 20
+
+    let file: PartFile
+    private let options: DownloadOptions
+    private let progressed: @Sendable (Int64) -> Void
+    private var sink: FileSink
+    private var digests: [Checksum.Algorithm: MessageDigest] = [:]
+    private var nextCheckpoint = DownloadPart.checkpoint
+    /// Whether it has its final name.
+    private var isPlaced = false
+    /// How many bytes were taken.
+    private(set) var stored: Int64
+    /// What it is a part of; nil while that is not known, or when it cannot be gone on with.
+    private(set) var note: ResumeToken?
+    /// How many bytes the whole has; nil while nobody knows.
+    private(set) var total: Int64?
+    /// Whether there is something after what can be gone on with.
+    private var hasRest: Bool
+    /// Whether it is this download's: it was empty, or something of it was received or replaced.
+    private var isOurs: Bool
+    /// Whether the disk has failed to keep something, so that what was not kept before is not to be trusted.
+    private var isUnsure = false
+
+    /// What stands beside a part that cannot be gone on with, so that it is known to be one.
+    private struct Mark: Codable { let url: String }
+
+    /// Opens the part file and finds out how much of it can be gone on with.
+    ///
+    /// Nothing of it is changed before a response has come that takes its place.
+    ///
+    /// - Parameters:
+    ///   - url: What the part is known by.
+    ///   - expected: What it has to be a part of; nil for whatever its note says of this URL.
+    /// - Throws: `DiskFailure`; `EWOULDBLOCK` when another download has it, `EEXIST` for a file that no download has made.
+    init(
+        at path: String, of url: String, expected: ResumeToken?, options: DownloadOptions,
+        progressed: @escaping @Sendable (Int64) -> Void
+    ) async throws(DiskFailure) {
+        let (file, note, size) = try await DiskThread.saving.result { () throws(DiskFailure) in
+            if options.createsDirectories { try DiskFile.makeDirectory(DiskFile.directory(of: path)) }
+            let file = try PartFile.open(path)
+            let size = try file.size()
+            return (file, size > 0 ? try Self.note(of: path) : nil, size)
+        }
+        self.file = file
+        self.options = options
+        self.progressed = progressed
+        let isMeant =
+            options.resumes && note?.url == url && expected.map { $0.validator == note?.validator } ?? true
+        let usable = isMeant ? note?.usable(of: size) ?? 0 : 0
+        let pieces = isMeant ? note?.usablePieces(of: size) : nil
+        stored = usable
+        if usable > 0 || pieces?.isEmpty == false { self.note = note }
+        self.note?.pieces = pieces
+        total = self.note?.total
+        hasRest = size > usable && self.note?.pieces == nil
+        isOurs = size == 0 || self.note != nil
+        sink = FileSink(file, at: usable, progressed: progressed)
+        if let note = self.note, let digest = note.digest, note.offset <= usable {
+            let isSame = try await keepDigest(digest.algorithm, expecting: digest, at: note.offset)
+            // Somebody has changed the part.
+            if !isSame { try await restart() }
+        }
+    }
+
+    /// What is known of a part; nil when nothing of it can be gone on with.
+    ///
+    /// - Throws: A failure with `EEXIST` when no download has made it.
+    private static func note(of path: String) throws(DiskFailure) -> ResumeToken? {
+        let bytes = Data(try DiskFile.contents(of: path + ".json", upTo: longestNote) ?? [])
+        if let note = try? JSONDecoder().decode(ResumeToken.self, from: bytes) { return note }
+        if (try? JSONDecoder().decode(Mark.self, from: bytes)) != nil { return nil }
+        throw DiskFailure("no download has made", path, DiskFailure.taken)
+    }
+
+    /// The URL that a part is of; nil for what no download has made.
+    private static func source(of path: String) -> String? {
+        guard let found = try? DiskFile.contents(of: path + ".json", upTo: longestNote) else { return nil }
+        return (try? JSONDecoder().decode(Mark.self, from: Data(found)))?.url
+    }
+
+    // MARK: What it is of
+
+    /// Begins with the first byte, of a state of the resource that may be told by a validator.
+    ///
+    /// - Parameters:
+    ///   - note: What it is a part of; nil for what cannot be gone on with.
+    ///   - url: What the part is known by.
+    ///   - total: How many bytes will come, where that is known.
+    mutating func begin(_ note: ResumeToken?, of url: String, total: Int64?) async throws(DiskFailure) {
+        try await restart()
+        self.note = note
+        self.note?.bootID = DiskFile.bootID
+        self.total = total
+        if note == nil { try await write(Mark(url: url)) } else { try await writeNote() }
+        guard let total else { return }
+        let file = file
+        try await DiskThread.saving.result { () throws(DiskFailure) in try file.reserve(from: 0, total) }
+    }
+
+    /// Goes on with what is there.
+    ///
+    /// - Parameter total: How many bytes the whole has, as a server says now.
+    mutating func goOn(of total: Int64?) async throws(DiskFailure) {
+        if hasRest {
+            let (file, stored) = (file, stored)
+            try await DiskThread.saving.result { () throws(DiskFailure) in try file.truncate(to: stored) }
+            hasRest = false
+        }
+        guard let total, self.total == nil else { return }
+        self.total = total
+        note?.total = total
+        try await writeNote()
+    }
+
+    /// Forgets what there is.
+    mutating func restart() async throws(DiskFailure) {
+        // What is on its way would come after the cut.
+        try? await sink.flush()
+        let file = file
+        try await DiskThread.saving.result { () throws(DiskFailure) in
+            // Bytes without a note would be nobody's; a note of more than there is says nothing.
+            try file.truncate(to: 0)
+            Self.removeNote(beside: file.path)
+        }
+        (stored, hasRest, isOurs) = (0, false, true)
+        (note, total) = (nil, nil)
+        nextCheckpoint = Self.checkpoint
+        sink = FileSink(file, at: 0, progressed: progressed)
+        for algorithm in digests.keys { digests[algorithm] = MessageDigest(algorithm.openSSL) }
+    }
+
+    private func writeNote() async throws(DiskFailure) {
+        if let note { try await write(note) }
+    }
+
+    private func write(_ value: some Encodable) async throws(DiskFailure) {
+        guard let bytes = try? JSONEncoder().encode(value) else { return }
+        let (path, isSynced) = (file.path + ".json", options.isSynced)
+        let thread = isSynced ? DiskThread.syncing : DiskThread.saving
+        try await thread.result { () throws(DiskFailure) in
+            try DiskFile.replace(path, with: [UInt8](bytes), isSynced: isSynced)
+        }
+    }
+
+    /// Takes the note away, and what a process that ended while it wrote one has left.
+    private static func removeNote(beside path: String) {
+        DiskFile.remove(path + ".json")
+        DiskFile.remove(path + ".json.new")
+    }
+
+    // MARK: Digests
+
+    /// Computes a digest from now on, and of what is there.
+    ///
+    /// - Parameters:
+    ///   - known: The digest that the beginning should have; nil when nobody knows.
+    ///   - end: Where that beginning ends.
+    /// - Returns: Whether it has.
+    @discardableResult
+    mutating func keepDigest(
+        _ algorithm: Checksum.Algorithm, expecting known: Checksum? = nil, at end: Int64 = 0
+    ) async throws(DiskFailure) -> Bool {
+        guard digests[algorithm] == nil, let digest = MessageDigest(algorithm.openSSL) else { return true }
+        if stored > 0 { try await sink.flush() }
+        var (position, isSame): (Int64, Bool) = (0, known == nil)
+        while position < stored {
+            let (file, at) = (file, position)
+            let stop = position < end ? end : stored
+            let most = Int(min(Int64(Self.rereadPiece), stop - position))
+            let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
+                try file.read(at: at, upTo: most)
+            }
+            if chunk.isEmpty { break }
+            digest.update(chunk)
+            position += Int64(chunk.count)
+            if let known, position == end { isSame = Checksum(algorithm, digest: digest.current()) == known }
+        }
+        digests[algorithm] = digest
+        return isSame
+    }
+
+    /// The digest of what is there; nil when it is not computed.
+    func digest(_ algorithm: Checksum.Algorithm) -> Checksum? {
+        digests[algorithm].map { Checksum(algorithm, digest: $0.current()) }
+    }
+
+    // MARK: Bytes
+
+    /// Takes the next bytes.
+    mutating func append(_ chunk: ByteChunk) async throws(DiskFailure) {
+        for digest in digests.values { digest.update(chunk) }
+        stored += Int64(chunk.count)
+        try await sink.append(chunk.chunk)
+        guard options.isSynced, note != nil, stored >= nextCheckpoint else { return }
+        nextCheckpoint = stored + Self.checkpoint
+        try await save()
+    }
+
+    /// Waits until all that was taken is written.
+    func flush() async throws(DiskFailure) { try await sink.flush() }
+
+    /// Sees to it that what is there survives the machine's end.
+    private mutating func save() async throws(DiskFailure) {
+        try await sink.flush()
+        let file = file
+        isUnsure = true
+        try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync() }
+        isUnsure = false
+        note?.synced = sink.written
+        if let pieces = note?.pieces {
+            note?.syncedPieces = pieces
+            note?.offset = sink.written
+            note?.digest = nil
+        }
+        try await writeNote()
+    }
+
+    // MARK: Pieces
+
+    /// Whether the end of the process would lose much, since only the note says what is there.
+    var isFarBeyondNote: Bool {
+        note.map { $0.pieces != nil && sink.written - $0.offset >= Self.farBeyond } ?? false
+    }
+
+    /// Whether a response brings the whole of what there are pieces of.
+    func isStill(_ response: IncomingResponse) -> Bool {
+        guard let note, note.pieces?.isEmpty == false, stored == 0, response.attempt?.isDecoded != true else {
+            return false
+        }
+        return response.body.isAsReceived && response.head.contentLength == total
+            && EntityValidator(response.head) == note.validator
+    }
+
+    /// Takes note of what others have fetched behind what is there.
+    mutating func takeDown(_ pieces: [Range<Int64>]) async throws(DiskFailure) {
+        note?.pieces = pieces
+        note?.offset = sink.written
+        note?.digest = nil
+        note?.bootID = DiskFile.bootID
+        try await writeNote()
+    }
+
+    /// Goes on behind bytes that others have fetched.
+    mutating func skip(to end: Int64) async throws(DiskFailure) {
+        try await sink.flush()
+        var position = stored
+        while position < end, !digests.isEmpty {
+            let (file, at) = (file, position)
+            let most = Int(min(Int64(Self.rereadPiece), end - position))
+            let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
+                try file.read(at: at, upTo: most)
+            }
+            if chunk.isEmpty { throw DiskFailure("there is nothing at \(position) in", file.path, DiskFailure.taken) }
+            for digest in digests.values { digest.update(chunk) }
+            position += Int64(chunk.count)
+        }
+        stored = end
+        sink = FileSink(file, at: end, progressed: progressed)
+        progressed(end)
+    }
+
+    // MARK: Ends
+
+    /// What it takes to go on; nil when it makes no sense to.
+    ///
+    /// What was taken is written first, as far as it can be.
+    mutating func token() async -> ResumeToken? {
+        try? await sink.flush()
+        let isAllThere = stored == sink.written
+        stored = sink.written
+        let file = file
+        let isThere = await DiskThread.saving.value { file.isStillThere } ?? false
+        guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
+        note.offset = stored
+        note.bootID = isUnsure ? "" : DiskFile.bootID
+        note.digest = isAllThere ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } : nil
+        self.note = note
+        try? await writeNote()
+        file.unlock()
+        return note
+    }
+
+    /// Takes part and note away.
+    ///
+    /// - Parameter others: Whether also what another download has left, which was not replaced yet.
+    func remove(evenIfOfOthers others: Bool = false) async {
+        let (file, goes) = (file, isOurs || others)
+        guard goes else { return file.unlock() }
+        _ = await DiskThread.saving.value {
+            Self.remove(file)
+            file.unlock()
+        }
+    }
+
+    /// Takes a part and its note away, unless a download has it, or it is of something else.
+    static func remove(_ path: String, of url: String) async {
+        _ = await DiskThread.saving.value {
+            guard source(of: path) == url, DiskFile.exists(path), let file = try? PartFile.open(path) else { return }
+            remove(file)
+        }
+    }
+
+    private static func remove(_ file: PartFile) {
+        // Somebody may have moved it away, with all that is in it.
+        guard file.isStillThere else { return }
+        try? file.truncate(to: 0)
+        removeNote(beside: file.path)
+        file.remove()
+    }
+
+    /// Gives the whole its name.
+    ///
+    /// - Parameter witness: Takes it down before.
+    /// - Returns: The name it has.
+    mutating func place(
+        at path: String, _ overwrite: DownloadOverwrite, before witness: (any DownloadWitness)?
+    ) async throws(DiskFailure) -> String {
+        try await sink.flush()
+        let (file, isSynced) = (file, options.isSynced)
+        let size = try await DiskThread.saving.result { () throws(DiskFailure) in try file.size() }
+        guard size == stored else { throw DiskFailure("somebody has changed", file.path, DiskFailure.taken) }
+        isUnsure = isSynced
+        if isSynced { try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync() } }
+        if let witness {
+            let identity = try await DiskThread.saving.result { () throws(DiskFailure) in try file.identity() }
+            try await witness.places(identity, from: file.path, at: path)
+        }
+        let name = try await DiskThread.saving.result { () throws(DiskFailure) in
+            let name = try Self.move(file, to: path, overwrite)
+            // Afterwards, since a part without a note is worth nothing.
+            Self.removeNote(beside: file.path)
+            file.unlock()
+            return name
+        }
+        isPlaced = true
+        if isSynced {
+            do throws(DiskFailure) {
+                try await DiskThread.syncing.result { () throws(DiskFailure) in try DiskFile.syncDirectory(of: name) }
+            } catch {
+                throw DiskFailure(
+                    "\(name) is there, and a loss of power may take it: \(error.what)", error.path, error.errno)
+            }
+        }
+        return name
+    }
+
+    static func move(
+        _ file: PartFile, to path: String, _ overwrite: DownloadOverwrite
+    ) throws(DiskFailure) -> String {
+        var (name, number) = (path, 1)
+        while true {
+            do throws(DiskFailure) {
+                try file.move(to: name, replacing: overwrite == .replace)
+                return name
+            } catch {
+                guard overwrite == .uniquify, error.isTaken, number < 10_000 else { throw error }
+                number += 1
+                name = FileName.numbered(path: path, number)
+            }
+        }
+    }
+
+    /// A file to be read.
+    static func open(_ path: String) async throws(DiskFailure) -> PartFile {
+        try await DiskThread.saving.result { () throws(DiskFailure) in try PartFile.reading(path) }
+    }
+
+    /// A piece of what is written.
+    static func read(_ file: PartFile, at position: Int64, upTo most: Int) async throws(DiskFailure) -> ByteChunk {
+        ByteChunk(
+            try await DiskThread.saving.result { () throws(DiskFailure) in
+                try file.read(at: position, upTo: most)
+            })
+    }
+}
+
+extension ResumeToken {
+    /// How many bytes of a part of this size can be gone on with.
+    ///
+    /// What was not on the disk for certain when the machine ended may be anything.
+    fileprivate func usable(of size: Int64) -> Int64 {
+        // What was there is there, or somebody has cut it off.
+        if isOfThisStart, size < offset { return 0 }
+        if pieces != nil { return isOfThisStart ? offset : min(offset, synced) }
+        let known = isOfThisStart ? size : min(size, synced)
+        return known > total ?? .max ? 0 : known
+    }
+
+    /// The pieces of such a part that can be used; nil where it is a beginning and nothing else.
+    fileprivate func usablePieces(of size: Int64) -> [Range<Int64>]? {
+        guard let pieces else { return nil }
+        return (isOfThisStart ? pieces : syncedPieces ?? []).filter { $0.upperBound <= size }
+    }
+
+    /// Whether it was written since the machine has started.
+    private var isOfThisStart: Bool { !bootID.isEmpty && bootID == DiskFile.bootID }
+}
+
+extension FileName {
+    /// A path with a number before its last component's extension.
+    static func numbered(path: String, _ number: Int) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return numbered(path, number) }
+        let start = path.index(after: slash)
+        return path[..<start] + numbered(String(path[start...]), number)
+    }
+}

@@ -1,0 +1,406 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+internal import Glibc
+
+/// Surrounds everything else of a download: asks for the whole or its rest as often as it takes, and makes a file of it.
+///
+/// What the download is, the transfer knows: requests are kept by errors, and must not keep it in turn.
+struct DownloadStep: Interceptor {
+    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+        guard let download = context.run.keeper as? DownloadRun else { return try await next(request) }
+        var course = DownloadCourse(download, request, context, next)
+        return try await course.run()
+    }
+}
+
+/// The way of one download, in the one task that goes it.
+struct DownloadCourse {
+    /// How many bytes have to come before failures count from the start again.
+    static let gain: Int64 = 1 << 20
+
+    let download: DownloadRun
+    let request: Request
+    let context: InterceptorContext
+    private let next: Next
+    let policy: RetryPolicy
+    var part: DownloadPart?
+    var path: String?
+    var resumedFrom: Int64 = 0
+    /// What the server states of the whole.
+    var stated: Checksum?
+    var failures = 0
+    /// How many bytes there ever were, and how many at the last failure.
+    var most: Int64 = 0
+    var failedAt: Int64 = 0
+    /// Whether a response is being received, so that nobody else repeats it.
+    var isReceiving = false
+    var hasPlace = false
+    /// Those who fetch from the end.
+    var crew: SegmentCrew?
+    /// What brought the latest bytes.
+    var latest: IncomingResponse?
+
+    var plan: DownloadPlan { download.plan }
+
+    init(_ download: DownloadRun, _ request: Request, _ context: InterceptorContext, _ next: Next) {
+        (self.download, self.request, self.context, self.next) = (download, request, context, next)
+        policy = context.run.host.retryPolicy(of: request) ?? .upTo(3)
+    }
+
+    mutating func run() async throws -> IncomingResponse {
+        do {
+            try check()
+            try await takePlace()
+            await plan.witness?.begins()
+            try await openEarlierPart()
+            let response = try await fetch()
+            await dismiss()
+            let file = try await place(response.head)
+            await plan.witness?.ended(.success(file), isDiscarded: false)
+            download.end(.success(file))
+            context.run.emit(.fileReady(file.path))
+            context.run.ring()
+            leavePlace()
+            return response.with(body: [])
+        } catch {
+            let failure = await failed(overdue(networkError(error)))
+            await plan.witness?.ended(.failure(failure), isDiscarded: download.isDiscarded)
+            download.end(.failure(failure), token: failure.resumeToken)
+            leavePlace()
+            throw failure
+        }
+    }
+
+    // MARK: Before anything is asked
+
+    private func check() throws(NetworkError) {
+        guard request.method == .get || request.method == .post else {
+            throw refusal("A download is made by GET or POST, and not by \(request.method.rawValue.escapingControls).")
+        }
+        guard !request.fields.contains(.range) else {
+            throw refusal(
+                "A download asks for the whole, or for what is missing of it.",
+                hint: "Leave the Range field out; for a part alone, save a transfer's response.")
+        }
+        for checksum in [plan.checksum, plan.token?.checksum].compactMap(\.self) {
+            guard !checksum.digest.isEmpty else {
+                throw refusal(
+                    "The checksum that is expected is no \(checksum.algorithm.rawValue) digest.",
+                    hint: "It has \(checksum.algorithm.count * 2) hexadecimal digits, or is written in base64.")
+            }
+        }
+        for algorithm in [plan.checksum?.algorithm, plan.options.digest].compactMap(\.self) {
+            guard algorithm.openSSL.isAvailable else {
+                throw NetworkError(
+                    .unsupported, phase: .preparing, "OpenSSL on this machine computes no \(algorithm.rawValue).",
+                    request: request)
+            }
+        }
+    }
+
+    private func refusal(_ message: String, hint: String? = nil) -> NetworkError {
+        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
+    }
+
+    private mutating func openEarlierPart() async throws {
+        path = plan.token?.destination ?? plan.destination.path
+        if let path { try await refuseTaken(path) }
+        guard let place = plan.token?.part ?? plan.destination.part(of: source) else { return }
+        try await open(place, expecting: plan.token)
+        guard let part else { return }
+        resumedFrom = part.stored
+        if path == nil, let note = part.note {
+            let path = plan.destination.path(for: note)
+            try await refuseTaken(path)
+            self.path = path
+        }
+        if plan.token != nil, part.note == nil, plan.options.failsWhenChanged { throw lost() }
+    }
+
+    private func refuseTaken(_ path: String) async throws {
+        guard plan.overwrite == .fail else { return }
+        let isTaken = await DiskThread.saving.value { DiskFile.exists(path) } ?? false
+        if isTaken { throw DiskFailure("there is already", path, EEXIST) }
+    }
+
+    private func lost() -> NetworkError {
+        NetworkError(
+            .contentChanged, phase: .preparing, "The part to go on with is not there, or was changed.",
+            hint: "Download the whole, without a token.", request: request)
+    }
+
+    /// Opens the part file; one that another download writes is left to it where there is another name.
+    private mutating func open(_ place: String, expecting token: ResumeToken? = nil) async throws(DiskFailure) {
+        var options = plan.options
+        // Parts are defined for GET alone (RFC 9110 §14.2).
+        if request.method != .get { options.resumes = false }
+        var number = 1
+        while part == nil {
+            let name = number == 1 ? place : "\(place.dropLast(5)).\(number).part"
+            do throws(DiskFailure) {
+                part = try await DownloadPart(
+                    at: name, of: source, expected: token, options: options
+                ) { [download] size in download.wrote(size) }
+            } catch {
+                number += 1
+                guard error.isBusy, plan.overwrite == .uniquify, token == nil, number < 1000 else {
+                    throw error
+                }
+            }
+        }
+        for algorithm in algorithms { try await part?.keepDigest(algorithm) }
+        if let known = part?.note?.checksum { try await part?.keepDigest(known.algorithm) }
+    }
+
+    /// The URL that the part is known by.
+    var source: String { plan.source ?? plan.token?.url ?? request.urlText }
+
+    /// The digests that are computed in any case.
+    private var algorithms: Set<Checksum.Algorithm> {
+        Set([plan.checksum?.algorithm, plan.token?.checksum?.algorithm, plan.options.digest].compactMap(\.self))
+    }
+
+    // MARK: Asking
+
+    /// Asks until all is there; the response that brought the last of it.
+    private mutating func fetch() async throws -> IncomingResponse {
+        while true {
+            do {
+                if let response = try await ask() { return response }
+            } catch {
+                try await goOn(after: networkError(error))
+            }
+        }
+    }
+
+    /// One request; nil when there is more to come.
+    private mutating func ask() async throws -> IncomingResponse? {
+        try await waitWhilePaused()
+        if part?.note?.pieces != nil { try await employ() }
+        if let crew, try await meet(crew), let latest { return latest }
+        let question = RangeQuestion(
+            offset: part?.note == nil ? 0 : part?.stored ?? 0, validator: part?.note?.validator, total: part?.total)
+        if crew == nil { download.begins(at: question.offset, of: question.total) }
+        download.asks(canAskAgain: request.method == .get)
+        isReceiving = false
+        let response = try await next(asking(question))
+        switch question.answer(response.head, isEncoded: response.attempt?.isDecoded == true) {
+        case .refusal where isWanted(response.head): return try await whole(response, after: question)
+        case .refusal: throw await refused(response)
+        case .unfit(let reason):
+            await response.discard()
+            try await restart(reason)
+            return nil
+        case .complete:
+            try await part?.goOn(of: question.offset)
+            reads(response, canGoOn: true)
+            await response.discard()
+            return response
+        case .whole where part?.isStill(response) == true:
+            reads(response, canGoOn: true)
+            return try await receive(response, through: nil)
+        case .whole: return try await whole(response, after: question)
+        case .rest(let last, let total):
+            if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
+            try await part?.goOn(of: total)
+            try await keep(digestOf: response.head)
+            if crew == nil { download.begins(at: question.offset, of: total) }
+            reads(response, canGoOn: true)
+            try await employ(response.head)
+            return try await receive(response, through: last)
+        }
+    }
+
+    private mutating func whole(_ response: IncomingResponse, after question: RangeQuestion) async throws
+        -> IncomingResponse?
+    {
+        guard
+            let response = try await begin(
+                response, isAgain: question.offset > 0 || part?.note?.pieces?.isEmpty == false)
+        else { return nil }
+        return try await receive(response, through: nil)
+    }
+
+    /// Whether a status that says nothing about parts was asked for although it is no success.
+    private func isWanted(_ head: ResponseHead) -> Bool {
+        head.status != .partialContent && head.status != .rangeNotSatisfiable
+            && request.options.statuses?.contains(head.status) == true
+    }
+
+    private func reads(_ response: IncomingResponse, canGoOn: Bool) {
+        guard let part else { return }
+        download.reads(response, into: part.file, at: part.stored, canGoOn: canGoOn)
+    }
+
+    private func asking(_ question: RangeQuestion) -> Request {
+        var request = request
+        if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
+        for (name, value) in question.fields { request.fields[name] = value }
+        return request
+    }
+
+    private func refused(_ response: IncomingResponse) async -> NetworkError {
+        var body = Data()
+        let patience = Task { [run = context.run] in
+            try await Task.sleep(for: .seconds(1), clock: .continuous)
+            run.dropAttempt()
+        }
+        defer { patience.cancel() }
+        do throws(NetworkError) {
+            for try await chunk in response.bytes where body.count < NetworkError.answerLimit {
+                body.append(contentsOf: chunk)
+                if body.count >= NetworkError.answerLimit { break }
+            }
+        } catch {}
+        return judge.refusal(of: response.head, body: body, request: response.request)
+            ?? NetworkError(
+                .invalidResponse, phase: .validating,
+                "The server sent a part (\(response.head.status.code)) where the whole was asked for.",
+                request: response.request, response: response.head)
+    }
+
+    private var judge: ResponseValidator {
+        ResponseValidator(
+            statuses: request.options.statuses ?? .success, accepting: request.options.accepting ?? [.any])
+    }
+
+    mutating func restart(_ reason: String) async throws {
+        if plan.options.failsWhenChanged {
+            throw NetworkError(
+                .contentChanged, phase: .validating, "The download cannot go on: \(reason).",
+                hint: "Download the whole, or leave failsWhenChanged off.", request: request)
+        }
+        await dismiss()
+        try await part?.restart()
+        resumedFrom = 0
+    }
+
+    // MARK: Receiving
+
+    /// Makes ready for the body of the whole; nil when a part of it was found meanwhile, so that the rest is asked for.
+    ///
+    /// What is there is given up last: a refusal leaves it as it is.
+    ///
+    /// - Parameter isAgain: Whether there is a part, whose rest was asked for.
+    private mutating func begin(_ response: IncomingResponse, isAgain: Bool) async throws -> IncomingResponse? {
+        let head = response.head
+        if let refusal = judge.refusal(of: head, body: nil, request: response.request) { throw refusal }
+        if head.status == .noContent || head.status == .resetContent, request.options.statuses == nil {
+            throw NetworkError(
+                .unacceptableStatus, phase: .validating, "The server sent nothing to save (\(head.status.code)).",
+                hint: "If an empty file is right, set options.statuses.", request: request, response: head)
+        }
+        let path = try self.path ?? chosenPath(for: head)
+        self.path = path
+        try await refuseTaken(path)
+        let isAsReceived = response.attempt?.isDecoded != true && response.body.isAsReceived
+        let total = isAsReceived ? head.contentLength : nil
+        if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
+        if part == nil {
+            try await open(path + ".part")
+            if let part, let note = part.note, note.validator == EntityValidator(head) {
+                resumedFrom = part.stored
+                await response.discard()
+                return nil
+            }
+        }
+        if isAgain { try await restart("the server sends the whole") }
+        let note = isAsReceived ? self.note(for: head, path, total) : nil
+        await dismiss()
+        let source = source
+        try await part?.begin(note, of: source, total: total)
+        download.begins(at: 0, of: total)
+        stated = nil
+        if isAsReceived { try await keep(digestOf: head) }
+        reads(response, canGoOn: note != nil)
+        try await employ(head)
+        return response
+    }
+
+    /// Takes note of the digest that the server states of the whole, to be checked in the end.
+    private mutating func keep(digestOf head: ResponseHead) async throws {
+        guard let digest = head.representationDigest, digest.algorithm.openSSL.isAvailable else { return }
+        try await part?.keepDigest(digest.algorithm)
+        stated = digest
+    }
+
+    private func chosenPath(for head: ResponseHead) throws -> String {
+        let path: String
+        do { path = try plan.destination.path(for: head) } catch let error as NetworkError { throw error } catch {
+            throw NetworkError(
+                .destinationFailed, phase: .saving, "What chooses the file's path threw a \(type(of: error)).",
+                cause: error, request: request, response: head)
+        }
+        return path
+    }
+
+    private func note(for head: ResponseHead, _ path: String, _ total: Int64?) -> ResumeToken? {
+        guard request.method == .get, let validator = EntityValidator(head), let part else { return nil }
+        return ResumeToken(
+            url: source, validator: validator, offset: 0, total: total, part: DiskFile.absolute(part.file.path),
+            destination: DiskFile.absolute(path), overwrite: plan.overwrite,
+            checksum: plan.checksum ?? plan.token?.checksum)
+    }
+
+    /// Takes the body; nil when it was less than what is missing.
+    ///
+    /// - Parameter last: The last byte that it brings; nil when it brings the whole.
+    private mutating func receive(_ response: IncomingResponse, through last: Int64?) async throws -> IncomingResponse?
+    {
+        let stated = response.attempt?.isDecoded == true ? nil : response.head.contentDigest
+        let digest = stated.flatMap { MessageDigest($0.algorithm.openSSL) }
+        let start = part?.stored ?? 0
+        isReceiving = true
+        latest = response
+        var isMet = false
+        for try await received in response.bytes {
+            var chunk = received
+            let bytes = (part?.stored ?? 0) + Int64(chunk.count)
+            if let last, bytes > last + 1 { throw misbehaved("More came than Content-Range announced", response) }
+            if let crew {
+                let count = crew.take(chunk.count)
+                isMet = count < chunk.count
+                if isMet { chunk = chunk.slice(0..<count) }
+            }
+            digest?.update(chunk)
+            let end = (part?.stored ?? 0) + Int64(chunk.count)
+            if let limit = request.options.responseLimit, end > limit.bytes { throw tooLarge(limit) }
+            try await part?.append(chunk)
+            most = max(most, end)
+            download.received(chunk.count)
+            context.run.ring()
+            if let crew, let part, let pieces = crew.news() ?? (part.isFarBeyondNote ? crew.done : nil) {
+                try await self.part?.takeDown(pieces)
+            }
+            // What follows others have, or will have.
+            if isMet { break }
+        }
+        try await part?.flush()
+        if isMet { return nil }
+        if let stated, let digest {
+            let found = Checksum(stated.algorithm, digest: digest.finish())
+            if found != stated { throw mismatch(stated, found, "the Content-Digest field states") }
+        }
+        guard let part else { return response }
+        if let total = part.total, part.stored == total { return response }
+        // The whole, of whatever length, or all that was announced of a whole whose length nobody knows.
+        if part.total == nil, last == nil { return response }
+        // A server may send less than was asked for; one that sends nothing would do so for ever.
+        if part.stored == start { throw misbehaved("The server sent nothing of what is left", response) }
+        return nil
+    }
+
+    private func misbehaved(_ what: String, _ response: IncomingResponse) -> NetworkError {
+        NetworkError(
+            .invalidResponse, phase: .receiving, "\(what).", request: request, response: response.head)
+    }
+
+    func tooLarge(_ limit: ByteCount) -> NetworkError {
+        NetworkError(
+            .bodyTooLarge, phase: .receiving, "The file has more than \(limit).",
+            hint: "Raise options.responseLimit.", request: request)
+    }
+}

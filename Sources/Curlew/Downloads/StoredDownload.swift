@@ -1,0 +1,155 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import FoundationEssentials
+
+/// A download as a store remembers it: what is asked for, where it goes, and how far it has come.
+///
+/// Fields that carry credentials (``HeaderName/isSensitive``) are never written; ``withheldFields`` names them.
+public struct StoredDownload: Sendable, Hashable, Identifiable {
+    /// Where a stored download stands.
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
+        /// It was not begun, or waits to be gone on with.
+        case waiting
+        /// It was begun.
+        case running
+        /// Its file has its name.
+        case finished
+        /// It has failed.
+        case failed
+    }
+
+    /// A file that is about to get its name.
+    struct Placing: Sendable, Hashable, Codable {
+        var part: String
+        var path: String
+        var inode: UInt64
+        var writtenAt: Int64
+        var bytes: Int64
+
+        var identity: FileIdentity { FileIdentity(inode: inode, size: bytes, writtenAt: writtenAt) }
+    }
+
+    struct Saving: Sendable, Hashable, Codable {
+        var createsDirectories: Bool
+        var isSynced: Bool
+        var pauseGrace: Duration
+        var resumes: Bool
+        var failsWhenChanged: Bool
+        var digest: Checksum.Algorithm?
+        var segments: Int?
+    }
+
+    /// Names it for ever, in every process.
+    public let id: String
+    /// What is asked for; it may hold secrets, which `description` leaves out.
+    public let url: String
+    /// The request's fields without those that carry credentials.
+    public let fields: HeaderFields
+    /// The names of the fields that were not written.
+    public let withheldFields: [HeaderName]
+    /// The request's label.
+    public let label: String?
+    /// The request's priority.
+    public let priority: Request.Priority
+    /// The path of the file, or of the directory that it goes into.
+    public let destination: String
+    /// Whether ``destination`` is a directory, in which the file has the name that the server suggests.
+    public let isInDirectory: Bool
+    /// What becomes of a file that is there already.
+    public let overwrite: DownloadOverwrite
+    /// The digest that the file has to have.
+    public let checksum: Checksum?
+    /// Whatever the program wants to remember with it.
+    public let userInfo: [String: String]
+    /// Where it stands.
+    public internal(set) var state = State.waiting
+    /// How often it was begun, in all processes.
+    public internal(set) var attempts = 0
+    /// The path of the finished file.
+    public internal(set) var path: String?
+    /// How many bytes the finished file has.
+    public internal(set) var bytes: Int64?
+    /// Why it failed, as ``NetworkError/code-swift.property`` and a sentence.
+    public internal(set) var failure: String?
+    var placing: Placing?
+    var saving: Saving
+
+    /// Takes down what is to be downloaded.
+    ///
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for what cannot be written down.
+    init(
+        _ request: Request, to destination: DownloadDestination, overwrite: DownloadOverwrite,
+        expecting checksum: Checksum?,
+        saving: DownloadOptions, userInfo: [String: String]
+    ) throws(NetworkError) {
+        func refusal(_ message: String, _ hint: String) -> NetworkError {
+            NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
+        }
+        guard request.method == .get, request.body.isNone else {
+            throw refusal("A store keeps downloads by GET alone.", "Only those can be gone on with.")
+        }
+        switch destination.place {
+        case .file(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), false)
+        case .directory(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), true)
+        case .choosing:
+            throw refusal("A closure that chooses the path cannot be stored.", "Use .file or .directory.")
+        }
+        id = UUID().uuidString
+        url = request.urlText
+        fields = HeaderFields(request.fields.filter { !$0.name.isSensitive })
+        var withheld: [HeaderName] = []
+        for field in request.fields where field.name.isSensitive && !withheld.contains(field.name) {
+            withheld.append(field.name)
+        }
+        withheldFields = withheld
+        label = request.options.label
+        priority = request.options.priority
+        self.overwrite = overwrite
+        self.checksum = checksum
+        self.userInfo = userInfo
+        self.saving = Saving(
+            createsDirectories: saving.createsDirectories, isSynced: saving.isSynced, pauseGrace: saving.pauseGrace,
+            resumes: saving.resumes, failsWhenChanged: saving.failsWhenChanged, digest: saving.digest,
+            segments: saving.segments)
+    }
+
+    var place: DownloadDestination { isInDirectory ? .directory(destination) : .file(destination) }
+
+    /// What is asked for, without what was not written.
+    var request: Request {
+        var request = Request(url, fields: fields)
+        request.options.label = label
+        request.options.priority = priority
+        return request
+    }
+
+    func options(in queue: DownloadQueue) -> DownloadOptions {
+        var options = DownloadOptions()
+        options.createsDirectories = saving.createsDirectories
+        options.isSynced = saving.isSynced
+        options.pauseGrace = saving.pauseGrace
+        options.resumes = saving.resumes
+        options.failsWhenChanged = saving.failsWhenChanged
+        options.digest = saving.digest
+        options.segments = saving.segments ?? 1
+        options.queue = queue
+        return options
+    }
+
+    /// Whether it is over, with or without a file.
+    var isOver: Bool { state == .finished || state == .failed }
+}
+
+extension StoredDownload: Codable {}
+
+extension StoredDownload: CustomStringConvertible, CustomReflectable {
+    /// One line, without user-info and query of the URL.
+    public var description: String {
+        "\(redactedURL(url)) to \(path ?? destination): \(state.rawValue)" + (failure.map { ", \($0)" } ?? "")
+    }
+
+    /// The line alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,44 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// What the file system refused to do.
+package struct DiskFailure: Error, CustomStringConvertible {
+    /// What was tried: "cannot write".
+    package let what: String
+    package let path: String
+    package let errno: Int32
+
+    package init(_ what: String, _ path: String, _ errno: Int32) {
+        self.what = what
+        self.path = path
+        self.errno = errno
+    }
+
+    /// The number of a failure because there is something of that name.
+    package static let taken = EEXIST
+
+    /// Whether there is something of that name.
+    package var isTaken: Bool { errno == EEXIST }
+
+    /// Whether somebody else has it.
+    package var isBusy: Bool { errno == EWOULDBLOCK }
+
+    package var description: String { "\(what) \(path): \(String(cString: strerror(errno)))" }
+}
+
+extension DiskThread {
+    /// What a job gives that may fail.
+    ///
+    /// - Throws: What the job throws; a failure with `ENOMEM` when there is no thread.
+    package func result<Value: Sendable>(
+        of job: @escaping @Sendable () throws(DiskFailure) -> Value
+    ) async throws(DiskFailure) -> Value {
+        let result = await value { () -> Result<Value, DiskFailure> in
+            do throws(DiskFailure) { return .success(try job()) } catch { return .failure(error) }
+        }
+        guard let result else { throw DiskFailure("no thread for", "the disk", ENOMEM) }
+        return try result.get()
+    }
+}

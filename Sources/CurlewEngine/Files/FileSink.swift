@@ -1,0 +1,144 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes bytes to the end of a file as they come, in large steps, while more of them come.
+///
+/// For one task at a time. What was taken and is not written yet is bounded; beyond that taking waits.
+package final class FileSink: Sendable {
+    /// How much is written in one go.
+    private static let batch = 256 << 10
+    /// After how long less is written, too, for those who read it and for the case of a sudden end; nanoseconds.
+    private static let patience: UInt64 = 100_000_000
+    /// How many of those may wait to be written.
+    private static let mostBatches = 2
+
+    private struct State {
+        var pending: [Chunk] = []
+        var pendingBytes = 0
+        /// Where what is pending goes.
+        var position: Int64
+        var written: Int64
+        var inFlight = 0
+        var submittedAt: UInt64 = 0
+        var failure: DiskFailure?
+        var waiter: UnsafeContinuation<Void, Never>?
+        var waitsFor = 0
+    }
+
+    package let file: PartFile
+    private let state: Lock<State>
+    /// Called on the disk thread after each step, with how many bytes the file has; before ``flush()`` returns.
+    private let progressed: @Sendable (Int64) -> Void
+
+    package init(_ file: PartFile, at offset: Int64, progressed: @escaping @Sendable (Int64) -> Void = { _ in }) {
+        self.file = file
+        self.progressed = progressed
+        state = Lock(State(position: offset, written: offset))
+    }
+
+    /// How many bytes the file has, without a gap.
+    package var written: Int64 { state.withLock { $0.written } }
+
+    /// Takes bytes, and waits while too many are not written.
+    ///
+    /// - Throws: Why something taken before cannot be written.
+    package func append(_ chunk: Chunk) async throws(DiskFailure) {
+        let now = Monotonic.now()
+        let isFull = state.withLock { state in
+            if state.submittedAt == 0 { state.submittedAt = now }
+            if let last = state.pending.last, let joined = last.joined(with: chunk) {
+                state.pending[state.pending.count - 1] = joined
+            } else {
+                state.pending.append(chunk)
+            }
+            state.pendingBytes += chunk.count
+            return state.pendingBytes >= Self.batch || now &- state.submittedAt >= Self.patience
+        }
+        if isFull { submit() }
+        try await settle(until: Self.mostBatches)
+    }
+
+    /// Waits until all that was taken is written.
+    ///
+    /// - Throws: Why something cannot be written.
+    package func flush() async throws(DiskFailure) {
+        submit()
+        try await settle(until: 0)
+    }
+
+    /// Waits until at most so many batches are on their way.
+    private func settle(until most: Int) async throws(DiskFailure) {
+        let isSettled = state.withLock { $0.inFlight <= most }
+        if !isSettled {
+            await withUnsafeContinuation { continuation in
+                let isSettled = state.withLock { state in
+                    if state.inFlight <= most { return true }
+                    state.waiter = continuation
+                    state.waitsFor = most
+                    return false
+                }
+                if isSettled { continuation.resume() }
+            }
+        }
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+    }
+
+    private func submit() {
+        let (chunks, offset) = state.withLock { state in
+            defer {
+                state.position += Int64(state.pendingBytes)
+                (state.pending, state.pendingBytes) = ([], 0)
+            }
+            if !state.pending.isEmpty { state.inFlight += 1 }
+            state.submittedAt = Monotonic.now()
+            return (state.pending, state.position)
+        }
+        if chunks.isEmpty { return }
+        if !DiskThread.saving.run({ self.write(chunks, at: offset) }) {
+            done(.failure(DiskFailure("no thread to write", file.path, 12)))
+        }
+    }
+
+    private func write(_ chunks: [Chunk], at offset: Int64) {
+        // After a failure there must be no gap.
+        if let failure = state.withLock({ $0.failure }) { return done(.failure(failure)) }
+        do throws(DiskFailure) {
+            var position = offset
+            for chunk in chunks {
+                try file.write(chunk, at: position)
+                position += Int64(chunk.count)
+            }
+            done(.success(position))
+        } catch {
+            done(.failure(error))
+        }
+    }
+
+    private func done(_ result: Result<Int64, DiskFailure>) {
+        let written = state.withLock { state in
+            switch result {
+            case .success(let end): state.written = end
+            case .failure(let failure): state.failure = state.failure ?? failure
+            }
+            return state.written
+        }
+        // Before whoever waits for it goes on: what is told later would be about something that is over.
+        progressed(written)
+        let waiter = state.withLock { state in
+            state.inFlight -= 1
+            guard state.inFlight <= state.waitsFor else { return UnsafeContinuation<Void, Never>?.none }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+}
+
+extension PartFile {
+    fileprivate func write(_ chunk: Chunk, at offset: Int64) throws(DiskFailure) {
+        let result = chunk.withUnsafeBytes { bytes -> Result<Void, DiskFailure> in
+            do throws(DiskFailure) { return .success(try write(bytes, at: offset)) } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+}

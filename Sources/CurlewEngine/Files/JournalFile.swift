@@ -1,0 +1,134 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+internal import Glibc
+
+/// Which file it is, whatever its name; the numbers of devices, which change with the start of a machine, are no part of it.
+package struct FileIdentity: Sendable, Hashable {
+    /// Its number, which may be given to another file when it is gone.
+    package let inode: UInt64
+    package let size: Int64
+    /// When it was written last; nanoseconds since 1970.
+    package let writtenAt: Int64
+
+    package init(inode: UInt64, size: Int64, writtenAt: Int64) {
+        (self.inode, self.size, self.writtenAt) = (inode, size, writtenAt)
+    }
+
+    fileprivate init(_ status: stat) {
+        (inode, size) = (UInt64(status.st_ino), Int64(status.st_size))
+        writtenAt = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    }
+}
+
+extension DiskFile {
+    /// Which file has a name; nil when none has.
+    package static func identity(of path: String) -> FileIdentity? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? FileIdentity(status) : nil
+    }
+}
+
+extension PartFile {
+    /// Which file it is.
+    package func identity() throws(DiskFailure) -> FileIdentity {
+        var status = stat()
+        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        return FileIdentity(status)
+    }
+}
+
+/// A file that grows at its end: what could not be added as a whole is not there at all.
+///
+/// To be called on a disk thread.
+package final class JournalFile: Sendable {
+    private struct State {
+        var descriptor: OwnedDescriptor
+        var size: Int64
+    }
+
+    package let path: String
+    private let state: Lock<State>
+
+    /// Opens a file to be added to, made if there is none.
+    package init(_ path: String) throws(DiskFailure) {
+        self.path = path
+        let (descriptor, size) = try Self.open(path)
+        state = Lock(State(descriptor: descriptor, size: size))
+    }
+
+    private static func open(_ path: String) throws(DiskFailure) -> (OwnedDescriptor, Int64) {
+        let number = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw DiskFailure("cannot open", path, errno) }
+        let descriptor = OwnedDescriptor(number)
+        var status = stat()
+        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        return (descriptor, Int64(status.st_size))
+    }
+
+    /// Adds bytes, and waits until they are on the disk.
+    ///
+    /// - Parameter isSynced: Whether it waits.
+    package func append(_ bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
+        let (descriptor, size) = state.withLock { ($0.descriptor, $0.size) }
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                pwrite(
+                    descriptor.number, buffer.baseAddress.map { $0 + done }, bytes.count - done,
+                    off_t(size + Int64(done)))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                let failure = DiskFailure("cannot write", path, errno)
+                ftruncate(descriptor.number, off_t(size))
+                throw failure
+            }
+            done += count
+        }
+        state.withLock { $0.size = size + Int64(done) }
+        if isSynced, fdatasync(descriptor.number) != 0 { throw DiskFailure("cannot sync", path, errno) }
+    }
+
+    /// Cuts it off after so many bytes.
+    package func truncate(to size: Int64) throws(DiskFailure) {
+        let descriptor = state.withLock { $0.descriptor }
+        guard ftruncate(descriptor.number, off_t(size)) == 0 else { throw DiskFailure("cannot cut", path, errno) }
+        state.withLock { $0.size = size }
+    }
+
+    /// Puts other bytes in its place, at once and as a whole.
+    package func replace(with bytes: [UInt8]) throws(DiskFailure) {
+        try DiskFile.replace(path, with: bytes, isSynced: true)
+        let (descriptor, size) = try Self.open(path)
+        state.withLock { $0 = State(descriptor: descriptor, size: size) }
+    }
+}
+
+/// A directory that belongs to one process at a time, as long as this lives.
+package final class DirectoryLock: Sendable {
+    private let descriptor: OwnedDescriptor
+
+    /// Takes a directory.
+    ///
+    /// - Throws: A failure with `EWOULDBLOCK` when somebody else has it.
+    package init(_ directory: String) throws(DiskFailure) {
+        let path = Self.path(of: directory)
+        let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw DiskFailure("cannot make", path, errno) }
+        descriptor = OwnedDescriptor(number)
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { throw DiskFailure("cannot lock", path, errno) }
+        let owner = Array("\(getpid())\n".utf8)
+        ftruncate(number, 0)
+        _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
+    }
+
+    /// The process that has a directory, as it says itself; nil when it does not.
+    package static func owner(of directory: String) -> Int32? {
+        let bytes = try? DiskFile.contents(of: path(of: directory), upTo: 100)
+        return Int32(String(decoding: (bytes ?? []).prefix { $0 > 0x20 }, as: UTF8.self))
+    }
+
+    private static func path(of directory: String) -> String { directory + "/lock" }
+}

@@ -1,0 +1,332 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import Curlew
+
+/// What must never happen to files: bytes of two things in one, a part given up for nothing, somebody else's file touched.
+@Suite(.timeLimit(.minutes(5)))
+struct DownloadSafetyTests {
+    private let session = Session { $0.retry = RetryPolicy(limit: 3, backOff: .none) }
+    private let folder: Folder
+
+    init() throws { folder = try Folder() }
+
+    private func broken(
+        _ server: ResourceServer, after count: Int, expecting digest: Checksum? = nil
+    ) async throws -> NetworkError {
+        server.state.withLock { $0.cuts = [count] }
+        var request = Request(server.url)
+        request.options.retry = RetryPolicy.none
+        return try #require(
+            await failure { () async throws(NetworkError) in
+                try await session.download(request, to: .file(folder("a")), expecting: digest)
+            })
+    }
+
+    private var isWhole: Bool { folder.bytes("a") == PatternBody.usual.bytes && folder.names == ["a"] }
+
+    // MARK: Two things in one file
+
+    @Test func aTokenDoesNotGoOnWithAnotherDownloadsPart() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let token = try #require(try await broken(server, after: 300_000).resumeToken)
+        let other = try ResourceServer(RangeResource(PatternBody(seed: 4, length: 900_000)))
+        _ = try await broken(other, after: 400_000)
+        #expect(try await session.resume(from: token).value.resumedFrom == 0)
+        #expect(isWhole && server.ranges == [nil, nil])
+    }
+
+    @Test func aPartThatGrewByOtherBytesIsNotUsed() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let digest = Checksum.sha256(PatternBody.usual.sha256)
+        let token = try #require(try await broken(server, after: 300_000, expecting: digest).resumeToken)
+        folder.write("a.part", [UInt8](repeating: 0, count: 400_000))
+        #expect(try await session.resume(from: token).value.resumedFrom == 0)
+        #expect(isWhole)
+    }
+
+    @Test func aNoteDoesNotOutliveWhatItIsOf() async throws {
+        let gate = Gate()
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        let other = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(500_000)) }
+        let transfer = session.transfer(Request(other.url("/")), to: .file(folder("a"))).start()
+        for await progress in transfer.progress where progress.received >= 500_000 { break }
+        let note = try #require(folder.bytes("a.part.json"))
+        #expect((try? JSONDecoder().decode(ResumeToken.self, from: Data(note))) == nil)
+        gate.open()
+        _ = try await transfer.value
+        #expect(isWhole)
+    }
+
+    @Test func aFileThatOthersKnowIsNotWrittenTo() throws {
+        folder.write("a", [1, 2, 3])
+        #expect(link(folder("a"), folder("a.part")) == 0)
+        let error = #expect(throws: DiskFailure.self) { try PartFile.open(folder("a.part")) }
+        #expect(error?.errno == EEXIST && folder.names == ["a", "a.part"])
+        // With a note it was a part, which got its final name by a second one.
+        folder.write("a.part.json", [])
+        let part = try PartFile.open(folder("a.part"))
+        #expect(try part.size() == 0)
+        #expect(folder.bytes("a") == [1, 2, 3])
+    }
+
+    /// It is given up while it waits, and what stands in its way was never its own.
+    @Test func aFileOfOthersIsNotDiscarded() async throws {
+        folder.write("a.part", [1, 2, 3])
+        var options = DownloadOptions()
+        options.queue = DownloadQueue(atMost: 1)
+        let gate = Gate()
+        let server = try MockServer { RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .start) }
+        let held = session.transfer(Request(server.url("/")), to: .file(folder("held")), saving: options).start()
+        #expect(await gate.waitUntilReached())
+        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        while options.queue?.waiting == 0 { await Task.yield() }
+        await transfer.cancel(producingResumeToken: false)
+        #expect(folder.bytes("a.part") == [1, 2, 3])
+        gate.open()
+        _ = try await held.value
+    }
+
+    @Test func aPartThatWasCutMeanwhileDoesNotGetTheName() async throws {
+        let gate = Gate()
+        let server = try MockServer {
+            RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .body(1_000_000))
+        }
+        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        for await progress in transfer.progress where progress.received >= 1_000_000 { break }
+        gate.open()
+        // Whatever of it is written until then.
+        #expect(unlink(folder("a.part")) == 0)
+        folder.write("a.part", [])
+        let error = await failure { () async throws(NetworkError) in try await transfer.value }
+        #expect(error?.kind == .destinationFailed && !folder.names.contains("a"))
+    }
+
+    /// A connection may break when nothing has come yet but the head.
+    @Test func aBreakBeforeTheFirstByteIsNoEnd() async throws {
+        let server = try ResourceServer(RangeResource(.usual), cuts: [0, 0])
+        #expect(try await session.download(Request(server.url), to: .file(folder("a"))).bytes == 1_234_567)
+        #expect(isWhole && server.ranges == [nil, nil, nil])
+    }
+
+    /// The time is over in a pause that has given up the connection.
+    @Test func theEndOfTheTimeLeavesAToken() async throws {
+        let gate = Gate()
+        let server = try MockServer {
+            RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .body(500_000))
+        }
+        var request = Request(server.url("/"))
+        request.options.timeouts = Timeouts(total: .seconds(2))
+        var options = DownloadOptions()
+        options.pauseGrace = .zero
+        let transfer = session.transfer(request, to: .file(folder("a")), saving: options).start()
+        for await progress in transfer.progress where progress.received >= 500_000 { break }
+        transfer.pause()
+        let error = await failure { () async throws(NetworkError) in try await transfer.value }
+        #expect(error?.kind == .timedOut && error?.resumeToken?.offset == 500_000)
+        gate.open()
+    }
+
+    // MARK: Lengths
+
+    /// The first answer has no length, and what follows is only a piece of what is missing.
+    @Test func whatHadNoLengthIsAskedForToItsEnd() async throws {
+        let resource = RangeResource(.usual, flaws: [.sendsHalf])
+        let server = try MockServer { request in
+            let answer = resource.response(to: request)
+            return request.field("Range") == nil ? answer.chunked().fault(.reset, at: .body(200_000)) : answer
+        }
+        let file = try await session.download(Request(server.url("/")), to: .file(folder("a")))
+        #expect(isWhole && file.bytes == 1_234_567 && server.requests.count > 5)
+    }
+
+    @Test func aPartOfAWholeOfUnknownLengthIsAskedForToItsEnd() async throws {
+        let server = try MockServer { request in
+            let resource = RangeResource(.usual)
+            guard let range = request.field("Range"), let start = Int(range.dropFirst(6).dropLast()) else {
+                return resource.response(to: request).chunked().fault(.reset, at: .body(200_000))
+            }
+            if start >= 1_234_567 { return resource.response(to: request) }
+            let end = min(start + 400_000, 1_234_567)
+            return .pattern(PatternBody.usual[start..<end], status: 206).field("ETag", "\"1\"")
+                .field("Content-Range", "bytes \(start)-\(end - 1)/*")
+        }
+        _ = try await session.download(Request(server.url("/")), to: .file(folder("a")))
+        #expect(isWhole)
+    }
+
+    @Test(arguments: ["bytes 200000-1234566/1234567", "bytes 200000-299999/1234567"])
+    func moreThanAnnouncedIsNoPart(_ range: String) async throws {
+        let server = try MockServer { request in
+            guard request.field("Range") != nil else {
+                return RangeResource(.usual).response(to: request).fault(.reset, at: .body(200_000))
+            }
+            return .pattern(.usual, status: 206).field("ETag", "\"1\"").field("Content-Range", range).chunked()
+        }
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url("/")), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .invalidResponse)
+        #expect(!folder.names.contains("a"))
+    }
+
+    // MARK: Parts that are kept
+
+    @Test func aRefusalLeavesThePart() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        server.state.withLock { $0.isPortal = true }
+        var request = Request(server.url)
+        request.options.accepting = ["application/octet-stream"]
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(request, to: .file(folder("a")))
+        }
+        #expect(error?.kind == .unacceptableContentType)
+        #expect(error?.resumeToken?.offset == 300_000)
+        server.state.withLock { $0.isPortal = false }
+        let file = try await session.download(Request(server.url), to: .file(folder("a")))
+        #expect(isWhole && file.resumedFrom == 300_000)
+    }
+
+    @Test func nothingIsNoFile() async throws {
+        let server = try MockServer { _ in .status(204) }
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url("/")), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .unacceptableStatus && folder.names == [])
+        var request = Request(server.url("/"))
+        request.options.statuses = [204]
+        #expect(try await session.download(request, to: .file(folder("a"))).bytes == 0)
+    }
+
+    @Test func aStatusThatIsWantedIsSaved() async throws {
+        let server = try MockServer { _ in .bytes([7, 8], status: 404) }
+        var request = Request(server.url("/"))
+        request.options.statuses = [404]
+        #expect(try await session.download(request, to: .file(folder("a"))).bytes == 2)
+    }
+
+    @Test func anAnswerThatNeverCameLeavesAnothersPart() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        let missing = try MockServer { _ in .status(404) }
+        _ = await failure { () async throws(NetworkError) in
+            try await session.download(Request(missing.url("/")), to: .file(folder("a")))
+        }
+        let file = try await session.download(Request(server.url), to: .file(folder("a")))
+        #expect(isWhole && file.resumedFrom == 300_000)
+    }
+
+    @Test func aFileThatNoDownloadHasMadeIsLeftAlone() async throws {
+        folder.write("a.part", [1, 2, 3])
+        let server = try ResourceServer(RangeResource(.usual))
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url), to: .file(folder("a")))
+        }
+        #expect((error?.cause as? DestinationFailure)?.reason == .exists)
+        #expect(folder.bytes("a.part") == [1, 2, 3] && server.ranges == [])
+    }
+
+    @Test func aPipeOfItsNameHoldsNobodyUp() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        try FileManager.default.removeItem(atPath: folder("a.part.json"))
+        #expect(mkfifo(folder("a.part.json"), 0o600) == 0)
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .destinationFailed)
+    }
+
+    @Test func whatIsDiscardedInTheQueueLeavesNothing() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        let gate = Gate()
+        let holding = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(100)) }
+        var options = DownloadOptions()
+        options.queue = DownloadQueue(atMost: 1)
+        let held = session.transfer(Request(holding.url("/")), to: .file(folder("b")), saving: options).start()
+        #expect(await gate.waitUntilReached())
+        let waiting = session.transfer(Request(server.url), to: .file(folder("a")), saving: options).start()
+        while options.queue?.waiting == 0 { await Task.yield() }
+        await waiting.cancel(producingResumeToken: false)
+        #expect(!folder.names.contains { $0.hasPrefix("a") })
+        gate.open()
+        _ = try await held.value
+    }
+
+    // MARK: Asking
+
+    @Test func aServerThatIsDownIsAskedAsOftenAsThePolicySays() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        _ = try await broken(server, after: 300_000)
+        server.state.withLock { $0.isDown = true }
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .unacceptableStatus && error?.resumeToken?.offset == 300_000)
+        // One before, and one with three repetitions.
+        #expect(server.ranges.count == 5)
+    }
+
+    @Test func aServerThatAlwaysBeginsAnewIsLeftInTheEnd() async throws {
+        let cuts = Lock(0)
+        let server = try MockServer { _ in
+            let number = cuts.withLock { count in
+                count += 1
+                return count
+            }
+            let long = PatternBody(seed: 1, length: 9 << 20)
+            return .pattern(long).field("ETag", "\"\(number)\"")
+                .fault(.reset, at: .body(number % 2 == 0 ? 8 << 20 : 5 << 20))
+        }
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(Request(server.url("/")), to: .file(folder("a")))
+        }
+        #expect(error?.kind == .connectionLost && server.requestCount < 12)
+    }
+
+    @Test func aRangeOfOnesOwnIsRefused() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let request = Request(server.url, fields: ["Range": "bytes=1-2"])
+        let error = await failure { () async throws(NetworkError) in
+            try await session.download(request, to: .file(folder("a")))
+        }
+        #expect(error?.kind == .invalidRequest && server.ranges == [])
+    }
+
+    @Test func aReaderThatLeavesEndsNothing() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let transfer = session.transfer(Request(server.url), to: .file(folder("a")))
+        for try await _ in transfer.bytes { break }
+        #expect(try await transfer.value.bytes == 1_234_567)
+        #expect(isWhole && server.ranges == [nil])
+    }
+
+    @Test func theRateIsOfWhatCame() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let token = try #require(try await broken(server, after: 300_000).resumeToken)
+        let transfer = session.resume(from: token)
+        _ = try await transfer.value
+        #expect(transfer.token.run.keeper?.transferred == 934_567)
+        #expect(transfer.token.run.keeper?.progress.received == 1_234_567)
+    }
+
+    @Test func oneOfASessionGoesWhereTheSessionSays() async throws {
+        let server = try ResourceServer(RangeResource(.usual))
+        let session = Session(downloads: .directory(folder.path))
+        #expect(try await session.download(Request(server.url)).path == folder("big.bin"))
+        #expect(try await session.copy().download(Request(server.url), to: .file(folder("a"))).path == folder("a"))
+        let error = await failure { () async throws(NetworkError) in
+            try await self.session.download(Request(server.url))
+        }
+        #expect(error?.kind == .invalidRequest)
+    }
+}

@@ -1,0 +1,393 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Foundation
+import Testing
+
+@testable import Curlew
+
+@Suite struct TransferStoreTests {
+    private let folder: Folder
+    private let server: MockServer
+    private let gate = Gate()
+    private let session = Session()
+    private let body = PatternBody(seed: 5, length: 300_000)
+
+    init() throws {
+        folder = try Folder()
+        let (gate, body) = (gate, body)
+        server = try MockServer { request in
+            if request.path == "/missing" { return .status(404) }
+            if request.path == "/secret", request.field("Authorization") != "Bearer s3cret" { return .status(401) }
+            let answer = RangeResource(body).response(to: request)
+            let isHeld = request.path.hasPrefix("/held") && request.field("Range") == nil
+            return isHeld ? answer.fault(.stall(gate), at: .body(100_000)) : answer
+        }
+    }
+
+    private func open() async throws -> TransferStore { try await TransferStore(at: folder("store")) }
+
+    private var journal: [String] {
+        String(decoding: folder.bytes("store/journal") ?? [], as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    private func reports(_ store: TransferStore) async -> [TransferStore.Report] {
+        var reports: [TransferStore.Report] = []
+        for await report in store.reports {
+            if case .drained = report { break }
+            reports.append(report)
+        }
+        return reports
+    }
+
+    @Test func aDownloadIsTakenDownFinishedAndReportedOnce() async throws {
+        let store = try await open()
+        let stored = try await store.download(
+            Request(server.url("/a")), on: session, to: .file(folder("a")), expecting: .sha256(body.sha256),
+            userInfo: ["for": "me"])
+        let file = try await stored.transfer.value
+        #expect(file.bytes == 300_000 && file.checksum == .sha256(body.sha256))
+        let record = try #require(store.downloads.first)
+        #expect(
+            record.state == .finished && record.path == file.path && record.bytes == 300_000 && record.attempts == 1)
+        #expect(await reports(store) == [.finished(record)])
+        #expect(record.userInfo == ["for": "me"] && record.id == stored.id)
+        #expect(store.downloads.isEmpty)
+        #expect(await reports(store).isEmpty)
+    }
+
+    @Test func aFailureIsReportedOnceAndItsPartIsKept() async throws {
+        let store = try await open()
+        let stored = try await store.download(Request(server.url("/missing")), on: session, to: .file(folder("a")))
+        #expect(
+            await failure { () async throws(NetworkError) in try await stored.transfer.value }?.kind
+                == .unacceptableStatus)
+        let told = await reports(store)
+        guard case .failed(let record) = told.first, told.count == 1 else {
+            Issue.record("\(told)")
+            return
+        }
+        #expect(record.failure?.contains("unacceptable_status") == true, "\(record)")
+        #expect(store.downloads.isEmpty)
+    }
+
+    @Test func whatIsCancelledGoesOnWhenReattached() async throws {
+        let store = try await open()
+        let stored =
+            try await store.download(
+                Request(server.url("/held")), on: session, to: .file(folder("a")), userInfo: ["n": "1"])
+        for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
+        #expect(await stored.transfer.cancel(producingResumeToken: true)?.offset == 100_000)
+        #expect(store.downloads.map(\.state) == [.waiting])
+        gate.open()
+        await store.close()
+        let next = try await open()
+        let again = await next.reattach(session)
+        #expect(again.map(\.id) == [stored.id] && again.first?.record.userInfo == ["n": "1"])
+        #expect(try await again.first?.transfer.value.bytes == 300_000)
+        #expect(folder.bytes("a") == body.bytes)
+        #expect(server.requests.map { $0.field("Range") } == [nil, "bytes=100000-"])
+        #expect(next.downloads.map(\.attempts) == [2])
+    }
+
+    @Test func aClosedStoreLeavesWhatRunsToTheNext() async throws {
+        let store = try await open()
+        let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
+        for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
+        let told = Task { await reports(store) }
+        await store.close()
+        gate.open()
+        #expect(await told.value.isEmpty)
+        #expect(await failure { () async throws(NetworkError) in try await stored.transfer.value }?.kind == .cancelled)
+        await #expect(throws: NetworkError.self) {
+            try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
+        }
+        #expect(await store.reattach(session).isEmpty)
+        let next = try await open()
+        #expect(try await next.reattach(session).first?.transfer.value.resumedFrom == 100_000)
+    }
+
+    @Test func whatRunsIsReturnedAgain() async throws {
+        let store = try await open()
+        let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
+        let again = await store.reattach(session)
+        #expect(again.map(\.transfer.id) == [stored.transfer.id])
+        gate.open()
+        #expect(try await stored.transfer.value.bytes == 300_000)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func aDiscardedDownloadIsForgotten() async throws {
+        let store = try await open()
+        let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
+        for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
+        await stored.transfer.cancel(producingResumeToken: false)
+        #expect(store.downloads.isEmpty && folder.names == ["store"])
+        gate.open()
+    }
+
+    @Test func aRemovedDownloadLeavesNothing() async throws {
+        let store = try await open()
+        let running = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
+        for await progress in running.transfer.progress where progress.received >= 100_000 { break }
+        try await store.remove(running.id)
+        let resting = try await store.download(Request(server.url("/held2")), on: session, to: .directory(folder.path))
+        for await progress in resting.transfer.progress where progress.received >= 100_000 { break }
+        await resting.transfer.cancel(producingResumeToken: true)
+        #expect(folder.names.count == 3)
+        try await store.remove(resting.id)
+        try await store.remove("nobody")
+        gate.open()
+        #expect(folder.names == ["store"] && store.downloads.isEmpty)
+        #expect(await reports(store).isEmpty)
+    }
+
+    @Test func secretsAreNotWrittenAndGivenAgain() async throws {
+        let store = try await open()
+        var request = Request(server.url("/secret"))
+        request.fields = ["Authorization": "Bearer s3cret", "X-Kind": "plain"]
+        let stored = try await store.download(request, on: session, to: .file(folder("a")))
+        #expect(try await stored.transfer.value.bytes == 300_000)
+        #expect(stored.record.withheldFields == [.authorization])
+        let text = journal.joined()
+        #expect(!text.contains("s3cret") && text.contains("X-Kind"))
+        #expect(!"\(stored.record)".contains("s3cret"))
+
+        // As a process that ended before it began would leave it.
+        folder.write("other.journal", [])
+        let other = try await TransferStore(at: folder("other"))
+        let ticket = other.journal.put(
+            try StoredDownload(
+                request, to: .file(folder("b")), overwrite: .fail, expecting: nil, saving: DownloadOptions(),
+                userInfo: [:]))
+        try await other.journal.settle(ticket)
+        let again = await other.reattach(session) { record, request in
+            for name in record.withheldFields { request.fields[name] = "Bearer s3cret" }
+        }
+        #expect(try await again.first?.transfer.value.bytes == 300_000)
+    }
+
+    @Test func aSecondOwnerGetsAClearError() async throws {
+        let store = try await open()
+        let error = try #require(
+            await storeFailure { () async throws(NetworkError) in try await TransferStore(at: folder("store")) })
+        #expect(error.kind == .destinationFailed && (error.cause as? DestinationFailure)?.reason == .busy)
+        #expect(error.message.contains("process \(getpid())") && error.message.contains(folder("store")))
+        #expect(store.downloads.isEmpty)
+    }
+
+    private func storeFailure(_ work: () async throws(NetworkError) -> TransferStore) async -> NetworkError? {
+        do throws(NetworkError) {
+            _ = try await work()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func whatCannotBeStoredIsRefused() async throws {
+        let store = try await open()
+        for (request, destination) in [
+            (Request(.post, server.url("/")), DownloadDestination.file(folder("a"))),
+            (Request(server.url("/")), .choosing { _ in "/nowhere" }),
+        ] {
+            await #expect(throws: NetworkError.self) {
+                try await store.download(request, on: session, to: destination)
+            }
+        }
+        #expect(store.downloads.isEmpty && server.requests.isEmpty)
+    }
+
+    @Test func atMostSoManyRunAtOnce() async throws {
+        let store = try await TransferStore(at: folder("store"), queue: DownloadQueue(atMost: 1))
+        let held = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
+        #expect(await gate.waitUntilReached())
+        let other = try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
+        #expect(server.requests.count == 1)
+        gate.open()
+        _ = try await (held.transfer.value, other.transfer.value)
+        #expect(await reports(store).count == 2)
+    }
+
+    @Test func readersShareTheReports() async throws {
+        let store = try await open()
+        for name in ["a", "b"] {
+            _ = try await store.download(Request(server.url("/\(name)")), on: session, to: .file(folder(name))).transfer
+                .value
+        }
+        var first: TransferStore.Reports.Iterator? = store.reports.makeAsyncIterator()
+        let second = store.reports.makeAsyncIterator()
+        let told = await first?.next()
+        #expect(await second.next() != told)
+        // The first one goes away before it has asked for the next, so that its report is told again.
+        first = nil
+        #expect(await second.next() == told)
+        #expect(await second.next() == .drained)
+        #expect(store.downloads.isEmpty)
+    }
+
+    @Test func aReaderWhoWaitsHearsThatAllIsTold() async throws {
+        let store = try await open()
+        _ = try await store.download(Request(server.url("/a")), on: session, to: .file(folder("a"))).transfer.value
+        let first = store.reports.makeAsyncIterator()
+        #expect(await first.next() != .drained)
+        // It waits, since the first one has not asked for the next.
+        let second = Task { await store.reports.makeAsyncIterator().next() }
+        await Task.yield()
+        #expect(await first.next() == .drained)
+        #expect(await second.value == .drained)
+    }
+
+    /// Whoever comes in between begins nothing twice.
+    @Test func reattachingMeanwhileBeginsNothingTwice() async throws {
+        let store = try await open()
+        for number in 0..<20 {
+            async let attached = store.reattach(session)
+            async let begun = store.download(
+                Request(server.url("/\(number)")), on: session, to: .file(folder("\(number)")))
+            _ = try await begun.transfer.value
+            for earlier in await attached { _ = try await earlier.transfer.value }
+        }
+        #expect(server.requestCount == 20)
+        #expect(await reports(store).count == 20)
+    }
+
+    @Test func aCancelledTaskClosesAStoreAsWell() async throws {
+        let store = try await open()
+        try await store.download(Request(server.url("/held")), on: session, to: .file(folder("held")))
+        #expect(await gate.waitUntilReached())
+        let closing = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await store.close()
+        }
+        await closing.value
+        // Nobody writes any more, so another one can.
+        let next = try await open()
+        gate.open()
+        let again = await next.reattach(session)
+        #expect(try await again.first?.transfer.value.bytes == 300_000)
+        await #expect(throws: NetworkError.self) {
+            try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
+        }
+    }
+
+    // MARK: The journal
+
+    @Test(arguments: [0, 1, 5, 18])
+    func aLineThatWasNotWrittenToItsEndCountsForNothing(_ kept: Int) async throws {
+        try await leaveTwo()
+        let lines = journal
+        let torn = Array((lines[0] + "\n" + lines[1] + "\n").utf8) + Array(lines[2].utf8.prefix(kept))
+        folder.write("store/journal", torn)
+        let store = try await open()
+        #expect(store.downloads.map(\.userInfo) == [["n": "1"]])
+        #expect(folder.bytes("store/journal.damaged") == nil)
+        #expect(journal.count == 2)
+    }
+
+    @Test func aDamagedLineIsLeftOutAndTheFileIsKept() async throws {
+        try await leaveTwo()
+        var bytes = try #require(folder.bytes("store/journal"))
+        let place = try #require(journal.first?.utf8.count) + 40
+        bytes[place] ^= 1
+        folder.write("store/journal", bytes)
+        let store = try await open()
+        #expect(store.downloads.map(\.userInfo) == [["n": "2"]])
+        #expect(folder.bytes("store/journal.damaged") == bytes)
+    }
+
+    @Test(arguments: ["curlew-transfers 2\n", "something else\n", "{}"])
+    func aFileOfAnotherKindIsRefused(_ text: String) async throws {
+        try FileManager.default.createDirectory(atPath: folder("store"), withIntermediateDirectories: false)
+        folder.write("store/journal", Array(text.utf8))
+        let error = await storeFailure { () async throws(NetworkError) in try await TransferStore(at: folder("store")) }
+        #expect(error?.kind == .destinationFailed && error?.message.contains("journal") == true)
+        #expect(folder.bytes("store/journal") == Array(text.utf8))
+    }
+
+    @Test func itDoesNotGrowForEver() async throws {
+        let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
+            try TransferJournal(in: path)
+        }
+        let record = try record("1")
+        for _ in 0..<3000 { try await journal.settle(journal.put(record), isSynced: false) }
+        #expect(self.journal.count < 1100)
+        #expect(journal.records == [record])
+    }
+
+    @Test func onlyThisUserCanReadIt() async throws {
+        let store = try await open()
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder("store"))
+        #expect(attributes[.posixPermissions] as? Int == 0o700)
+        #expect(store.downloads.isEmpty)
+    }
+
+    private func record(_ number: String) throws -> StoredDownload {
+        try StoredDownload(
+            Request(server.url("/\(number)")), to: .file(folder(number)), overwrite: .fail, expecting: nil,
+            saving: DownloadOptions(), userInfo: ["n": number])
+    }
+
+    /// As a process would that ended before anything began.
+    private func leaveTwo() async throws {
+        let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
+            try TransferJournal(in: path)
+        }
+        for number in ["1", "2"] { try await journal.settle(journal.put(try record(number))) }
+    }
+
+    // MARK: Files that were about to get their names
+
+    @Test(arguments: [DownloadOverwrite.fail, .uniquify, .replace])
+    func aWholePartGetsItsNameWithoutAQuestion(_ overwrite: DownloadOverwrite) async throws {
+        if overwrite != .fail { folder.write("1", [1]) }
+        try await leavePlacing(overwrite)
+        let store = try await open()
+        let name = overwrite == .uniquify ? "1 (2)" : "1"
+        let record = try #require(store.downloads.first)
+        #expect(record.state == .finished && record.path == folder(name))
+        #expect(folder.bytes(name) == body.bytes && server.requests.isEmpty)
+        #expect(!folder.names.contains("1.part") && !folder.names.contains("1.part.json"))
+    }
+
+    @Test func aFileThatHasItsNameIsKnown() async throws {
+        folder.write("1", [1])
+        try await leavePlacing(.uniquify)
+        try FileManager.default.moveItem(atPath: folder("1.part"), toPath: folder("1 (2)"))
+        let store = try await open()
+        #expect(store.downloads.map(\.path) == [folder("1 (2)")])
+        #expect(server.requests.isEmpty && folder.bytes("1") == [1])
+    }
+
+    @Test func anotherFileIsNotTakenForIt() async throws {
+        try await leavePlacing(.fail)
+        try FileManager.default.removeItem(atPath: folder("1.part"))
+        folder.write("1", body.bytes)
+        let store = try await open()
+        #expect(store.downloads.map(\.state) == [.running])
+        let again = try #require(await store.reattach(session).first)
+        #expect(
+            await failure { () async throws(NetworkError) in try await again.transfer.value }?.kind
+                == .destinationFailed)
+    }
+
+    /// As a process would that ended between the last byte and the name.
+    private func leavePlacing(_ overwrite: DownloadOverwrite) async throws {
+        folder.write("1.part", body.bytes)
+        folder.write("1.part.json", [1])
+        let identity = try #require(DiskFile.identity(of: folder("1.part")))
+        var record = try StoredDownload(
+            Request(server.url("/1")), to: .file(folder("1")), overwrite: overwrite, expecting: nil,
+            saving: DownloadOptions(), userInfo: [:])
+        record.state = .running
+        record.placing = StoredDownload.Placing(
+            part: folder("1.part"), path: folder("1"), inode: identity.inode, writtenAt: identity.writtenAt,
+            bytes: identity.size)
+        let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
+            try TransferJournal(in: path)
+        }
+        try await journal.settle(journal.put(record))
+    }
+}

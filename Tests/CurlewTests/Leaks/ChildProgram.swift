@@ -1,0 +1,61 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Runs a program that stands beside the tests.
+enum ChildProgram {
+    struct Failed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// What a program printed, and how it ended: 0, another status, or minus the number of a signal.
+    struct End: Sendable {
+        let output: Data
+        let status: Int32
+
+        var lines: [String] {
+            String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
+    }
+
+    /// What a program gets of the environment: the rest might change what it does. The last say what sanitizers leave out.
+    static let keptVariables: Set = ["PATH", "LLVM_PROFILE_FILE", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
+
+    /// Waits until a program has ended.
+    ///
+    /// - Parameter environment: Joins the few variables that it gets.
+    static func run(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:]
+    ) async throws -> End {
+        let process = Process()
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let folder = URL(fileURLWithPath: own).deletingLastPathComponent()
+        process.executableURL = folder.appendingPathComponent(name)
+        process.arguments = arguments
+        let output = Pipe()
+        process.standardOutput = output
+        // Found before libcurl looks elsewhere: no proxy, no roots but those given.
+        let kept = ProcessInfo.processInfo.environment.filter { keptVariables.contains($0.key) }
+        process.environment = kept.merging(environment) { $1 }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                // A thread of its own: reading to the end blocks, and a task's thread must not.
+                Thread.detachNewThread {
+                    do {
+                        try process.run()
+                        let data = output.fileHandleForReading.readDataToEndOfFile()
+                        process.waitUntilExit()
+                        let isKilled = process.terminationReason == .uncaughtSignal
+                        let status = isKilled ? -process.terminationStatus : process.terminationStatus
+                        continuation.resume(returning: End(output: data, status: status))
+                    } catch {
+                        continuation.resume(throwing: error)
+                    }
+                }
+            }
+        } onCancel: {
+            if process.isRunning { process.terminate() }
+        }
+    }
+}
