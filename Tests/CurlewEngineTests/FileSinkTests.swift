@@ -1,17 +1,42 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import CurlewEngine
+import Dispatch
 import Glibc
 import Testing
 
-@Suite struct FileSinkTests {
+@testable import CurlewEngine
+
+@Suite final class FileSinkTests {
+    private let folder: String
+
+    init() throws {
+        var template = Array("/tmp/curlew-sink-XXXXXX".utf8CString)
+        folder = String(cString: try #require(mkdtemp(&template)))
+    }
+
+    deinit { rmdir(folder) }
+
+    /// What is behind bytes that are missing would be taken for what is missing.
+    @Test func nothingIsWrittenBehindAGap() async throws {
+        let file = try PartFile.open(folder + "/f.part")
+        defer { file.remove() }
+        // No file has a place before its first byte.
+        let batch = [UInt8](repeating: 7, count: 256 << 10)
+        let sink = FileSink(file, at: -Int64(batch.count)) { _ in }
+        // So that both batches are on their way before the first fails.
+        let busy = DispatchSemaphore(value: 0)
+        #expect(DiskThread.saving.run { busy.wait() })
+        try await sink.append(Chunk(batch))
+        try await sink.append(Chunk(batch))
+        busy.signal()
+        let failure = await #expect(throws: DiskFailure.self) { try await sink.flush() }
+        #expect(failure?.errno == EINVAL)
+        #expect(try file.size() == 0)
+    }
+
     /// What somebody is told later than that would be about something that is over, such as a piece fetched before.
     @Test func whoWaitsWasToldOfEverything() async throws {
-        var template = Array("/tmp/curlew-sink-XXXXXX".utf8CString)
-        let made = try #require(mkdtemp(&template))
-        let folder = String(cString: made)
-        defer { rmdir(folder) }
         let file = try PartFile.open(folder + "/f.part")
         defer { file.remove() }
         let told = Lock<Int64>(0)

@@ -42,6 +42,26 @@ struct DownloadSafetyTests {
         #expect(isWhole && server.ranges == [nil, nil])
     }
 
+    @Test func whoGivesATokenHasNoPartAnyMore() async throws {
+        var note = ResumeToken(
+            url: "https://h.test/a", validator: .tag("\"1\""), offset: 3, total: 9, part: folder("a.part"),
+            destination: folder("a"), overwrite: .fail, checksum: nil)
+        note.bootID = DiskFile.bootID
+        folder.write("a.part", [1, 2, 3])
+        folder.write("a.part.json", Array(try JSONEncoder().encode(note)))
+        let (path, url) = (folder("a.part"), note.url)
+        @Sendable func part() async throws(DiskFailure) -> DownloadPart {
+            try await DownloadPart(at: path, of: url, expected: nil, options: DownloadOptions(), progressed: { _ in })
+        }
+        var first = try await part()
+        let busy = await #expect(throws: DiskFailure.self) { _ = try await part() }
+        #expect(busy?.errno == EWOULDBLOCK)
+        let token = await first.token()
+        let second = try await part()
+        #expect(token?.offset == 3 && second.stored == 3)
+        withExtendedLifetime(first) {}
+    }
+
     @Test func aPartThatGrewByOtherBytesIsNotUsed() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let digest = Checksum.sha256(PatternBody.usual.sha256)

@@ -137,6 +137,45 @@ struct SegmentTests {
         #expect(server.requests.filter { $0.field("Range") == nil }.count == 1)
     }
 
+    /// What others have is not taken a second time: here it would be wrong.
+    @Test func theOneInFrontStopsWhereTheOthersHaveBegun() async throws {
+        let (body, gate) = (body, gate)
+        let server = try MockServer { request in
+            guard request.field("Range") == nil else { return RangeResource(body).response(to: request) }
+            let wrong = [UInt8](repeating: 0, count: body.length - 450_000)
+            return MockResponse.bytes(Array(body.bytes[..<450_000]) + wrong).field("ETag", "\"1\"")
+                .field("Accept-Ranges", "bytes").fault(.stall(gate), at: .body(300_000))
+        }
+        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        await received(2_900_000, of: transfer)
+        gate.open()
+        #expect(isWhole(try await transfer.value))
+    }
+
+    /// A server that gives other bytes than those that it was asked for, and says so.
+    @Test func otherBytesThanWereAskedForAreNoPiece() async throws {
+        let (body, gate) = (body, gate)
+        let (answered, all) = (Lock(0), Gate())
+        let server = try MockServer { request in
+            guard let range = request.field("Range") else {
+                return RangeResource(body).response(to: request).fault(.stall(gate), at: .body(300_000))
+            }
+            let count = answered.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 3 { all.open() }
+            let ends = range.dropFirst(6).split(separator: "-").compactMap { Int($0) }
+            let given = (ends[0] - 8)...(ends[1] - 8)
+            return MockResponse.pattern(body[given.lowerBound..<given.upperBound + 1], status: 206)
+                .field("ETag", "\"1\"").field("Content-Range", "bytes \(given.lowerBound)-\(given.upperBound)/3000000")
+        }
+        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        await all.wait()
+        gate.open()
+        #expect(isWhole(try await transfer.value))
+    }
+
     @Test(arguments: UInt64(0)..<8)
     func dropsAtRandomSpoilNothing(_ seed: UInt64) async throws {
         let (body, drops) = (body, Lock(SeededChance(seed)))
