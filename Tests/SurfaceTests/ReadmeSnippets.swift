@@ -157,7 +157,10 @@ func readmeStore(_ session: Session) async throws {
     let store = try await TransferStore(at: "/var/lib/mirror/transfers")
     await store.reattach(session)
     try await store.download("https://example.com/big.iso", on: session, to: .directory("/srv/iso"))
-    for await report in store.reports { print(report) }
+    for await report in store.reports {
+        if report == .drained { break }
+        print(report)
+    }
 }
 
 func readmeHosts(pins: PinnedPublicKeys) throws -> Session {

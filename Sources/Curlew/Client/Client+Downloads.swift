@@ -19,6 +19,7 @@ extension Client {
     ///   - saving: How it is done otherwise.
     /// - Returns: The file.
     /// - Throws: `NetworkError`, as the session's does.
+    @discardableResult
     public func download(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
         to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
@@ -29,6 +30,30 @@ extension Client {
         return try await transfer(
             call, to: destination, overwrite: overwrite, expecting: checksum, saving: saving
         ).value
+    }
+
+    /// Goes on with a download of the API that did not end, as ``Session/resume(from:request:saving:)`` does.
+    ///
+    /// - Parameters:
+    ///   - token: What that one left; one of another origin than the client's base gets none of its credentials.
+    ///   - fields: What differs from the client's fields; nil leaves one out.
+    ///   - options: What differs from the client's options.
+    ///   - saving: How it is done.
+    /// - Returns: The cold transfer of the same file to the same place.
+    public func resume(
+        from token: ResumeToken, fields: HeaderChanges = [:], options: Request.Options = [],
+        saving: DownloadOptions = DownloadOptions()
+    ) -> Transfer<DownloadedFile> {
+        let call = Call(.get, Path(raw: token.url), fields: fields, options: options)
+        do throws(NetworkError) {
+            var request = try request(for: call)
+            // It has the client's query already.
+            request.urlText = token.url
+            return session.resume(from: token, request: request, saving: saving)
+        } catch {
+            let request = error.request ?? Request(token.url)
+            return Transfer(session.core.transfer(request, refusedBy: error)) { _ throws(NetworkError) in throw error }
+        }
     }
 
     /// The cold transfer of a download, as ``Session/transfer(_:to:overwrite:expecting:saving:)`` makes it.

@@ -24,6 +24,10 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case tooLarge
         /// Another download writes the same part file.
         case busy
+        /// Something that no download has made stands where the part file would be.
+        case foreignPart
+        /// The name is too long, that of the part file included (ENAMETOOLONG).
+        case nameTooLong
         /// Something else, which `errno` tells.
         case other
     }
@@ -37,7 +41,7 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
     private let text: String
 
     init(_ failure: DiskFailure) {
-        reason = Reason(failure.errno)
+        reason = failure.isForeign ? .foreignPart : Reason(failure.errno)
         path = failure.path
         errno = failure.errno
         text = failure.description
@@ -66,6 +70,7 @@ extension DestinationFailure.Reason {
             case ENOSPC, EDQUOT: .noSpace
             case EFBIG: .tooLarge
             case EWOULDBLOCK: .busy
+            case ENAMETOOLONG: .nameTooLong
             default: .other
             }
     }
@@ -80,6 +85,8 @@ extension DestinationFailure.Reason {
         case .noSpace: "Make room; the same download goes on with what could be kept."
         case .tooLarge: "Raise the limit (ulimit -f), or choose another file system."
         case .busy: "Wait for the other download of it, or choose another name."
+        case .foreignPart: "Remove or rename it, or give the download another name."
+        case .nameTooLong: "A name has \(FileName.longest) bytes at most, as UTF-8."
         case .other: nil
         }
     }

@@ -10,7 +10,11 @@ extension DownloadCourse {
     mutating func takePlace() async throws {
         guard let queue = plan.options.queue else { return }
         let isIn = Lock(false)
-        defer { hasPlace = isIn.withLock { $0 } }
+        download.isQueued = true
+        defer {
+            download.isQueued = false
+            hasPlace = isIn.withLock { $0 }
+        }
         _ = try await context.wait(atMost: nil, by: .continuous) { [run = context.run] in
             if (try? await queue.enter(run)) != nil { isIn.withLock { $0 = true } }
         }
@@ -105,11 +109,12 @@ extension DownloadCourse {
                 request: request, response: head)
         }
         for (checksum, who) in [
-            (plan.checksum ?? part.note?.checksum ?? plan.token?.checksum, "is expected"),
+            (plan.checksum ?? plan.token?.checksum, "is expected"),
             (stated, "the Repr-Digest field states"),
         ] {
-            guard let checksum, let found = part.digest(checksum.algorithm), found != checksum else { continue }
-            throw mismatch(checksum, found, who)
+            guard let checksum else { continue }
+            let found = try request.computed(part.digest(checksum.algorithm), as: checksum.algorithm)
+            if found != checksum { throw mismatch(checksum, found, who) }
         }
         defer { self.part = part }
         let name = try await part.place(at: path, plan.overwrite, before: plan.witness)

@@ -72,7 +72,7 @@ struct DownloadPart {
         hasRest = size > usable && self.note?.pieces == nil
         isOurs = size == 0 || self.note != nil
         sink = FileSink(file, at: usable, progressed: progressed)
-        if let note = self.note, let digest = note.digest, note.offset <= usable {
+        if let note = self.note, let digest = note.digest, 0 < note.offset, note.offset <= usable {
             let isSame = try await keepDigest(digest.algorithm, expecting: digest, at: note.offset)
             // Somebody has changed the part.
             if !isSame { try await restart() }
@@ -83,10 +83,15 @@ struct DownloadPart {
     ///
     /// - Throws: A failure with `EEXIST` when no download has made it.
     private static func note(of path: String) throws(DiskFailure) -> ResumeToken? {
-        let bytes = Data(try DiskFile.contents(of: path + ".json", upTo: longestNote) ?? [])
-        if let note = try? JSONDecoder().decode(ResumeToken.self, from: bytes) { return note }
+        guard let found = try DiskFile.contents(of: path + ".json", upTo: longestNote) else {
+            throw DiskFailure(foreign: "no download has made", path)
+        }
+        let bytes = Data(found)
+        if let note = try? JSONDecoder().decode(ResumeToken.self, from: bytes) { return note.makesSense ? note : nil }
         if (try? JSONDecoder().decode(Mark.self, from: bytes)) != nil { return nil }
-        throw DiskFailure("no download has made", path, DiskFailure.taken)
+        // What a loss of power may leave of a note.
+        if found.allSatisfy({ $0 == 0 }) { return nil }
+        throw DiskFailure(foreign: "no download has made", path)
     }
 
     /// The URL that a part is of; nil for what no download has made.
@@ -145,6 +150,9 @@ struct DownloadPart {
         sink = FileSink(file, at: 0, progressed: progressed)
         for algorithm in digests.keys { digests[algorithm] = MessageDigest(algorithm.openSSL) }
     }
+
+    /// Takes note of the digest that the whole should have, as whoever downloads it says now.
+    mutating func expect(_ checksum: Checksum?) { note?.checksum = checksum }
 
     private func writeNote() async throws(DiskFailure) {
         if let note { try await write(note) }
@@ -213,7 +221,6 @@ struct DownloadPart {
         try await save()
     }
 
-    /// Waits until all that was taken is written.
     func flush() async throws(DiskFailure) { try await sink.flush() }
 
     /// Sees to it that what is there survives the machine's end.
@@ -290,7 +297,9 @@ struct DownloadPart {
         guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
         note.offset = stored
         note.bootID = isUnsure ? "" : DiskFile.bootID
-        note.digest = isAllThere ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } : nil
+        note.digest =
+            isAllThere && stored > 0
+            ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } : nil
         self.note = note
         try? await writeNote()
         file.unlock()
@@ -375,49 +384,5 @@ struct DownloadPart {
                 name = FileName.numbered(path: path, number)
             }
         }
-    }
-
-    /// A file to be read.
-    static func open(_ path: String) async throws(DiskFailure) -> PartFile {
-        try await DiskThread.saving.result { () throws(DiskFailure) in try PartFile.reading(path) }
-    }
-
-    /// A piece of what is written.
-    static func read(_ file: PartFile, at position: Int64, upTo most: Int) async throws(DiskFailure) -> ByteChunk {
-        ByteChunk(
-            try await DiskThread.saving.result { () throws(DiskFailure) in
-                try file.read(at: position, upTo: most)
-            })
-    }
-}
-
-extension ResumeToken {
-    /// How many bytes of a part of this size can be gone on with.
-    ///
-    /// What was not on the disk for certain when the machine ended may be anything.
-    fileprivate func usable(of size: Int64) -> Int64 {
-        // What was there is there, or somebody has cut it off.
-        if isOfThisStart, size < offset { return 0 }
-        if pieces != nil { return isOfThisStart ? offset : min(offset, synced) }
-        let known = isOfThisStart ? size : min(size, synced)
-        return known > total ?? .max ? 0 : known
-    }
-
-    /// The pieces of such a part that can be used; nil where it is a beginning and nothing else.
-    fileprivate func usablePieces(of size: Int64) -> [Range<Int64>]? {
-        guard let pieces else { return nil }
-        return (isOfThisStart ? pieces : syncedPieces ?? []).filter { $0.upperBound <= size }
-    }
-
-    /// Whether it was written since the machine has started.
-    private var isOfThisStart: Bool { !bootID.isEmpty && bootID == DiskFile.bootID }
-}
-
-extension FileName {
-    /// A path with a number before its last component's extension.
-    static func numbered(path: String, _ number: Int) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return numbered(path, number) }
-        let start = path.index(after: slash)
-        return path[..<start] + numbered(String(path[start...]), number)
     }
 }

@@ -38,6 +38,8 @@ final class DownloadRun: TransferKeeper {
         var isDropped = false
         /// Whether it can be asked again, or go on, over another connection.
         var canGoOn = false
+        /// Whether it waits for a place in its queue.
+        var isQueued = false
         var grace: Task<Void, Never>?
         /// Those who fetch from the end.
         weak var crew: SegmentCrew?
@@ -94,10 +96,10 @@ final class DownloadRun: TransferKeeper {
             guard isPaused, state.end == nil else { return }
             state.grace = Task { [weak self, weak run] in
                 // Again and again: what cannot be gone on with now may be later.
+                var wait = grace
                 repeat {
-                    do { try await Task.sleep(for: max(grace, Duration.milliseconds(10)), clock: .continuous) } catch {
-                        return
-                    }
+                    do { try await Task.sleep(for: wait, clock: .continuous) } catch { return }
+                    wait = max(grace, .seconds(1))
                 } while self?.giveUpConnection(of: run) == false
             }
         }
@@ -130,6 +132,11 @@ final class DownloadRun: TransferKeeper {
 
     func begins(at offset: Int64, of total: Int64?) {
         state.withLock { ($0.received, $0.expected) = (offset, total) }
+    }
+
+    var isQueued: Bool {
+        get { state.withLock { $0.isQueued } }
+        set { state.withLock { $0.isQueued = newValue } }
     }
 
     /// Takes note that a request is sent now: until its response has come, whether it can be sent again.
@@ -235,14 +242,29 @@ private final class FollowedFile: ChunkSource {
     private func piece(at position: Int64, _ now: DownloadRun.Standing) async throws(NetworkError) -> ByteChunk? {
         do throws(DiskFailure) {
             if file.withLock({ $0 }) == nil, case .success(let whole) = now.end {
-                let opened = try await DownloadPart.open(whole.path)
+                let opened = try await Self.open(whole.path)
                 file.withLock { $0 = opened }
             }
             guard let file = file.withLock({ $0 }) ?? now.file else { return nil }
-            let chunk = try await DownloadPart.read(file, at: position, upTo: Self.piece)
+            let chunk = try await Self.read(file, at: position, upTo: Self.piece)
             return chunk.isEmpty ? nil : chunk
         } catch {
             throw NetworkError(error, request: nil)
         }
+    }
+
+    /// A file to be read.
+    private static func open(_ path: String) async throws(DiskFailure) -> PartFile {
+        try await DiskThread.saving.result { () throws(DiskFailure) in try PartFile.reading(path) }
+    }
+
+    /// A piece of what is written.
+    private static func read(
+        _ file: PartFile, at position: Int64, upTo most: Int
+    ) async throws(DiskFailure) -> ByteChunk {
+        let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
+            try file.read(at: position, upTo: most)
+        }
+        return ByteChunk(chunk)
     }
 }

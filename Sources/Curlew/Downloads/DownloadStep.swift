@@ -85,20 +85,7 @@ struct DownloadCourse {
                 "A download asks for the whole, or for what is missing of it.",
                 hint: "Leave the Range field out; for a part alone, save a transfer's response.")
         }
-        for checksum in [plan.checksum, plan.token?.checksum].compactMap(\.self) {
-            guard !checksum.digest.isEmpty else {
-                throw refusal(
-                    "The checksum that is expected is no \(checksum.algorithm.rawValue) digest.",
-                    hint: "It has \(checksum.algorithm.count * 2) hexadecimal digits, or is written in base64.")
-            }
-        }
-        for algorithm in [plan.checksum?.algorithm, plan.options.digest].compactMap(\.self) {
-            guard algorithm.openSSL.isAvailable else {
-                throw NetworkError(
-                    .unsupported, phase: .preparing, "OpenSSL on this machine computes no \(algorithm.rawValue).",
-                    request: request)
-            }
-        }
+        try request.check(expecting: [plan.checksum, plan.token?.checksum], computing: plan.options.digest)
     }
 
     private func refusal(_ message: String, hint: String? = nil) -> NetworkError {
@@ -107,23 +94,17 @@ struct DownloadCourse {
 
     private mutating func openEarlierPart() async throws {
         path = plan.token?.destination ?? plan.destination.path
-        if let path { try await refuseTaken(path) }
+        if let path { try await request.check(path, plan.overwrite) }
         guard let place = plan.token?.part ?? plan.destination.part(of: source) else { return }
         try await open(place, expecting: plan.token)
         guard let part else { return }
         resumedFrom = part.stored
         if path == nil, let note = part.note {
             let path = plan.destination.path(for: note)
-            try await refuseTaken(path)
+            try await request.check(path, plan.overwrite)
             self.path = path
         }
         if plan.token != nil, part.note == nil, plan.options.failsWhenChanged { throw lost() }
-    }
-
-    private func refuseTaken(_ path: String) async throws {
-        guard plan.overwrite == .fail else { return }
-        let isTaken = await DiskThread.saving.value { DiskFile.exists(path) } ?? false
-        if isTaken { throw DiskFailure("there is already", path, EEXIST) }
     }
 
     private func lost() -> NetworkError {
@@ -146,13 +127,14 @@ struct DownloadCourse {
                 ) { [download] size in download.wrote(size) }
             } catch {
                 number += 1
-                guard error.isBusy, plan.overwrite == .uniquify, token == nil, number < 1000 else {
+                guard error.isBusy || error.isForeign, plan.overwrite == .uniquify, token == nil, number < 1000 else {
                     throw error
                 }
             }
         }
+        let checksum = plan.checksum ?? plan.token?.checksum
+        part?.expect(checksum)
         for algorithm in algorithms { try await part?.keepDigest(algorithm) }
-        if let known = part?.note?.checksum { try await part?.keepDigest(known.algorithm) }
     }
 
     /// The URL that the part is known by.
@@ -293,9 +275,10 @@ struct DownloadCourse {
                 .unacceptableStatus, phase: .validating, "The server sent nothing to save (\(head.status.code)).",
                 hint: "If an empty file is right, set options.statuses.", request: request, response: head)
         }
-        let path = try self.path ?? chosenPath(for: head)
+        // Another state may have another name than that of which there is a part.
+        let path = try chosenPath(for: head)
         self.path = path
-        try await refuseTaken(path)
+        try await request.check(path, plan.overwrite)
         let isAsReceived = response.attempt?.isDecoded != true && response.body.isAsReceived
         let total = isAsReceived ? head.contentLength : nil
         if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
@@ -328,13 +311,11 @@ struct DownloadCourse {
     }
 
     private func chosenPath(for head: ResponseHead) throws -> String {
-        let path: String
-        do { path = try plan.destination.path(for: head) } catch let error as NetworkError { throw error } catch {
+        do { return try plan.destination.path(for: head) } catch let error as NetworkError { throw error } catch {
             throw NetworkError(
                 .destinationFailed, phase: .saving, "What chooses the file's path threw a \(type(of: error)).",
                 cause: error, request: request, response: head)
         }
-        return path
     }
 
     private func note(for head: ResponseHead, _ path: String, _ total: Int64?) -> ResumeToken? {

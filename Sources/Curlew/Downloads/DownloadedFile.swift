@@ -5,15 +5,18 @@
 
 /// A file that was downloaded, as a whole and checked.
 public struct DownloadedFile: Sendable, Hashable {
-    /// The path of the file.
+    /// The absolute path of the file.
     public let path: String
     /// How many bytes it has.
     public let bytes: Int64
     /// The head of the response that ended it.
+    ///
+    /// Where the download went on with a part that is of status 206, with the length of the rest, and 416 where all the bytes
+    /// were there already.
     public let response: ResponseHead
     /// The digest that was checked, or asked for; nil when there was none.
     public let checksum: Checksum?
-    /// How many bytes were there before this download began; 0 for one that began at the start.
+    /// How many bytes were there in one piece from the start before this download began; 0 for one that began at the start.
     public let resumedFrom: Int64
 }
 

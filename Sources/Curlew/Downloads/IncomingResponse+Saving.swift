@@ -72,9 +72,9 @@ extension IncomingResponse {
     ) async throws(NetworkError) -> DownloadedFile {
         var part: DownloadPart?
         do {
-            let path = try destination.path(for: head)
-            let isTaken = await DiskThread.saving.value { DiskFile.exists(path) } ?? false
-            if overwrite == .fail, isTaken { throw DiskFailure("there is already", path, DiskFailure.taken) }
+            try request.check(expecting: [checksum], computing: options.digest)
+            let path = try destination.absolute.path(for: head)
+            try await request.check(path, overwrite)
             var made = try await DownloadPart(at: path + ".part", of: request.urlText, expected: nil, options: options)
             { _ in }
             part = made
@@ -83,8 +83,9 @@ extension IncomingResponse {
             try await made.begin(nil, of: request.urlText, total: nil)
             if let algorithm { try await made.keepDigest(algorithm) }
             for try await chunk in bytes { try await made.append(chunk) }
-            if let checksum, let found = made.digest(checksum.algorithm), found != checksum {
-                throw NetworkError.mismatch(checksum, found, "is expected", request)
+            if let checksum {
+                let found = try request.computed(made.digest(checksum.algorithm), as: checksum.algorithm)
+                if found != checksum { throw NetworkError.mismatch(checksum, found, "is expected", request) }
             }
             let name = try await made.place(at: path, overwrite, before: nil)
             return DownloadedFile(

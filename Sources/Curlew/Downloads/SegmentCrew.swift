@@ -70,7 +70,9 @@ final class SegmentCrew: Sendable {
         }
     }
 
-    /// How many of so many bytes the one in front takes: those that nobody else has or fetches. It is there then.
+    /// How many of so many bytes the one in front takes: those that nobody else has or fetches.
+    ///
+    /// It is there then.
     func take(_ count: Int) -> Int {
         state.withLock { state in
             let count = min(Int64(count), max(state.plan.border - state.plan.front, 0))

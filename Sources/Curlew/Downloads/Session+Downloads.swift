@@ -10,7 +10,8 @@ extension Session {
     /// checked, at once and as a whole. A download that was broken off, be it by the end of the process, goes on where it
     /// was when it is asked for again, as long as the server has the same state of the resource. A connection that breaks is
     /// replaced by another one, as the session's retry policy says, three times in a row without one. `Accept-Encoding` is
-    /// `identity` unless the request says otherwise.
+    /// `identity` unless the request says otherwise; what a server compresses all the same is decoded, which changes its
+    /// digest and cannot be gone on with, unless `options.decompression` is `.off`.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/iso"))
@@ -66,6 +67,9 @@ extension Session {
 
     /// Goes on with a download that did not end.
     ///
+    /// What a ``Client`` began, it goes on with, too (``Client/resume(from:fields:options:saving:)``): with its trust, its
+    /// fields and its credentials.
+    ///
     /// - Parameters:
     ///   - token: What that one left.
     ///   - request: The request to go on with, where the token's URL alone is not enough: it needs credentials, or the URL
@@ -83,6 +87,8 @@ extension Session {
     }
 
     nonisolated func download(_ request: Request, _ plan: DownloadPlan) -> Transfer<DownloadedFile> {
+        var plan = plan
+        plan.destination = plan.destination.absolute
         let run = DownloadRun(plan)
         var request = request
         // It may be that of an earlier download.
@@ -95,7 +101,8 @@ extension Session {
 extension Transfer where Output == DownloadedFile {
     /// Ends the download, and waits until it has ended.
     ///
-    /// - Parameter isWanted: Whether what was received is kept, to be gone on with; false removes it.
+    /// - Parameter isWanted: Whether what was received is kept, to be gone on with; false removes it, also when the download
+    ///   had failed before.
     /// - Returns: What it takes to go on; nil when nothing is there, the server gave no strong validator, or the file was
     ///   complete.
     @discardableResult
@@ -104,6 +111,10 @@ extension Transfer where Output == DownloadedFile {
         if !isWanted { run.discard() }
         token.run.cancel()
         if let drive = token.run.state.withLock({ $0.drive }) { await token.run.settled(drive) }
-        return isWanted ? run.token : nil
+        guard let left = run.token else { return nil }
+        if isWanted { return left }
+        // It had ended before.
+        await left.discard()
+        return nil
     }
 }

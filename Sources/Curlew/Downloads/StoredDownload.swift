@@ -6,7 +6,8 @@ internal import FoundationEssentials
 
 /// A download as a store remembers it: what is asked for, where it goes, and how far it has come.
 ///
-/// Fields that carry credentials (``HeaderName/isSensitive``) are never written; ``withheldFields`` names them.
+/// Fields that are known to carry credentials (``HeaderName/isSensitive``), and those that the program names, are not written;
+/// ``withheldFields`` names them. The URL is, with all that is in it.
 public struct StoredDownload: Sendable, Hashable, Identifiable {
     /// Where a stored download stands.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
@@ -49,10 +50,8 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     public let fields: HeaderFields
     /// The names of the fields that were not written.
     public let withheldFields: [HeaderName]
-    /// The request's label.
-    public let label: String?
-    /// The request's priority.
-    public let priority: Request.Priority
+    /// What the request does differently from its session.
+    public let options: Request.Options
     /// The path of the file, or of the directory that it goes into.
     public let destination: String
     /// Whether ``destination`` is a directory, in which the file has the name that the server suggests.
@@ -81,14 +80,19 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     /// - Throws: `NetworkError` of kind `.invalidRequest` for what cannot be written down.
     init(
         _ request: Request, to destination: DownloadDestination, overwrite: DownloadOverwrite,
-        expecting checksum: Checksum?,
-        saving: DownloadOptions, userInfo: [String: String]
+        expecting checksum: Checksum?, saving: DownloadOptions, userInfo: [String: String],
+        withholding more: Set<HeaderName> = []
     ) throws(NetworkError) {
         func refusal(_ message: String, _ hint: String) -> NetworkError {
             NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
         }
         guard request.method == .get, request.body.isNone else {
             throw refusal("A store keeps downloads by GET alone.", "Only those can be gone on with.")
+        }
+        guard request.trust == nil else {
+            throw refusal(
+                "A request with trust of its own cannot be stored: it would be forgotten.",
+                "Give the trust to the session.")
         }
         switch destination.place {
         case .file(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), false)
@@ -98,14 +102,14 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         }
         id = UUID().uuidString
         url = request.urlText
-        fields = HeaderFields(request.fields.filter { !$0.name.isSensitive })
+        func isSecret(_ name: HeaderName) -> Bool { name.isSensitive || more.contains(name) }
+        fields = HeaderFields(request.fields.filter { !isSecret($0.name) })
         var withheld: [HeaderName] = []
-        for field in request.fields where field.name.isSensitive && !withheld.contains(field.name) {
+        for field in request.fields where isSecret(field.name) && !withheld.contains(field.name) {
             withheld.append(field.name)
         }
         withheldFields = withheld
-        label = request.options.label
-        priority = request.options.priority
+        options = request.options
         self.overwrite = overwrite
         self.checksum = checksum
         self.userInfo = userInfo
@@ -120,8 +124,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     /// What is asked for, without what was not written.
     var request: Request {
         var request = Request(url, fields: fields)
-        request.options.label = label
-        request.options.priority = priority
+        request.options = options
         return request
     }
 

@@ -53,6 +53,7 @@ public actor TransferStore {
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: another process has the store (the cause's
     ///   reason is `.busy`), the directory cannot be written to, or holds something else.
     public init(at directory: String, queue: DownloadQueue = DownloadQueue()) async throws(NetworkError) {
+        let directory = DiskFile.absolute(directory)
         self.directory = directory
         self.queue = queue
         do throws(DiskFailure) {
@@ -111,25 +112,29 @@ public actor TransferStore {
     /// When this returns it is on the disk that there is such a download, and it goes on whatever becomes of this process.
     ///
     /// - Parameters:
-    ///   - request: A request by GET, or a URL as a string literal. Its URL, fields, label and priority are kept; fields with
-    ///     credentials are used now and not written (see ``reattach(_:adapting:)``).
+    ///   - request: A request by GET, or a URL as a string literal. Its URL, fields and options are written down; interceptors
+    ///     and fields with credentials are used now and have to be given again (see ``reattach(_:adapting:)``).
     ///   - session: Runs it.
     ///   - destination: A file or a directory.
     ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
     ///   - checksum: The digest that the file has to have; nil checks only what the server states (RFC 9530).
     ///   - options: How it is done otherwise; the queue is always the store's.
     ///   - userInfo: Whatever the program wants to remember with it.
+    ///   - withheld: Fields that are not written either, beside those that are known to carry credentials
+    ///     (``HeaderName/isSensitive``).
     /// - Returns: The record, and the transfer, which was started.
-    /// - Throws: `NetworkError`: `.invalidRequest` for what cannot be stored and by a closed store, `.destinationFailed` when the journal cannot be
-    ///   written; then nothing has begun.
+    /// - Throws: `NetworkError`: `.invalidRequest` for what cannot be stored, such as trust of the request's own, and by a
+    ///   closed store, `.destinationFailed` when the journal cannot be written; then nothing has begun.
     @discardableResult
     public func download(
         _ request: Request, on session: Session = .shared, to destination: DownloadDestination,
         overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
-        saving options: DownloadOptions = DownloadOptions(), userInfo: [String: String] = [:]
+        saving options: DownloadOptions = DownloadOptions(), userInfo: [String: String] = [:],
+        withholding withheld: Set<HeaderName> = []
     ) async throws(NetworkError) -> StoredTransfer {
         let record = try StoredDownload(
-            request, to: destination, overwrite: overwrite, expecting: checksum, saving: options, userInfo: userInfo)
+            request, to: destination, overwrite: overwrite, expecting: checksum, saving: options, userInfo: userInfo,
+            withholding: withheld)
         let closed = NetworkError(.invalidRequest, phase: .preparing, "The store is closed.", request: request)
         if isClosing { throw closed }
         beginning.insert(record.id)
@@ -183,7 +188,7 @@ public actor TransferStore {
         if let transfer = live[id], transfer.state != .finished {
             await transfer.cancel(producingResumeToken: false)
         }
-        if !record.isOver, let part = record.place.part(of: record.url) {
+        if record.state != .finished, let part = record.place.part(of: record.url) {
             await DownloadPart.remove(part, of: record.url)
         }
         do throws(DiskFailure) { try await journal.settle(journal.drop(id)) } catch {

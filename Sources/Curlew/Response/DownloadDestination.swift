@@ -49,8 +49,10 @@ public struct DownloadDestination: Sendable {
     /// The directory may have moved since.
     func path(for note: ResumeToken) -> String {
         guard case .directory(let directory) = place else { return path ?? note.destination }
-        let name = note.destination.split(separator: "/").last.map(String.init) ?? note.destination
-        return joined(directory, name)
+        let start = note.destination.utf8.lastIndex(of: UInt8(ascii: "/")).map {
+            note.destination.utf8.index(after: $0)
+        }
+        return joined(directory, String(note.destination[(start ?? note.destination.startIndex)...]))
     }
 
     /// The path of the file.

@@ -39,7 +39,7 @@ struct ProgressBoard: Sendable {
 
     init(form: TerminalProgress.Form, style: ProgressLine.Style, interval: Duration) {
         (self.form, self.style) = (form, style)
-        self.interval = UInt64(clamping: Int64((max(interval.inSeconds, 0.1) * 1e9).rounded()))
+        self.interval = UInt64((min(max(interval.inSeconds, 0.1), 1e9) * 1e9).rounded())
     }
 
     /// Whether nothing goes on and nothing is left to be written.

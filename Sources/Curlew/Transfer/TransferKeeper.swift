@@ -14,6 +14,8 @@ protocol TransferKeeper: AnyObject, Sendable {
     /// The response whose body can be read from the start, at any time and by any number of readers, while it is received;
     /// nil before its head has come.
     var copy: IncomingResponse? { get }
+    /// Whether it waits until it may begin.
+    var isQueued: Bool { get }
     /// Hears that the transfer was paused, or goes on.
     func pauseChanged(_ run: TransferRun)
 }

@@ -18,7 +18,8 @@ extension TransferRun {
         case .success(let response): return response.body.carrier == nil ? .finished : now ?? .finished
         case nil:
             if let now, now != .finished, now != .idle { return now }
-            return isPaused ? .paused : hasStarted ? .running : .idle
+            if isPaused { return .paused }
+            return keeper?.isQueued == true ? .queued : hasStarted ? .running : .idle
         }
     }
 

@@ -9,6 +9,14 @@ package struct DiskFailure: Error, CustomStringConvertible {
     package let what: String
     package let path: String
     package let errno: Int32
+    /// Whether something is there that Curlew has not made.
+    package var isForeign = false
+
+    /// Something is there that Curlew has not made.
+    package init(foreign what: String, _ path: String) {
+        self.init(what, path, EEXIST)
+        isForeign = true
+    }
 
     package init(_ what: String, _ path: String, _ errno: Int32) {
         self.what = what

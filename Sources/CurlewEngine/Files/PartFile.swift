@@ -25,6 +25,10 @@ package final class PartFile: Sendable {
         guard !path.utf8.contains(0) else { throw DiskFailure("cannot make", path, EINVAL) }
         while true {
             let number = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
+            // A directory, a link, a pipe.
+            if number < 0, [EISDIR, ELOOP, ENXIO].contains(Glibc.errno), DiskFile.exists(path) {
+                throw DiskFailure(foreign: "there is something else at", path)
+            }
             guard number >= 0 else { throw DiskFailure("cannot make", path, Glibc.errno) }
             let part = PartFile(path, OwnedDescriptor(number))
             try part.lock()
@@ -32,7 +36,7 @@ package final class PartFile: Sendable {
             guard part.isStillThere else { continue }
             if try part.isOurs() { return part }
             // It has a second name: its final one, which it was given where a file cannot just be renamed.
-            guard DiskFile.exists(path + ".json") else { throw DiskFailure("no download has made", path, EEXIST) }
+            guard DiskFile.exists(path + ".json") else { throw DiskFailure(foreign: "no download has made", path) }
             guard unlink(path) == 0 || Glibc.errno == ENOENT else { throw part.failure("cannot remove") }
         }
     }
@@ -58,7 +62,7 @@ package final class PartFile: Sendable {
         var status = stat()
         guard fstat(descriptor.number, &status) == 0 else { throw failure("cannot look at") }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw DiskFailure("there is something else at", path, EEXIST)
+            throw DiskFailure(foreign: "there is something else at", path)
         }
         return status.st_nlink == 1
     }
@@ -229,7 +233,7 @@ package enum DiskFile {
 
     /// A path that means the same in every directory.
     package static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
+        guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
         defer { free(current) }
         return String(cString: current) + "/" + path
     }
@@ -240,10 +244,13 @@ package enum DiskFile {
         return lstat(path, &status) == 0
     }
 
-    /// Whether it is a directory.
-    package static func isDirectory(_ path: String) -> Bool {
+    /// Whether it is a directory, or a link to one.
+    package static func isDirectory(_ path: String) -> Bool { isDirectory(itself: path + "/") }
+
+    /// Whether it is a directory, and no link to one.
+    package static func isDirectory(itself path: String) -> Bool {
         var status = stat()
-        return lstat(path + "/", &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Makes a directory and those it is in, where they are missing.

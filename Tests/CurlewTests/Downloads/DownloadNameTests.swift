@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewTesting
 import Testing
 
 @testable import Curlew
@@ -47,6 +48,54 @@ struct DownloadNameTests {
         ("…", "…"), ("... ...", nil), ("\u{FFF9}x", "x"),
     ])
     func safeNames(name: String, safe: String?) { #expect(FileName.safe(name) == safe) }
+
+    private static func some(_ character: Character, _ count: Int) -> String {
+        String(repeating: character, count: count)
+    }
+
+    private static let disguised: [(String, String?)] = [
+        ("/\u{200D}..\u{200D}/\u{200D}etc/\u{200D}passwd", "passwd"), ("x/\u{301}evil", "\u{301}evil"),
+        ("..\u{200C}/\u{200C}..", nil), ("\u{200D}.\u{200D}.bashrc", "bashrc"), ("x\u{600}.part", "x\u{600}_part"),
+        ("\u{61C}x", "x"), (some("a", 195) + ".part" + some("x", 30), some("a", 195) + "_part"),
+        (some("a", 190) + ".part.json" + some("x", 30), some("a", 190) + "_part.json"),
+        (some("a", 199) + ". " + some("x", 30), some("a", 199)),
+    ]
+
+    /// A slash is one to the file system whatever character it is a part of, and so is a dot.
+    @Test(arguments: disguised)
+    func charactersAndCutsHideNothing(name: String, safe: String?) {
+        #expect(FileName.safe(name).map { Array($0.utf8) } == safe.map { Array($0.utf8) })
+    }
+
+    @Test func aSingleCharacterIsCutToo() throws {
+        let accents = "a" + String(repeating: "\u{301}", count: 100)
+        let name = try #require(FileName.safe(accents + ".bashrc"))
+        #expect(name.utf8.first == UInt8(ascii: "a") && name.hasSuffix(".bashrc") && name.utf8.count <= 200)
+        #expect(try #require(FileName.safe(accents)).utf8.count <= 200)
+    }
+
+    @Test(arguments: UInt64(0)..<20)
+    func nothingThatIsMadeSafeIsDangerous(_ seed: UInt64) {
+        let pieces = [
+            "/", "\\", ".", "..", " ", "\u{200D}", "\u{301}", "\u{600}", "a", "é", "日", "😀", "👩\u{200D}👩", ".part",
+            ".PART",
+            ".json", ".new", "\n", "\u{0}", "\u{202E}", String(repeating: "x", count: 97),
+            String(repeating: "日", count: 31),
+        ]
+        var chance = SeededChance(seed)
+        for _ in 0..<500 {
+            let name = (0...chance.next() % 12).map { _ in pieces[Int(chance.next() % UInt64(pieces.count))] }.joined()
+            guard let safe = FileName.safe(name) else { continue }
+            let bytes = Array(safe.utf8)
+            #expect(!bytes.isEmpty && bytes.count <= 200 && bytes.first != UInt8(ascii: "."))
+            let separators = [UInt8(ascii: "/"), UInt8(ascii: "\\")]
+            #expect(!bytes.contains { $0 < 0x20 || separators.contains($0) })
+            let end = String(decoding: bytes.suffix(14), as: Unicode.ASCII.self).lowercased()
+            #expect(
+                ![".part", ".part.json", ".part.json.new"].contains { end.hasSuffix($0) }, "\(safe.debugDescription)")
+            #expect(FileName.safe(safe) == safe)
+        }
+    }
 
     @Test func longNamesKeepTheirExtension() throws {
         let long = try #require(FileName.safe(String(repeating: "é", count: 300) + ".tar"))

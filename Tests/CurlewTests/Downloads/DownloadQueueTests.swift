@@ -48,6 +48,16 @@ import Testing
         return transfer
     }
 
+    @Test func whatWaitsIsQueued() async throws {
+        let queue = DownloadQueue(atMost: 1)
+        let held = await hold(queue)
+        let next = await waiting("next", queue)
+        #expect(held.state == .running && next.state == .queued)
+        gate.open()
+        _ = try await (held.value, next.value)
+        #expect(next.state == .finished)
+    }
+
     /// Also while its server has not answered yet.
     @Test func whatIsPausedBeforeItsHeadGivesItsPlaceAway() async throws {
         let (gate, queue) = (Gate(), DownloadQueue(atMost: 1))

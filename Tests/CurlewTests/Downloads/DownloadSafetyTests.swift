@@ -250,7 +250,7 @@ struct DownloadSafetyTests {
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(folder("a")))
         }
-        #expect((error?.cause as? DestinationFailure)?.reason == .exists)
+        #expect((error?.cause as? DestinationFailure)?.reason == .foreignPart)
         #expect(folder.bytes("a.part") == [1, 2, 3] && server.ranges == [])
     }
 

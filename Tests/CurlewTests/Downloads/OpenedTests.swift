@@ -72,6 +72,14 @@ import Testing
         #expect((error?.cause as? DestinationFailure)?.reason == .exists && folder.bytes("a") == [1])
     }
 
+    @Test func aDigestThatIsNoneIsRefusedBeforeTheBody() async throws {
+        let response = try await session.transfer(Request(server.url("/cut"))).opened()
+        let error = await failure { () async throws(NetworkError) in
+            try await response.save(to: .file(folder("a")), expecting: .sha256("nonsense"))
+        }
+        #expect(error?.kind == .invalidRequest && folder.names == [])
+    }
+
     @Test func theFileIsTold() async throws {
         let transfer = session.transfer(Request(server.url("/big")), to: .directory(folder.path))
         let events = transfer.events

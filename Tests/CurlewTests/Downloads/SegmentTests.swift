@@ -287,13 +287,19 @@ struct SegmentTests {
     }
 
     /// Nothing came from the front, and much from the others.
-    @Test func piecesWithoutABeginningAreKept() async throws {
+    ///
+    /// Also where a digest is expected: that of nothing says nothing about a part.
+    @Test(arguments: [false, true])
+    func piecesWithoutABeginningAreKept(_ isChecked: Bool) async throws {
         let (body, gate) = (body, gate)
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
             return request.field("Range") == nil ? answer.fault(.stall(gate), at: .body(0)) : answer
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.transfer(
+            Request(server.url("/")), to: .file(folder("a")),
+            expecting: isChecked ? .sha256(body.sha256) : nil, saving: options()
+        ).start()
         await received(1_500_000, of: transfer)
         let token = try #require(await transfer.cancel(producingResumeToken: true))
         #expect(token.offset == 0 && token.pieces?.isEmpty == false)

@@ -19,7 +19,9 @@ enum ChildProgram {
         }
     }
 
-    /// What a program gets of the environment: the rest might change what it does. The last say what sanitizers leave out.
+    /// What a program gets of the environment: the rest might change what it does.
+    ///
+    /// The last say what sanitizers leave out.
     static let keptVariables: Set = ["PATH", "LLVM_PROFILE_FILE", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
 
     /// Waits until a program has ended.

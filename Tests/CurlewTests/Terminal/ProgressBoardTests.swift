@@ -227,6 +227,12 @@ import Testing
         #expect(!stage.frames.joined().contains("\u{1B}"))
     }
 
+    @Test(arguments: [Duration.seconds(10_000_000_000), .seconds(Int64.max), .zero, .seconds(-1)])
+    func everyIntervalIsOne(_ interval: Duration) {
+        var stage = Stage(.lines, interval: interval)
+        _ = stage.add("a")
+    }
+
     // MARK: JSON
 
     private func records(_ text: String) throws -> [ProgressRecord] {

@@ -235,7 +235,9 @@ struct TerminalProgressTests {
         let display = display(recorder, form)
         let whole = MockResponse.text("hello").chunked()
         server.on("GET", "/endless", whole.fault(.stall(gate), at: .body(2)))
-        let transfers = (0..<3).map { _ in transfer("/endless") }
+        let transfers = (0..<3).map { _ in transfer("/endless").start() }
+        // Bars move when something has come.
+        for transfer in transfers { for await progress in transfer.progress where progress.received >= 2 { break } }
         for transfer in transfers { display.watch(transfer) }
         for transfer in transfers { _ = try await transfer.value }
         await display.finish()

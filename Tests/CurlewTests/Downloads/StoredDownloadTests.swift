@@ -1,0 +1,68 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Testing
+
+@testable import Curlew
+
+/// What a store remembers of a download, and what it does not take.
+@Suite struct StoredDownloadTests {
+    private let folder: Folder
+    private let server: MockServer
+    private let session = Session()
+    private let body = PatternBody(seed: 5, length: 300_000)
+
+    init() throws {
+        folder = try Folder()
+        server = try MockServer { [gate = Gate()] _ in .status(200).fault(.stall(gate), at: .start) }
+    }
+
+    private func open() async throws -> TransferStore { try await TransferStore(at: folder("store")) }
+
+    private var journal: String { String(decoding: folder.bytes("store/journal") ?? [], as: UTF8.self) }
+
+    @Test func whatARequestDoesDifferentlyIsRemembered() async throws {
+        var request = Request(server.url("/held"), fields: ["Private-Token": "s3cret", "X-Kept": "1"])
+        request.options.accepting = [.json]
+        request.options.responseLimit = .mebibytes(7)
+        request.options.label = "mine"
+        do {
+            let store = try await open()
+            try await store.download(
+                request, on: session, to: .file(folder("a")), withholding: ["private-token"])
+            await store.close()
+        }
+        #expect(!journal.contains("s3cret"))
+        let store = try await open()
+        let record = try #require(store.downloads.first)
+        #expect(record.request.options == request.options)
+        #expect(record.withheldFields == ["Private-Token"] && record.fields == ["X-Kept": "1"])
+    }
+
+    @Test func trustOfARequestsOwnIsNotForgotten() async throws {
+        var request = Request(server.url("/a"))
+        request.trust = SystemTrust()
+        let store = try await open()
+        do throws(NetworkError) {
+            try await store.download(request, on: session, to: .file(folder("a")))
+            Issue.record("it was stored")
+        } catch {
+            #expect(error.kind == .invalidRequest && error.hint == "Give the trust to the session.")
+        }
+        #expect(store.downloads.isEmpty)
+    }
+
+    @Test func removingWhatHasFailedRemovesItsPart() async throws {
+        let broken = try ResourceServer(RangeResource(body), cuts: [100_000])
+        var request = Request(broken.url)
+        request.options.retry = RetryPolicy.none
+        let store = try await open()
+        let stored = try await store.download(request, on: session, to: .file(folder("a")))
+        _ = try? await stored.transfer.value
+        #expect(store.downloads.first?.state == .failed && folder.names == ["a.part", "a.part.json", "store"])
+        try await store.remove(stored.id)
+        #expect(folder.names == ["store"])
+    }
+}
