@@ -6,7 +6,9 @@ extension TransferStore {
     public enum Report: Sendable, Hashable {
         /// A file has its name; the record's `path` and `bytes` say which.
         case finished(StoredDownload)
-        /// There is none; the record's `failure` says why. What was received is kept, and the same download goes on with it.
+        /// There is none; the record's `failure` says why.
+        ///
+        /// What was received is kept; ``TransferStore/retry(_:on:adapting:)``, or the same download, goes on with it.
         case failed(StoredDownload)
         /// Everything has been told: nothing waits to be reattached, runs, or is over and not reported.
         case drained
@@ -21,7 +23,8 @@ extension TransferStore {
 
     /// The next thing to be told; nil for a cancelled task.
     fileprivate func report(after last: StoredDownload?, hasDrained: Bool) async -> Report? {
-        if let last {
+        // What was begun again meanwhile is news again, when it is over.
+        if let last, journal[last.id] == last {
             let ticket = journal.drop(last.id)
             delivered.remove(last.id)
             // Another reader may have waited for it.

@@ -179,6 +179,34 @@ public actor TransferStore {
         return transfers
     }
 
+    /// Begins a download again that has failed, and goes on with its part.
+    ///
+    /// What has failed is known until the report after its own is asked for: in the body of a loop over ``reports`` it is.
+    ///
+    /// - Parameters:
+    ///   - id: The record's id.
+    ///   - session: Runs it.
+    ///   - adapt: Completes the request, as in ``reattach(_:adapting:)``.
+    /// - Returns: The record and its transfer, which was started; nil when the store knows no such failure, or is closed.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
+    @discardableResult
+    public func retry(
+        _ id: StoredDownload.ID, on session: Session = .shared,
+        adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
+    ) async throws(NetworkError) -> StoredTransfer? {
+        guard !isClosing, journal[id]?.state == .failed, beginning.insert(id).inserted else { return nil }
+        defer { beginning.remove(id) }
+        delivered.remove(id)
+        let ticket = journal.change(id) { ($0.state, $0.failure) = (.waiting, nil) }
+        do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
+            throw NetworkError(error, request: nil)
+        }
+        guard !isClosing, let record = journal[id], !record.isOver else { return nil }
+        var request = record.request
+        adapt(record, &request)
+        return begin(record, by: request, on: session)
+    }
+
     /// Forgets a download, and ends it if it runs; its part is removed, a finished file stays.
     ///
     /// - Parameter id: The record's id; one that the store does not know is no mistake.

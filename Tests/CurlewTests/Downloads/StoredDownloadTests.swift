@@ -54,6 +54,32 @@ import Testing
         #expect(store.downloads.isEmpty)
     }
 
+    @Test func whatHasFailedCanBeTriedAgain() async throws {
+        let broken = try ResourceServer(RangeResource(body), cuts: [100_000])
+        var request = Request(broken.url)
+        request.options.retry = RetryPolicy.none
+        let store = try await open()
+        let stored = try await store.download(request, on: session, to: .file(folder("a")))
+        var told: [StoredDownload.State] = []
+        var resumedFrom: Int64?
+        for await report in store.reports {
+            switch report {
+            case .failed(let record):
+                told.append(record.state)
+                #expect(record.id == stored.id && record.attempts == 1)
+                let again = try #require(await store.retry(record.id, on: session))
+                #expect(try await store.retry(record.id, on: session) == nil)
+                resumedFrom = try await again.transfer.value.resumedFrom
+            case .finished(let record): told.append(record.state)
+            case .drained: break
+            }
+            if case .drained = report { break }
+        }
+        #expect(told == [.failed, .finished] && resumedFrom == 100_000)
+        #expect(folder.bytes("a") == body.bytes && store.downloads.isEmpty)
+        #expect(try await store.retry(stored.id, on: session) == nil)
+    }
+
     @Test func removingWhatHasFailedRemovesItsPart() async throws {
         let broken = try ResourceServer(RangeResource(body), cuts: [100_000])
         var request = Request(broken.url)
