@@ -132,6 +132,8 @@ extension DownloadCourse {
     func networkError(_ error: any Error) -> NetworkError {
         switch error {
         case let error as NetworkError: return error
+        case let failure as DiskFailure where failure.errno == DiskFailure.cancelled:
+            return .cancelled(context.attempts == 0 ? .preparing : .receiving, request)
         case let failure as DiskFailure: return NetworkError(failure, request: request)
         case is CancellationError: return .cancelled(context.attempts == 0 ? .preparing : .receiving, request)
         default:

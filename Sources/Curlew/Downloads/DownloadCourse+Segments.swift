@@ -47,7 +47,9 @@ extension DownloadCourse {
                 try await part?.skip(to: end)
                 crew.moved(to: end)
                 try await part?.takeDown(crew.done)
-            case .awaited: guard await crew.bell.wait(after: rings) else { throw CancellationError() }
+            case .awaited:
+                if let pieces = crew.news() { try await part?.takeDown(pieces) }
+                guard await crew.bell.wait(after: rings) else { throw CancellationError() }
             case .missing: return false
             }
         }

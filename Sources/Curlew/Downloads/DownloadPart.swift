@@ -17,13 +17,13 @@ struct DownloadPart {
     private static let farBeyond: Int64 = 8 << 20
 
     let file: PartFile
-    private let options: DownloadOptions
+    let options: DownloadOptions
     private let progressed: @Sendable (Int64) -> Void
-    private var sink: FileSink
+    private(set) var sink: FileSink
     private var digests: [Checksum.Algorithm: MessageDigest] = [:]
     private var nextCheckpoint = DownloadPart.checkpoint
     /// Whether it has its final name.
-    private var isPlaced = false
+    var isPlaced = false
     /// How many bytes were taken.
     private(set) var stored: Int64
     /// What it is a part of; nil while that is not known, or when it cannot be gone on with.
@@ -33,9 +33,9 @@ struct DownloadPart {
     /// Whether there is something after what can be gone on with.
     private var hasRest: Bool
     /// Whether it is this download's: it was empty, or something of it was received or replaced.
-    private var isOurs: Bool
+    private(set) var isOurs: Bool
     /// Whether the disk has failed to keep something, so that what was not kept before is not to be trusted.
-    private var isUnsure = false
+    var isUnsure = false
 
     /// What stands beside a part that cannot be gone on with, so that it is known to be one.
     private struct Mark: Codable { let url: String }
@@ -95,7 +95,7 @@ struct DownloadPart {
     }
 
     /// The URL that a part is of; nil for what no download has made.
-    private static func source(of path: String) -> String? {
+    static func source(of path: String) -> String? {
         guard let found = try? DiskFile.contents(of: path + ".json", upTo: longestNote) else { return nil }
         return (try? JSONDecoder().decode(Mark.self, from: Data(found)))?.url
     }
@@ -128,9 +128,16 @@ struct DownloadPart {
             try await DiskThread.saving.result { () throws(DiskFailure) in try file.truncate(to: stored) }
             hasRest = false
         }
-        guard let total, self.total == nil else { return }
-        self.total = total
-        note?.total = total
+        let isNews = total != nil && self.total == nil
+        if isNews {
+            self.total = total
+            note?.total = total
+        }
+        guard let note, isNews || note.bootID != DiskFile.bootID else { return }
+        // From now on all that is there can be gone on with, as long as the machine runs.
+        if note.offset != stored { self.note?.digest = nil }
+        self.note?.offset = stored
+        self.note?.bootID = DiskFile.bootID
         try await writeNote()
     }
 
@@ -168,7 +175,7 @@ struct DownloadPart {
     }
 
     /// Takes the note away, and what a process that ended while it wrote one has left.
-    private static func removeNote(beside path: String) {
+    static func removeNote(beside path: String) {
         DiskFile.remove(path + ".json")
         DiskFile.remove(path + ".json.new")
     }
@@ -189,12 +196,7 @@ struct DownloadPart {
         if stored > 0 { try await sink.flush() }
         var (position, isSame): (Int64, Bool) = (0, known == nil)
         while position < stored {
-            let (file, at) = (file, position)
-            let stop = position < end ? end : stored
-            let most = Int(min(Int64(Self.rereadPiece), stop - position))
-            let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
-                try file.read(at: at, upTo: most)
-            }
+            let chunk = try await reread(from: position, to: position < end ? end : stored)
             if chunk.isEmpty { break }
             digest.update(chunk)
             position += Int64(chunk.count)
@@ -202,6 +204,16 @@ struct DownloadPart {
         }
         digests[algorithm] = digest
         return isSame
+    }
+
+    /// The next bytes of what is there already.
+    ///
+    /// - Throws: A failure that says so when the task was cancelled: much is read only to be computed with.
+    private func reread(from start: Int64, to end: Int64) async throws(DiskFailure) -> Chunk {
+        let file = file
+        if Task.isCancelled { throw DiskFailure("nobody waits any more for", file.path, DiskFailure.cancelled) }
+        let most = Int(min(Int64(Self.rereadPiece), end - start))
+        return try await DiskThread.saving.result { () throws(DiskFailure) in try file.read(at: start, upTo: most) }
     }
 
     /// The digest of what is there; nil when it is not computed.
@@ -261,26 +273,27 @@ struct DownloadPart {
         note?.offset = sink.written
         note?.digest = nil
         note?.bootID = DiskFile.bootID
-        try await writeNote()
+        let there = pieces.reduce(stored) { $0 + Int64($1.count) }
+        guard options.isSynced, note != nil, there >= nextCheckpoint else { return try await writeNote() }
+        nextCheckpoint = there + Self.checkpoint
+        try await save()
     }
 
     /// Goes on behind bytes that others have fetched.
     mutating func skip(to end: Int64) async throws(DiskFailure) {
         try await sink.flush()
-        var position = stored
-        while position < end, !digests.isEmpty {
-            let (file, at) = (file, position)
-            let most = Int(min(Int64(Self.rereadPiece), end - position))
-            let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
-                try file.read(at: at, upTo: most)
-            }
-            if chunk.isEmpty { throw DiskFailure("there is nothing at \(position) in", file.path, DiskFailure.taken) }
+        // Also where it fails: the digests are those of what is there.
+        defer {
+            sink = FileSink(file, at: stored, progressed: progressed)
+            progressed(stored)
+        }
+        while stored < end, !digests.isEmpty {
+            let chunk = try await reread(from: stored, to: end)
+            if chunk.isEmpty { throw DiskFailure("there is nothing at \(stored) in", file.path, DiskFailure.taken) }
             for digest in digests.values { digest.update(chunk) }
-            position += Int64(chunk.count)
+            stored += Int64(chunk.count)
         }
         stored = end
-        sink = FileSink(file, at: end, progressed: progressed)
-        progressed(end)
     }
 
     // MARK: Ends
@@ -296,7 +309,8 @@ struct DownloadPart {
         let isThere = await DiskThread.saving.value { file.isStillThere } ?? false
         guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
         note.offset = stored
-        note.bootID = isUnsure ? "" : DiskFile.bootID
+        // What comes after is no more to be trusted than before, as long as it is there.
+        if !hasRest { note.bootID = isUnsure ? "" : DiskFile.bootID }
         note.digest =
             isAllThere && stored > 0
             ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } : nil
@@ -304,85 +318,5 @@ struct DownloadPart {
         try? await writeNote()
         file.unlock()
         return note
-    }
-
-    /// Takes part and note away.
-    ///
-    /// - Parameter others: Whether also what another download has left, which was not replaced yet.
-    func remove(evenIfOfOthers others: Bool = false) async {
-        let (file, goes) = (file, isOurs || others)
-        guard goes else { return file.unlock() }
-        _ = await DiskThread.saving.value {
-            Self.remove(file)
-            file.unlock()
-        }
-    }
-
-    /// Takes a part and its note away, unless a download has it, or it is of something else.
-    static func remove(_ path: String, of url: String) async {
-        _ = await DiskThread.saving.value {
-            guard source(of: path) == url, DiskFile.exists(path), let file = try? PartFile.open(path) else { return }
-            remove(file)
-        }
-    }
-
-    private static func remove(_ file: PartFile) {
-        // Somebody may have moved it away, with all that is in it.
-        guard file.isStillThere else { return }
-        try? file.truncate(to: 0)
-        removeNote(beside: file.path)
-        file.remove()
-    }
-
-    /// Gives the whole its name.
-    ///
-    /// - Parameter witness: Takes it down before.
-    /// - Returns: The name it has.
-    mutating func place(
-        at path: String, _ overwrite: DownloadOverwrite, before witness: (any DownloadWitness)?
-    ) async throws(DiskFailure) -> String {
-        try await sink.flush()
-        let (file, isSynced) = (file, options.isSynced)
-        let size = try await DiskThread.saving.result { () throws(DiskFailure) in try file.size() }
-        guard size == stored else { throw DiskFailure("somebody has changed", file.path, DiskFailure.taken) }
-        isUnsure = isSynced
-        if isSynced { try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync() } }
-        if let witness {
-            let identity = try await DiskThread.saving.result { () throws(DiskFailure) in try file.identity() }
-            try await witness.places(identity, from: file.path, at: path)
-        }
-        let name = try await DiskThread.saving.result { () throws(DiskFailure) in
-            let name = try Self.move(file, to: path, overwrite)
-            // Afterwards, since a part without a note is worth nothing.
-            Self.removeNote(beside: file.path)
-            file.unlock()
-            return name
-        }
-        isPlaced = true
-        if isSynced {
-            do throws(DiskFailure) {
-                try await DiskThread.syncing.result { () throws(DiskFailure) in try DiskFile.syncDirectory(of: name) }
-            } catch {
-                throw DiskFailure(
-                    "\(name) is there, and a loss of power may take it: \(error.what)", error.path, error.errno)
-            }
-        }
-        return name
-    }
-
-    static func move(
-        _ file: PartFile, to path: String, _ overwrite: DownloadOverwrite
-    ) throws(DiskFailure) -> String {
-        var (name, number) = (path, 1)
-        while true {
-            do throws(DiskFailure) {
-                try file.move(to: name, replacing: overwrite == .replace)
-                return name
-            } catch {
-                guard overwrite == .uniquify, error.isTaken, number < 10_000 else { throw error }
-                number += 1
-                name = FileName.numbered(path: path, number)
-            }
-        }
     }
 }

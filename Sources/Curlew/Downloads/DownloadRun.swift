@@ -86,14 +86,14 @@ final class DownloadRun: TransferKeeper {
     var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
 
     func pauseChanged(_ run: TransferRun) {
-        let isPaused = run.isPaused
-        if !isPaused { plan.options.queue?.advance() }
+        if !run.isPaused { plan.options.queue?.advance() }
         state.withLock { $0.crew }?.pauseChanged()
         let grace = plan.options.pauseGrace
         state.withLock { state in
             state.grace?.cancel()
             state.grace = nil
-            guard isPaused, state.end == nil else { return }
+            // Asked here, so that of two who change it the last to come knows what it is.
+            guard run.isPaused, state.end == nil else { return }
             state.grace = Task { [weak self, weak run] in
                 // Again and again: what cannot be gone on with now may be later.
                 var wait = grace
@@ -222,20 +222,24 @@ private final class FollowedFile: ChunkSource {
             let rings = run.bell.rings
             let (now, position) = (run.standing, position.withLock { $0 })
             guard now.generation == generation else {
-                throw NetworkError(
-                    .contentChanged, phase: .receiving, "The download began again, with another state of the resource.",
-                    hint: "What was read so far is not part of the file; read it again from its start.")
+                throw Self.changed("The download began again, with another state of the resource.")
             }
             if position < now.written, let chunk = try await piece(at: position, now) {
                 self.position.withLock { $0 += Int64(chunk.count) }
                 return chunk
             }
             if let end = now.end {
-                _ = try end.get()
+                guard try position >= end.get().bytes else { throw Self.changed("Somebody has cut the file off.") }
                 return nil
             }
             if await !run.bell.wait(after: rings) { throw CancellationError() }
         }
+    }
+
+    private static func changed(_ message: String) -> NetworkError {
+        NetworkError(
+            .contentChanged, phase: .receiving, message,
+            hint: "What was read so far is not part of the file; read it again from its start.")
     }
 
     /// What is there from a position on; nil when it is not there any more.
@@ -246,8 +250,11 @@ private final class FollowedFile: ChunkSource {
                 file.withLock { $0 = opened }
             }
             guard let file = file.withLock({ $0 }) ?? now.file else { return nil }
-            let chunk = try await Self.read(file, at: position, upTo: Self.piece)
-            return chunk.isEmpty ? nil : chunk
+            // What is beyond may be a gap, before pieces that others have fetched.
+            let most = Int(min(Int64(Self.piece), now.written - position))
+            let chunk = try await Self.read(file, at: position, upTo: most)
+            // It may be of what has come since it began again.
+            return chunk.isEmpty || run.standing.generation != generation ? nil : chunk
         } catch {
             throw NetworkError(error, request: nil)
         }

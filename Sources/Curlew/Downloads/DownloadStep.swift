@@ -226,9 +226,10 @@ struct DownloadCourse {
 
     private func refused(_ response: IncomingResponse) async -> NetworkError {
         var body = Data()
-        let patience = Task { [run = context.run] in
+        // This one alone: when the second is over, there may be another.
+        let patience = Task { [attempt = context.run.state.withLock { $0.current }] in
             try await Task.sleep(for: .seconds(1), clock: .continuous)
-            run.dropAttempt()
+            attempt?.cancel()
         }
         defer { patience.cancel() }
         do throws(NetworkError) {
@@ -357,7 +358,10 @@ struct DownloadCourse {
                 try await self.part?.takeDown(pieces)
             }
             // What follows others have, or will have.
-            if isMet { break }
+            if isMet {
+                response.attempt?.engine.letGo()
+                break
+            }
         }
         try await part?.flush()
         if isMet { return nil }

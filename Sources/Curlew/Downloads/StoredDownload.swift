@@ -28,6 +28,8 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         var inode: UInt64
         var writtenAt: Int64
         var bytes: Int64
+        /// The start of the machine in which that was.
+        var bootID: String
 
         var identity: FileIdentity { FileIdentity(inode: inode, size: bytes, writtenAt: writtenAt) }
     }
@@ -72,6 +74,8 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     public internal(set) var bytes: Int64?
     /// Why it failed, as ``NetworkError/code-swift.property`` and a sentence.
     public internal(set) var failure: String?
+    /// How often it was begun again after a failure, so that the next one is news.
+    var retries = 0
     var placing: Placing?
     var saving: Saving
 
@@ -117,6 +121,12 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
             createsDirectories: saving.createsDirectories, isSynced: saving.isSynced, pauseGrace: saving.pauseGrace,
             resumes: saving.resumes, failsWhenChanged: saving.failsWhenChanged, digest: saving.digest,
             segments: saving.segments)
+        guard let text = try? JSONEncoder().encode(self), (try? JSONDecoder().decode(Self.self, from: text)) == self
+        else {
+            throw refusal(
+                "The request or its options cannot be stored: read back, they would be others.",
+                "Leave out what is no ordinary number, such as an infinite wait.")
+        }
     }
 
     var place: DownloadDestination { isInDirectory ? .directory(destination) : .file(destination) }

@@ -28,6 +28,8 @@ final class TransferJournal: Sendable {
         var isSyncWanted = false
         var last: UInt64 = 0
         var written: UInt64 = 0
+        /// Up to where it is on the disk for certain.
+        var synced: UInt64 = 0
         var failure: (upTo: UInt64, DiskFailure)?
         /// How many lines the file has.
         var lines: Int
@@ -70,7 +72,9 @@ final class TransferJournal: Sendable {
     }
 
     /// Lets another process have it; nothing can be written any more.
-    func close() { lock.withLock { $0 = nil } }
+    ///
+    /// Behind what is being written.
+    func close() async { _ = await DiskThread.syncing.value { self.lock.withLock { $0 = nil } } }
 
     var isClosed: Bool { lock.withLock { $0 == nil } }
 
@@ -112,9 +116,17 @@ final class TransferJournal: Sendable {
     /// - Parameter isSynced: Whether it has to be on the disk for certain.
     /// - Throws: Why it is not; the journal is written anew as a whole with the next change.
     func settle(_ ticket: Ticket, isSynced: Bool = true) async throws(DiskFailure) {
-        if isSynced { state.withLock { $0.isSyncWanted = true } }
+        let isDone = state.withLock { state in
+            if ticket.number <= (isSynced ? state.synced : state.written) { return true }
+            if isSynced { state.isSyncWanted = true }
+            return false
+        }
+        if isDone { return }
         try await DiskThread.syncing.result { () throws(DiskFailure) in try self.write(for: ticket) }
     }
+
+    /// Waits until all that was taken down so far is on the disk.
+    func settle() async throws(DiskFailure) { try await settle(Ticket(number: state.withLock { $0.last })) }
 
     private func write(for ticket: Ticket) throws(DiskFailure) {
         if isClosed { throw DiskFailure("nothing is written any more to", file.path, ebadf) }
@@ -137,7 +149,10 @@ final class TransferJournal: Sendable {
                 }
                 throw error
             }
-            state.withLock { $0.written = max($0.written, number) }
+            state.withLock { state in
+                state.written = max(state.written, number)
+                if isSynced { state.synced = max(state.synced, number) }
+            }
         }
         // Somebody else's turn had it, and failed.
         let failure = state.withLock { state in
@@ -147,16 +162,17 @@ final class TransferJournal: Sendable {
     }
 
     private func rewrite() throws(DiskFailure) {
-        let (bytes, count, number) = state.withLock { state in
-            var bytes = Array((Self.header + "\n").utf8)
-            for record in state.records { bytes += Entry(put: record).line }
+        let (records, number) = state.withLock { state in
             // What waits to be written is in it.
             (state.pending, state.pendingLines) = ([], 0)
-            return (bytes, state.records.count, state.last)
+            return (state.records, state.last)
         }
+        var bytes = Array((Self.header + "\n").utf8)
+        for record in records { bytes += Entry(put: record).line }
         try file.replace(with: bytes)
         state.withLock { state in
-            (state.lines, state.written) = (count, max(state.written, number))
+            state.lines = records.count
+            (state.written, state.synced) = (max(state.written, number), max(state.synced, number))
             state.isBehind = false
         }
     }

@@ -37,6 +37,13 @@ extension TransferStore {
             let records = journal.records
             if let next = records.first(where: { $0.isOver && !delivered.contains($0.id) }) {
                 delivered.insert(next.id)
+                // What is told is on the disk; where that fails, it is told all the same.
+                try? await journal.settle()
+                // It may have been begun again, or forgotten.
+                guard journal[next.id] == next else {
+                    handBack(next)
+                    continue
+                }
                 return next.state == .finished ? .finished(next) : .failed(next)
             }
             if !hasDrained, live.isEmpty, records.allSatisfy({ resting.contains($0.id) }) { return .drained }
@@ -47,8 +54,9 @@ extension TransferStore {
     }
 
     /// Hands back what was told to a reader who went away.
-    fileprivate func handBack(_ id: String) {
-        delivered.remove(id)
+    fileprivate func handBack(_ record: StoredDownload) {
+        // After a retry it is somebody else's.
+        if journal[record.id].map({ $0.retries == record.retries }) ?? true { delivered.remove(record.id) }
         bell.ring()
     }
 
@@ -71,7 +79,7 @@ extension TransferStore {
 
             deinit {
                 guard let last else { return }
-                Task { [store] in await store.handBack(last.id) }
+                Task { [store] in await store.handBack(last) }
             }
 
             /// Waits for the next; nil when the task is cancelled.

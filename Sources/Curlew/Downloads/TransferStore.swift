@@ -39,6 +39,8 @@ public actor TransferStore {
     var delivered: Set<String> = []
     /// What is taken down now, and begins then.
     private var beginning: Set<String> = []
+    /// What is being forgotten.
+    private var leaving: Set<String> = []
     private var isClosing = false
     nonisolated let bell = Bell()
 
@@ -97,11 +99,16 @@ public actor TransferStore {
         isClosing = true
         for transfer in live.values { transfer.cancel() }
         // Also where this task is cancelled: another process must find nobody who writes.
+        await Task { await self.end() }.value
+    }
+
+    private func end() async {
+        while !beginning.isEmpty || !leaving.isEmpty { _ = await bell.wait(after: bell.rings) }
         while let (id, transfer) = live.first {
             await transfer.cancel(producingResumeToken: true)
             isOver(id, transfer.id)
         }
-        journal.close()
+        await journal.close()
         bell.ring()
     }
 
@@ -138,18 +145,18 @@ public actor TransferStore {
         let closed = NetworkError(.invalidRequest, phase: .preparing, "The store is closed.", request: request)
         if isClosing { throw closed }
         beginning.insert(record.id)
-        defer { beginning.remove(record.id) }
+        defer { hasBegun(record.id) }
         do throws(DiskFailure) {
             try await journal.settle(journal.put(record))
         } catch {
-            forget(record.id)
+            await forget(record.id)
             throw NetworkError(error, request: request)
         }
         if isClosing {
-            forget(record.id)
+            await forget(record.id)
             throw closed
         }
-        guard journal[record.id] != nil else { throw .cancelled(.preparing, request) }
+        guard isKnown(record.id) else { throw .cancelled(.preparing, request) }
         return begin(record, by: request, on: session)
     }
 
@@ -167,8 +174,12 @@ public actor TransferStore {
     ) -> [StoredTransfer] {
         var transfers: [StoredTransfer] = []
         if isClosing { return [] }
-        for record in journal.records where !record.isOver && !beginning.contains(record.id) {
-            if let running = live[record.id], running.state != .finished {
+        for id in journal.records.map(\.id) where !beginning.contains(id) {
+            let running = live[id]
+            let isRunning = running.map { $0.state != .finished } ?? false
+            // As it is now: it may have ended while the others were begun.
+            guard isKnown(id), let record = journal[id], !record.isOver else { continue }
+            if let running, isRunning {
                 transfers.append(StoredTransfer(record: record, transfer: running))
                 continue
             }
@@ -194,14 +205,21 @@ public actor TransferStore {
         _ id: StoredDownload.ID, on session: Session = .shared,
         adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
     ) async throws(NetworkError) -> StoredTransfer? {
-        guard !isClosing, journal[id]?.state == .failed, beginning.insert(id).inserted else { return nil }
-        defer { beginning.remove(id) }
-        delivered.remove(id)
-        let ticket = journal.change(id) { ($0.state, $0.failure) = (.waiting, nil) }
+        guard !isClosing, let failed = journal[id], failed.state == .failed, beginning.insert(id).inserted else {
+            return nil
+        }
+        defer { hasBegun(id) }
+        let ticket = journal.change(id) { record in
+            (record.state, record.failure) = (.waiting, nil)
+            record.retries += 1
+        }
         do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
+            // Nothing has become of it.
+            _ = journal.change(id) { $0 = failed }
             throw NetworkError(error, request: nil)
         }
-        guard !isClosing, let record = journal[id], !record.isOver else { return nil }
+        delivered.remove(id)
+        guard !isClosing, isKnown(id), let record = journal[id], !record.isOver else { return nil }
         var request = record.request
         adapt(record, &request)
         return begin(record, by: request, on: session)
@@ -213,6 +231,12 @@ public actor TransferStore {
     /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
     public func remove(_ id: StoredDownload.ID) async throws(NetworkError) {
         guard let record = journal[id] else { return }
+        // Meanwhile nobody begins it again.
+        let isFirst = leaving.insert(id).inserted
+        defer {
+            if isFirst { leaving.remove(id) }
+            bell.ring()
+        }
         if let transfer = live[id], transfer.state != .finished {
             await transfer.cancel(producingResumeToken: false)
         }
@@ -222,12 +246,19 @@ public actor TransferStore {
         do throws(DiskFailure) { try await journal.settle(journal.drop(id)) } catch {
             throw NetworkError(error, request: nil)
         }
+    }
+
+    /// Whether it is known, and will be.
+    private func isKnown(_ id: String) -> Bool { journal[id] != nil && !leaving.contains(id) }
+
+    private func hasBegun(_ id: String) {
+        beginning.remove(id)
         bell.ring()
     }
 
-    private func forget(_ id: String) {
-        _ = journal.drop(id)
-        bell.ring()
+    private func forget(_ id: String) async {
+        // Where it cannot be written, the journal is written anew without it, with the next change.
+        try? await journal.settle(journal.drop(id))
     }
 
     private func begin(_ record: StoredDownload, by request: Request, on session: Session) -> StoredTransfer {
@@ -283,6 +314,8 @@ extension StoredDownload {
         var (name, number) = (placing.path, 1)
         while let found = DiskFile.identity(of: name) {
             if found == placing.identity {
+                // Where a file cannot just be renamed it may have both names.
+                if name != placing.part, DiskFile.identity(of: placing.part) == found { DiskFile.remove(placing.part) }
                 DiskFile.remove(placing.part + ".json")
                 if saving.isSynced { try DiskFile.syncDirectory(of: name) }
                 return name
@@ -292,6 +325,8 @@ extension StoredDownload {
             name = FileName.numbered(path: placing.path, number)
         }
         guard DiskFile.identity(of: placing.part) == placing.identity else { return nil }
+        // What was not synced may be anything after the machine has ended.
+        guard saving.isSynced || placing.bootID == DiskFile.bootID else { return nil }
         do throws(DiskFailure) {
             let part = try PartFile.open(placing.part)
             name = try DownloadPart.move(part, to: placing.path, overwrite)
@@ -324,7 +359,7 @@ private struct StoreWitness: DownloadWitness {
         let ticket = store.journal.change(id) { record in
             record.placing = StoredDownload.Placing(
                 part: DiskFile.absolute(partPath), path: DiskFile.absolute(path), inode: part.inode,
-                writtenAt: part.writtenAt, bytes: part.size)
+                writtenAt: part.writtenAt, bytes: part.size, bootID: DiskFile.bootID)
             record.bytes = part.size
         }
         if let ticket { try await store.journal.settle(ticket) }

@@ -61,7 +61,8 @@ final class Drive: Sendable {
         if let attempt {
             let outcome = await attempt.engine.ended()
             run.forgo(attempt.engine)
-            run.finish(outcome.failure.map { attempt.error($0, outcome) })
+            // Whoever keeps what comes has it all, however the last that was on the wire has ended.
+            run.finish(run.keeper == nil ? outcome.failure.map { attempt.error($0, outcome) } : nil)
         } else {
             await run.abandon()
             run.finish(error)

@@ -27,6 +27,9 @@ package struct DiskFailure: Error, CustomStringConvertible {
     /// The number of a failure because there is something of that name.
     package static let taken = EEXIST
 
+    /// The number of a failure because the task that waits was cancelled.
+    package static let cancelled = ECANCELED
+
     /// Whether there is something of that name.
     package var isTaken: Bool { errno == EEXIST }
 

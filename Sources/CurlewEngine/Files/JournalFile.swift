@@ -109,6 +109,7 @@ package final class JournalFile: Sendable {
 /// A directory that belongs to one process at a time, as long as this lives.
 package final class DirectoryLock: Sendable {
     private let descriptor: OwnedDescriptor
+    private let process = getpid()
 
     /// Takes a directory.
     ///
@@ -122,6 +123,11 @@ package final class DirectoryLock: Sendable {
         let owner = Array("\(getpid())\n".utf8)
         ftruncate(number, 0)
         _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
+    }
+
+    deinit {
+        // A process that was started meanwhile may have the descriptor, too; a child of fork() must not take it from us.
+        if getpid() == process { flock(descriptor.number, LOCK_UN) }
     }
 
     /// The process that has a directory, as it says itself; nil when it does not.

@@ -126,8 +126,11 @@ package final class PartFile: Sendable {
     }
 
     /// Waits until what was written is on the disk.
-    package func sync() throws(DiskFailure) {
-        guard fdatasync(descriptor.number) == 0 else { throw failure("cannot sync") }
+    ///
+    /// - Parameter isWhole: Whether also the time at which it was written, which is no part of what it takes to read it.
+    package func sync(withTimes isWhole: Bool = false) throws(DiskFailure) {
+        let code = isWhole ? fsync(descriptor.number) : fdatasync(descriptor.number)
+        guard code == 0 else { throw failure("cannot sync") }
     }
 
     /// Gives it its final name.

@@ -20,8 +20,8 @@ import Testing
             let count = try await scene.lives(kill).kills
             lives.withLock { $0 += count }
         }
-        // The number of steps varies by how many changes are written at once.
-        #expect(lives.withLock { $0 } >= 2 * (steps - 5))
+        // The number of steps varies by how many changes are written at once: the fewer, the busier the machine.
+        #expect(lives.withLock { $0 } >= steps * 3 / 2)
     }
 
     /// The server has something else than what the first life left.

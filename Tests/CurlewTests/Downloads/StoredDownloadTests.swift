@@ -91,4 +91,35 @@ import Testing
         try await store.remove(stored.id)
         #expect(folder.names == ["store"])
     }
+
+    @Test func whatCannotBeReadBackIsRefused() async throws {
+        var request = Request(server.url("/a"))
+        request.options.retry = .upTo(3)
+        request.options.retry?.budget = .infinity
+        let store = try await open()
+        do throws(NetworkError) {
+            try await store.download(request, on: session, to: .file(folder("a")))
+            Issue.record("it was stored")
+        } catch {
+            #expect(error.kind == .invalidRequest && error.message.contains("cannot be stored"))
+        }
+        #expect(store.downloads.isEmpty)
+    }
+
+    /// Also where the second failure is just like the first.
+    @Test func eachFailureIsTold() async throws {
+        let store = try await open()
+        let stored = try await store.download(
+            Request(server.url("/a")), on: session, to: .file(folder("a")), expecting: .sha256("nonsense"))
+        var told = 0
+        for await report in store.reports {
+            guard case .failed(let record) = report else { break }
+            told += 1
+            #expect(record.id == stored.id && record.attempts == 0)
+            if told == 3 { continue }
+            let again = try #require(await store.retry(record.id, on: session))
+            _ = try? await again.transfer.value
+        }
+        #expect(told == 3 && store.downloads.isEmpty)
+    }
 }

@@ -184,8 +184,10 @@ struct EventOrderTests {
         var iterator = events.makeAsyncIterator()
         let words = await words(&iterator, upTo: "")
         let everything = 8 * 41
-        #expect(words.first == "dropped \(everything - 256)")
-        #expect(words.count == 257 && words.suffix(4) == ["head 200", "received", "metrics", "finished"])
+        let dropped = try #require(words.first.flatMap { Int($0.dropFirst("dropped ".count)) })
+        // The last ones may come when the value is there, and the first are read.
+        #expect(dropped + words.count - 1 == everything && 256...258 ~= words.count - 1)
+        #expect(words.suffix(4) == ["head 200", "received", "metrics", "finished"])
     }
 
     /// The body's reader and the observers are independent of each other.

@@ -1,0 +1,89 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+extension DownloadPart {
+    /// Takes part and note away.
+    ///
+    /// - Parameter others: Whether also what another download has left, which was not replaced yet.
+    func remove(evenIfOfOthers others: Bool = false) async {
+        let (file, goes) = (file, isOurs || others)
+        guard goes else { return file.unlock() }
+        _ = await DiskThread.saving.value {
+            Self.remove(file)
+            file.unlock()
+        }
+    }
+
+    /// Takes a part and its note away, unless a download has it, or it is of something else.
+    static func remove(_ path: String, of url: String) async {
+        _ = await DiskThread.saving.value {
+            guard source(of: path) == url, DiskFile.exists(path), let file = try? PartFile.open(path) else { return }
+            remove(file)
+        }
+    }
+
+    private static func remove(_ file: PartFile) {
+        // Somebody may have moved it away, with all that is in it.
+        guard file.isStillThere else { return }
+        try? file.truncate(to: 0)
+        removeNote(beside: file.path)
+        file.remove()
+    }
+
+    /// Gives the whole its name.
+    ///
+    /// - Parameter witness: Takes it down before.
+    /// - Returns: The name it has.
+    mutating func place(
+        at path: String, _ overwrite: DownloadOverwrite, before witness: (any DownloadWitness)?
+    ) async throws(DiskFailure) -> String {
+        try await sink.flush()
+        let (file, isSynced) = (file, options.isSynced)
+        let size = try await DiskThread.saving.result { () throws(DiskFailure) in try file.size() }
+        guard size == stored else { throw DiskFailure("somebody has changed", file.path, DiskFailure.taken) }
+        isUnsure = isSynced
+        if isSynced {
+            let isKnown = witness != nil
+            try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync(withTimes: isKnown) }
+        }
+        if let witness {
+            let identity = try await DiskThread.saving.result { () throws(DiskFailure) in try file.identity() }
+            try await witness.places(identity, from: file.path, at: path)
+        }
+        let name = try await DiskThread.saving.result { () throws(DiskFailure) in
+            let name = try Self.move(file, to: path, overwrite)
+            // Afterwards, since a part without a note is worth nothing.
+            Self.removeNote(beside: file.path)
+            file.unlock()
+            return name
+        }
+        isPlaced = true
+        if isSynced {
+            do throws(DiskFailure) {
+                try await DiskThread.syncing.result { () throws(DiskFailure) in try DiskFile.syncDirectory(of: name) }
+            } catch {
+                throw DiskFailure(
+                    "\(name) is there, and a loss of power may take it: \(error.what)", error.path, error.errno)
+            }
+        }
+        return name
+    }
+
+    static func move(
+        _ file: PartFile, to path: String, _ overwrite: DownloadOverwrite
+    ) throws(DiskFailure) -> String {
+        var (name, number) = (path, 1)
+        while true {
+            do throws(DiskFailure) {
+                try file.move(to: name, replacing: overwrite == .replace)
+                return name
+            } catch {
+                guard overwrite == .uniquify, error.isTaken, number < 10_000 else { throw error }
+                number += 1
+                name = FileName.numbered(path: path, number)
+            }
+        }
+    }
+}
