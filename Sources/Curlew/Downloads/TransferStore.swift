@@ -243,9 +243,10 @@ public actor TransferStore {
         if record.state != .finished, let part = record.place.part(of: record.url) {
             await DownloadPart.remove(part, of: record.url)
         }
-        do throws(DiskFailure) { try await journal.settle(journal.drop(id)) } catch {
-            throw NetworkError(error, request: nil)
-        }
+        let ticket = journal.drop(id)
+        delivered.remove(id)
+        resting.remove(id)
+        do throws(DiskFailure) { try await journal.settle(ticket) } catch { throw NetworkError(error, request: nil) }
     }
 
     /// Whether it is known, and will be.
