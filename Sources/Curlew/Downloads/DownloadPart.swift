@@ -73,9 +73,14 @@ struct DownloadPart {
         isOurs = size == 0 || self.note != nil
         sink = FileSink(file, at: usable, progressed: progressed)
         if let note = self.note, let digest = note.digest, 0 < note.offset, note.offset <= usable {
-            let isSame = try await keepDigest(digest.algorithm, expecting: digest, at: note.offset)
-            // Somebody has changed the part.
-            if !isSame { try await restart() }
+            do throws(DiskFailure) {
+                let isSame = try await keepDigest(digest.algorithm, expecting: digest, at: note.offset)
+                // Somebody has changed the part.
+                if !isSame { try await restart() }
+            } catch {
+                // Whoever was cancelled uses nothing of it, and may want to know what there is.
+                guard error.errno == DiskFailure.cancelled else { throw error }
+            }
         }
     }
 
@@ -308,12 +313,13 @@ struct DownloadPart {
         let file = file
         let isThere = await DiskThread.saving.value { file.isStillThere } ?? false
         guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
+        let known = note.offset == stored ? note.digest : nil
         note.offset = stored
         // What comes after is no more to be trusted than before, as long as it is there.
         if !hasRest { note.bootID = isUnsure ? "" : DiskFile.bootID }
         note.digest =
             isAllThere && stored > 0
-            ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } : nil
+            ? digests.keys.sorted { $0.rawValue < $1.rawValue }.first.flatMap { digest($0) } ?? known : nil
         self.note = note
         try? await writeNote()
         file.unlock()

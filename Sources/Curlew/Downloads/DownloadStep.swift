@@ -132,6 +132,8 @@ struct DownloadCourse {
                 }
             }
         }
+        // What is there was perhaps not read to its end.
+        if Task.isCancelled { throw DiskFailure("nobody waits any more for", place, DiskFailure.cancelled) }
         let checksum = plan.checksum ?? plan.token?.checksum
         part?.expect(checksum)
         for algorithm in algorithms { try await part?.keepDigest(algorithm) }

@@ -35,9 +35,18 @@ package final class DiskThread: Sendable {
     ///
     /// It is not cancelled with the task that waits.
     package func value<Value: Sendable>(of job: @escaping @Sendable () -> Value) async -> Value? {
+        // Handed over by a lock: a continuation that is resumed before its task waits orders memory, too, but the Thread
+        // Sanitizer does not always see it.
+        let result = Lock<Value?>(nil)
         await withUnsafeContinuation { continuation in
-            if !run({ continuation.resume(returning: job()) }) { continuation.resume(returning: nil) }
+            let isRun = run {
+                let value = job()
+                result.withLock { $0 = value }
+                continuation.resume()
+            }
+            if !isRun { continuation.resume() }
         }
+        return result.withLock { $0 }
     }
 
     /// Runs `job` after those before it.
