@@ -56,6 +56,7 @@ extension EngineTransfer {
                 wire.certificate = TrustGate.ofConnection(under: handle)?.certificate(under: handle)
             }
         }
+        if wire.hasInformational { wire.finalHeadBeganAt = handle.clock.pointee }
         wire.check.fieldLimit = plan.fieldLimit
         wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true
     }
@@ -117,6 +118,8 @@ extension EngineTransfer {
             tell(.informational(head))
             transport.markDirty(self)
         }
+        wire.hasInformational = true
+        wire.finalHeadBeganAt = 0
         handle.head.clear()
         wire.check.restart()
     }

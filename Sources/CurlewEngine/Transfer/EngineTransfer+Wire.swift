@@ -17,6 +17,9 @@ struct Wire {
     var leadsElsewhere = false
     /// When it was.
     var headAt: UInt64 = 0
+    /// Whether an informational response came, and when the first line of the response after it did; 0 before that.
+    var hasInformational = false
+    var finalHeadBeganAt: UInt64 = 0
     /// Lines after the body, without the last, empty one.
     var trailers: [UInt8] = []
     /// The judge of a connection whose end ends the body.
@@ -124,6 +127,8 @@ struct Wire {
 
     /// Forgets the part of a head that came before the connection broke.
     mutating func forgetHead() {
+        hasInformational = false
+        finalHeadBeganAt = 0
         handle?.head.clear()
         check = HeadCheck()
         headBytes = 0

@@ -122,6 +122,21 @@ struct MetricsTests {
         #expect(waited.total >= pause && received.total > received.queued + pause / 2)
     }
 
+    /// The server's time after a 100 or 103 is waiting, and not receiving.
+    @Test(arguments: [true, false]) func informationalResponsesAreNotTheFirstByte(_ isContinue: Bool) async throws {
+        let pause = Duration.milliseconds(300)
+        let server = try MockServer { _ in
+            let answer = MockResponse.text("hello").fault(.pause(pause), at: .start)
+            return isContinue ? answer : answer.informational(103)
+        }
+        let session = Session { $0.http.expectContinue = isContinue ? .always : .never }
+        let request = Request(.put, server.url("/"), body: .bytes(Array(repeating: 1, count: 2 << 20)))
+        let metrics = try await session.transfer(request).response().metrics
+        expectPlausible(metrics)
+        #expect(metrics.responseHeadBytes > 60, "no informational head was sent")
+        #expect(metrics.wait > pause / 2 && metrics.wait > metrics.receive, "\(metrics)")
+    }
+
     @Test func afterAFailure() async throws {
         let server = try MockServer { _ in
             .bytes(Array(repeating: 1, count: 5000)).fault(.cut, at: .body(3000))
