@@ -69,7 +69,7 @@ final class SessionCore: Sendable {
         relay.attach(share.loop)
         do throws(NetworkError) {
             try configuration.validate()
-            refusal = CurlVersion.current.isSupported ? nil : SessionCore.tooOld
+            refusal = SessionCore.refusal(of: CurlVersion.current)
         } catch {
             refusal = error
         }
@@ -77,10 +77,19 @@ final class SessionCore: Sendable {
 
     deinit { relay.close() }
 
-    private static var tooOld: NetworkError {
-        NetworkError(
-            .unsupported, phase: .preparing, "libcurl \(CurlVersion.current.text) is too old.",
-            hint: "Curlew needs libcurl 7.88 or later.")
+    /// Why a session cannot run with a libcurl; nil when it can.
+    private static func refusal(of curl: CurlVersion) -> NetworkError? {
+        if !curl.isSupported {
+            return NetworkError(
+                .unsupported, phase: .preparing, "libcurl \(curl.text) is too old.",
+                hint: "Curlew needs libcurl 7.88 or later.")
+        }
+        if !curl.usesOpenSSL {
+            return NetworkError(
+                .unsupported, phase: .preparing, "This libcurl uses \(curl.tls) for TLS; Curlew needs OpenSSL.",
+                hint: "Install the OpenSSL flavour of libcurl; Debian's package is libcurl4-openssl-dev.")
+        }
+        return nil
     }
 
     /// Everything the engine must know to run a request.

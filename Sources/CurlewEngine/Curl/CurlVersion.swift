@@ -16,6 +16,16 @@ package struct CurlVersion: Sendable {
 
     package var isSupported: Bool { number >= 0x075800 }
 
+    /// Whether libcurl uses OpenSSL, whose hooks judge servers; LibreSSL, GnuTLS and others lack them.
+    package var usesOpenSSL: Bool { CurlVersion.isOpenSSL(tls) }
+
+    /// Whether a TLS library that libcurl names, such as `OpenSSL/3.0.15`, is OpenSSL.
+    ///
+    /// A library in parentheses is built in but not in use.
+    package static func isOpenSSL(_ name: String) -> Bool {
+        name.split(separator: " ").contains { $0.hasPrefix("OpenSSL/") || $0.hasPrefix("quictls/") }
+    }
+
     /// Whether a plain HTTP/2 connection can serve a second transfer: before 8.0.0 libcurl begins the protocol on it
     /// again, and both transfers fail.
     package let sharesPlainHTTP2: Bool
