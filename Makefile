@@ -49,7 +49,7 @@ demo-trust: ## which trust policies accept which servers, and what a refusal say
 
 test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 	@Scripts/setup
-	@swift test --disable-xctest $(SWIFT_TEST_FLAGS)
+	@Scripts/test test --disable-xctest $(SWIFT_TEST_FLAGS)
 
 check: ## what a reviewer would look at first: format, rooms, documentation, behaviours
 	@Scripts/check

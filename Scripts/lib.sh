@@ -32,12 +32,21 @@ apt_install() {
 }
 
 # keep_services_stopped stops apt from starting the servers it installs; allow_services takes that back.
+#
+# The policy holds while this process runs: after a kill it allows services again, removes itself at its next call, and
+# does not stand in the way of the next one.
 POLICY=/usr/sbin/policy-rc.d
 POLICY_MADE=""
 keep_services_stopped() {
-    if [ -e "$POLICY" ]; then return 0; fi
-    printf '#!/bin/sh\nexit 101\n' | as_root tee "$POLICY" > /dev/null && as_root chmod 755 "$POLICY" || return 1
+    if [ -e "$POLICY" ] && ! is_stale_policy; then return 0; fi
+    printf '#!/bin/sh\n# curlew policy of process %s\n[ ! -d /proc/%s ] || exit 101\nrm -f "$0"\n' "$$" "$$" \
+        | as_root tee "$POLICY" > /dev/null && as_root chmod 755 "$POLICY" || return 1
     POLICY_MADE=yes
+}
+is_stale_policy() {
+    local maker
+    maker=$(sed -nE 's/^# curlew policy of process ([0-9]+)$/\1/p' "$POLICY" 2> /dev/null)
+    [ -n "$maker" ] && [ ! -d "/proc/$maker" ]
 }
 allow_services() { if [ -n "$POLICY_MADE" ]; then as_root rm -f "$POLICY"; fi; }
 
