@@ -56,7 +56,8 @@ extension NetworkError.Kind {
     public static let corruptEncoding = Self(rawValue: "corrupt_encoding")
     /// Redirects went on beyond the limit, or in a circle.
     public static let tooManyRedirects = Self(rawValue: "too_many_redirects")
-    /// The redirect policy's closure refused a redirect; `cause` has its error.
+    /// The redirect policy refused a redirect: one from https to http, or one that its closure refused, whose error is
+    /// `cause`.
     public static let redirectRefused = Self(rawValue: "redirect_refused")
     /// An interceptor threw an error of its own, which is the cause.
     public static let interceptorFailed = Self(rawValue: "interceptor_failed")

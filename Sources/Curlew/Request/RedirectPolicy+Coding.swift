@@ -3,11 +3,12 @@
 
 extension RedirectPolicy: Codable {
     private enum CodingKeys: CodingKey {
-        case policy, max, sensitiveFields
+        case policy, max, allowingDowngrade, sensitiveFields
     }
 
-    /// Decodes an object: `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing), and
-    /// `sensitiveFields` an array of names (empty when missing).
+    /// Decodes an object: `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing),
+    /// `allowingDowngrade` a Boolean that counts for "follow" (false when missing), and `sensitiveFields` an array of
+    /// names (empty when missing).
     /// - Throws: `DecodingError` for another policy or a negative number.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -22,7 +23,8 @@ extension RedirectPolicy: Codable {
             throw DecodingError.dataCorruptedError(
                 forKey: .max, in: container, debugDescription: "It must not be negative.")
         }
-        self.init(known.rule, maximum: maximum)
+        let allowsDowngrade = try container.decodeIfPresent(Bool.self, forKey: .allowingDowngrade) ?? false
+        self.init(known.rule, maximum: maximum, allowsDowngrade: known.rule == .follow && allowsDowngrade)
         sensitiveFields = try container.decodeIfPresent([HeaderName].self, forKey: .sensitiveFields) ?? []
     }
 
@@ -39,6 +41,7 @@ extension RedirectPolicy: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(known.name, forKey: .policy)
         if rule != .none { try container.encode(maximum, forKey: .max) }
+        if allowsDowngrade { try container.encode(true, forKey: .allowingDowngrade) }
         if !sensitiveFields.isEmpty { try container.encode(sensitiveFields, forKey: .sensitiveFields) }
     }
 

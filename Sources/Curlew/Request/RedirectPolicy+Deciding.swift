@@ -23,7 +23,7 @@ extension RedirectPolicy {
     ///   - proposal: What ``RedirectRules`` made of the response.
     ///   - request: The request that was redirected, and `target` its normalised target.
     ///   - head: The response, with the history so far.
-    /// - Throws: `.redirectRefused` when the closure fails, `.bodyNotReplayable` when the body is needed again and can
+    /// - Throws: `.redirectRefused` when the closure fails or the policy does not allow a downgrade, `.bodyNotReplayable` when the body is needed again and can
     ///   be read only once, `.cancelled` when the closure was cancelled.
     func next(
         _ proposal: RedirectRules.Proposal, after request: Request, target: RequestTarget, _ head: ResponseHead
@@ -55,7 +55,9 @@ extension RedirectPolicy {
         about proposal: RedirectRules.Proposal, _ request: Request, _ head: ResponseHead
     ) async throws(NetworkError) -> RedirectDecision {
         switch rule {
-        case .follow: return .follow
+        case .follow:
+            guard !proposal.isDowngrade || allowsDowngrade else { throw Self.downgrade(request, head) }
+            return .follow
         case .none: return .stop
         case .sameOrigin: return proposal.isSameOrigin ? .follow : .stop
         case .custom(let question):
@@ -73,5 +75,12 @@ extension RedirectPolicy {
                     request: request, response: head)
             }
         }
+    }
+
+    private static func downgrade(_ request: Request, _ head: ResponseHead) -> NetworkError {
+        NetworkError(
+            .redirectRefused, phase: .receiving, "A \(head.status.code) redirect leads from https to http.",
+            hint: "If the request may go on without TLS, use RedirectPolicy.follow(allowingDowngrade: true).",
+            request: request, response: head)
     }
 }

@@ -7,7 +7,7 @@
 /// of its own. 301 and 302 turn POST into GET, 303 turns everything but HEAD into GET, and 307 and 308 change neither
 /// method nor body. On the way to another origin (another scheme, host or port) credentials are left behind:
 /// user-info, the fields of ``HeaderName/isSensitive``, and those of ``sensitiveFields``, be they the request's own or
-/// the session's.
+/// the session's. ``follow(max:allowingDowngrade:)`` refuses to leave TLS, from https to http, unless that is allowed.
 ///
 /// ```swift
 /// let session = Session(SessionConfiguration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
@@ -40,9 +40,13 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// set.
     public var sensitiveFields: [HeaderName] = []
 
-    init(_ rule: Rule, maximum: Int = RedirectPolicy.usualMaximum) {
+    /// Whether `.follow` goes from https to http.
+    let allowsDowngrade: Bool
+
+    init(_ rule: Rule, maximum: Int = RedirectPolicy.usualMaximum, allowsDowngrade: Bool = false) {
         self.rule = rule
         self.maximum = maximum
+        self.allowsDowngrade = allowsDowngrade
     }
 
     static let usualMaximum = 20
@@ -50,11 +54,17 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// Whether a redirect may be followed.
     var followsSome: Bool { rule != .none }
 
-    /// Every redirect is followed: the default.
+    /// Every redirect is followed but for those from https to http: the default.
     ///
-    /// - Parameter max: How many; one more, or a circle, is `.tooManyRedirects`. A negative number is refused with
-    ///   `.invalidRequest` when a request runs.
-    public static func follow(max: Int = 20) -> RedirectPolicy { RedirectPolicy(.follow, maximum: max) }
+    /// - Parameters:
+    ///   - max: How many; one more, or a circle, is `.tooManyRedirects`. A negative number is refused with
+    ///     `.invalidRequest` when a request runs.
+    ///   - allowingDowngrade: Whether redirects from https to http are followed too, for the network to read and to
+    ///     change what is sent: the body of a 307 or 308, and fields other than the sensitive ones. Unless set, such a
+    ///     redirect is `.redirectRefused`.
+    public static func follow(max: Int = 20, allowingDowngrade: Bool = false) -> RedirectPolicy {
+        RedirectPolicy(.follow, maximum: max, allowsDowngrade: allowingDowngrade)
+    }
 
     /// No redirect is followed: the response with the redirecting status is the result.
     ///
@@ -64,15 +74,16 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     /// Redirects to the same scheme, host and port are followed; one to another origin is the result.
     ///
-    /// - Parameter max: How many, as in ``follow(max:)``.
+    /// - Parameter max: How many, as in ``follow(max:allowingDowngrade:)``.
     public static func sameOrigin(max: Int = 20) -> RedirectPolicy { RedirectPolicy(.sameOrigin, maximum: max) }
 
     /// A closure decides about each redirect.
     ///
     /// It is not asked about responses whose `Location` is missing or unusable. What it throws counts as
-    /// ``RedirectDecision/fail(_:)``. Policies of different calls are never equal, and none can be encoded.
+    /// ``RedirectDecision/fail(_:)``. It decides about https to http as well: ``Redirect/isDowngrade`` tells of that.
+    /// Policies of different calls are never equal, and none can be encoded.
     /// - Parameters:
-    ///   - max: How many are followed or rewritten, as in ``follow(max:)``.
+    ///   - max: How many are followed or rewritten, as in ``follow(max:allowingDowngrade:)``.
     ///   - decide: Called in the transfer's task, one redirect after the other; what it awaits delays the transfer.
     public static func custom(
         max: Int = 20, _ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision
@@ -93,7 +104,7 @@ extension RedirectPolicy: CustomStringConvertible {
     public var description: String {
         let limit = ", at most \(maximum)"
         return switch rule {
-        case .follow: "follow" + limit
+        case .follow: (allowsDowngrade ? "follow also from https to http" : "follow") + limit
         case .none: "none"
         case .sameOrigin: "same origin" + limit
         case .custom: "custom" + limit

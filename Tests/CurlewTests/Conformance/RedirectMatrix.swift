@@ -10,7 +10,7 @@
 /// result, or "error" and the kind.
 ///
 /// Content is a letter for each field (see ``fields``), or "-" for none, then "+b" when there is a body. Policies are
-/// `follow`, `none`, `same` (same origin) and `keep` (follow, withholding X-Tenant). A Location is the value after one
+/// `follow`, `down` (follow, allowing a downgrade), `none`, `same` (same origin) and `keep` (follow, withholding X-Tenant). A Location is the value after one
 /// space, or "(none)", "(empty)", "(long)" (8193 bytes), "(full)" (8192 bytes), "(same) x" (the field x twice) or
 /// "(two) x y" (two fields). "␣" is a space, "␉" a tab, "␀" a NUL.
 enum RedirectMatrix {
@@ -128,9 +128,9 @@ enum RedirectMatrix {
         RFC6454-4 | 302 | GET | http://a/x | AG | follow | http://a:81/y | GET http://a:81/y G
         RFC6454-4 | 302 | GET | http://a:81/x | AG | follow | http://a/y | GET http://a/y G
         RFC6454-4 | 302 | GET | http://a/x | AG | follow | https://a/y | GET https://a/y G
-        RFC6454-4 | 302 | GET | https://a/x | AG | follow | http://a/y | GET http://a/y G
+        RFC6454-4 | 302 | GET | https://a/x | AG | down | http://a/y | GET http://a/y G
         RFC6454-4 | 302 | GET | http://a:443/x | AG | follow | https://a/y | GET https://a/y G
-        RFC6454-4 | 302 | GET | https://a:80/x | AG | follow | http://a/y | GET http://a/y G
+        RFC6454-4 | 302 | GET | https://a:80/x | AG | down | http://a/y | GET http://a/y G
         RFC6454-4 | 302 | GET | http://a.test/x | AG | follow | http://www.a.test/y | GET http://www.a.test/y G
         RFC6454-4 | 302 | GET | http://www.a.test/x | AG | follow | http://a.test/y | GET http://a.test/y G
         RFC6454-4 | 302 | GET | http://a.test/x | AG | follow | http://a.test./y | GET http://a.test./y G
@@ -154,7 +154,7 @@ enum RedirectMatrix {
         4.2.4 | 302 | GET | http://u:p@[::1]/x | G | follow | //[::1]/y | GET http://u:p@[::1]/y G
         4.2.4 | 307 | POST | http://u:p@a/x | CG+b | follow | http://b/y | POST http://b/y CG+b
         4.2.4 | 302 | GET | http://u:p@a/x | G | follow | https://a/y | GET https://a/y G
-        4.2.4 | 302 | GET | https://u:p@a/x | AG | follow | http://a/y | GET http://a/y G
+        4.2.4 | 302 | GET | https://u:p@a/x | AG | down | http://a/y | GET http://a/y G
         """
 
     private static let locations = """
@@ -238,6 +238,12 @@ enum RedirectMatrix {
         15.4 | 302 | POST | http://a/x | CG+b | same | http://a:81/y | result
         15.4 | 303 | PUT | http://a/x | CG+b | same | https://a/y | result
         15.4 | 307 | POST | https://a/x | CG+b | same | http://a/y | result
+        15.4 | 307 | POST | https://a/x | CG+b | follow | http://a/y | error redirect_refused
+        15.4 | 308 | PUT | https://a/x | CG+b | keep | http://b/y | error redirect_refused
+        15.4 | 303 | POST | https://a/x | CG+b | follow | http://a:443/y | error redirect_refused
+        15.4 | 301 | GET | https://a/x | AG | follow | HTTP://b/y | error redirect_refused
+        15.4 | 302 | GET | https://a/x | AG | none | http://a/y | result
+        15.4 | 307 | POST | https://a/x | CTG+b | down | http://a/y | POST http://a/y CTG+b
         15.4 | 308 | GET | http://a/x | G | same | //b/y | result
         15.4 | 308 | GET | http://a/x | G | same | (none) | result
         """

@@ -49,7 +49,8 @@ struct RedirectMatrixTests {
         }
 
         private static let policies: [String: RedirectPolicy] = [
-            "follow": .follow(), "none": .none, "same": .sameOrigin(), "keep": .follow().withholding("x-tenant"),
+            "follow": .follow(), "down": .follow(allowingDowngrade: true), "none": .none, "same": .sameOrigin(),
+            "keep": .follow().withholding("x-tenant"),
         ]
 
         /// A URL of 8192 bytes.

@@ -38,6 +38,7 @@ struct RedirectPolicyTests {
         #expect(RedirectPolicy.sameOrigin() != .follow() && RedirectPolicy.none == RedirectPolicy.none)
         #expect(RedirectPolicy.follow().withholding("A", "B").sensitiveFields == ["a", "b"])
         #expect(RedirectPolicy.follow().withholding("A") != .follow())
+        #expect(RedirectPolicy.follow(allowingDowngrade: true) != .follow())
         let custom = RedirectPolicy.custom { _ in .follow }
         #expect(custom == custom && custom != .custom { _ in .follow })
         #expect(Set([custom, custom.withholding(), .none, .follow(), .follow(max: 20)]).count == 3)
@@ -46,15 +47,21 @@ struct RedirectPolicyTests {
     }
 
     @Test func descriptions() {
-        let policies: [RedirectPolicy] = [.follow(), .none, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop }]
+        let policies: [RedirectPolicy] = [
+            .follow(), .none, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop },
+            .follow(max: 1, allowingDowngrade: true),
+        ]
         #expect(
             policies.map(\.description)
-                == ["follow, at most 20", "none", "same origin, at most 2", "custom, at most 0"])
+                == [
+                    "follow, at most 20", "none", "same origin, at most 2", "custom, at most 0",
+                    "follow also from https to http, at most 1",
+                ])
     }
 
     @Test(arguments: [
         RedirectPolicy.follow(), .follow(max: 0), .none, .sameOrigin(max: 7), .follow().withholding("X-A", "X-B"),
-        RedirectPolicy.none.withholding("X-A"),
+        RedirectPolicy.none.withholding("X-A"), .follow(max: 2, allowingDowngrade: true),
     ])
     func readsWhatItWrites(policy: RedirectPolicy) throws {
         let data = try JSONEncoder().encode(policy)
@@ -68,6 +75,9 @@ struct RedirectPolicyTests {
         (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"none"}"#, .none),
         (#"{"policy":"sameOrigin","max":3}"#, .sameOrigin(max: 3)),
         (#"{"policy":"follow","max":0,"sensitiveFields":["X-A"]}"#, .follow(max: 0).withholding("X-A")),
+        (#"{"policy":"follow","allowingDowngrade":true}"#, .follow(allowingDowngrade: true)),
+        (#"{"policy":"follow","allowingDowngrade":false}"#, .follow()),
+        (#"{"policy":"sameOrigin","allowingDowngrade":true}"#, .sameOrigin()),
     ]
 
     @Test(arguments: forms)
@@ -77,6 +87,7 @@ struct RedirectPolicyTests {
 
     @Test(arguments: [
         "{}", #"{"policy":"custom"}"#, #"{"policy":"follow","max":-1}"#, #"{"policy":7}"#, #""follow""#,
+        #"{"policy":"follow","allowingDowngrade":1}"#,
     ])
     func refusesOtherDocuments(json: String) {
         #expect(throws: DecodingError.self) {
@@ -104,6 +115,21 @@ struct RedirectPolicyTests {
         let second = #expect(throws: NetworkError.self) { try Request("http://h/", options: options).validated() }
         #expect(second?.kind == .invalidRequest && second?.message == "The maximum of redirects is negative.")
         #expect(try Request("http://h/", options: Request.Options(redirects: .follow(max: 0))).validated().host == "h")
+    }
+
+    // MARK: - Downgrades
+
+    @Test func leavingTLSHasToBeAllowed() async throws {
+        let error = await #expect(throws: NetworkError.self) { try await next(.follow(), request, head()) }
+        #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause == nil)
+        #expect(error?.message == "A 307 redirect leads from https to http.")
+        #expect(error?.hint?.contains("allowingDowngrade: true") == true)
+        #expect(error?.response == head() && error?.request?.urlText == request.urlText)
+        #expect(error?.detailedDescription.contains("s3cret") == false)
+        let sent = try await next(.follow(allowingDowngrade: true), request, head())
+        #expect(sent?.urlText == "http://b/y" && sent?.fields == ["Accept": "*/*"] && sent?.body.isNone == false)
+        #expect(try await next(.follow(), request, head(.found, "https://b/y"))?.urlText == "https://b/y")
+        #expect(try await next(.follow(), Request("http://a/"), head())?.urlText == "http://b/y")
     }
 
     // MARK: - Closures
@@ -174,13 +200,14 @@ struct RedirectPolicyTests {
         var once = request
         once.body = RequestBody(
             content: .stream(RequestBody.Stream(length: nil, canReplay: false, use: use) { _ in {} }))
-        #expect(try await next(.follow(), once, head())?.body.canReplay == false)
+        let follow = RedirectPolicy.follow(allowingDowngrade: true)
+        #expect(try await next(follow, once, head())?.body.canReplay == false)
         #expect(use.begin())
-        for policy in [RedirectPolicy.follow(), .custom { .rewrite($0.request) }] {
+        for policy in [follow, .custom { .rewrite($0.request) }] {
             let error = await #expect(throws: NetworkError.self) { try await next(policy, once, head()) }
             #expect(error?.kind == .bodyNotReplayable && error?.phase == .receiving && error?.response == head())
         }
-        #expect(try await next(.follow(), once, head(.seeOther))?.body.isNone == true)
+        #expect(try await next(follow, once, head(.seeOther))?.body.isNone == true)
         #expect(try await next(.none, once, head()) == nil)
         let fresh = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
         let policy = RedirectPolicy.custom { redirect in

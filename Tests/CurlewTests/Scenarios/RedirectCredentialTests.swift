@@ -70,13 +70,30 @@ struct RedirectCredentialTests {
         let plain = try MockServer()
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
             $0.fields = ofSession ? Self.secrets : [:]
-            $0.redirects = .follow().withholding("X-Tenant")
+            $0.redirects = .follow(allowingDowngrade: true).withholding("X-Tenant")
         }
         let (first, second) = isDowngrade ? (secure, plain) : (plain, secure)
         try await sendAround(
             first, second, from: first.url("/1"), over: second.origin, session, ofSession ? [:] : Self.secrets, .stream)
         #expect(second.requests.map(credentials) == [Self.plain])
         #expect(first.requests.map(credentials) == [Self.all, Self.plain, Self.plain])
+    }
+
+    /// The body and fields that nothing calls sensitive would be readable on the way.
+    @Test(arguments: Taking.allCases, [303, 307])
+    func withoutTLSNothingIsSent(_ take: Taking, _ status: Int) async throws {
+        let authority = try TestAuthority()
+        let plain = try MockServer { _ in .text("there") }
+        let secure = try MockServer(tls: authority.issue())
+        secure.on("POST", "/", .redirect(to: plain.url("/"), status: status))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
+        var request = Request(.post, secure.url("/"), fields: ["X-Tenant": "mine"], body: .text("sent"))
+        let error = try await networkError { [request] in _ = try await take(request, by: session) }
+        #expect(error.kind == .redirectRefused && error.response?.status.code == status, "\(error)")
+        #expect(plain.connectionCount == 0)
+        request.options.redirects = .follow(allowingDowngrade: true)
+        #expect(try await take(request, by: session).body == Data("there".utf8))
+        #expect(plain.requests.map(\.bodyText) == [status == 307 ? "sent" : ""])
     }
 
     @Test(arguments: Taking.allCases, [false, true])

@@ -200,10 +200,11 @@ struct PinningTests {
         let trust = try PinnedPublicKeys(
             [PublicKeyHash(authority.certificate)], withoutBackup: "test", chain: .required(roots))
         let error = try await networkError {
-            try await Session(trust: trust).data(for: Request(server.url("/")))
+            let session = Session(trust: trust) { $0.redirects = .follow(allowingDowngrade: true) }
+            return try await session.data(for: Request(server.url("/")))
         }
         #expect(error.kind == .invalidRequest && plain.connectionCount == 0, "\(error)")
-        let lax = Session(trust: CustomRoots(roots))
+        let lax = Session(trust: CustomRoots(roots)) { $0.redirects = .follow(allowingDowngrade: true) }
         #expect(try await lax.data(for: Request(server.url("/"))).1.status == .ok)
     }
 

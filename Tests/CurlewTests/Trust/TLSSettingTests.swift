@@ -30,7 +30,10 @@ struct TLSSettingTests {
         let plain = try MockServer { _ in .text("x") }
         let secure = try server()
         secure.on("GET", "/away", .redirect(to: plain.url("/")))
-        let session = try session { $0.tls.isRequired = true }
+        let session = try session {
+            $0.tls.isRequired = true
+            $0.redirects = .follow(allowingDowngrade: true)
+        }
         #expect(try await session.data(for: Request(secure.url("/"))).1.status == .ok)
         for url in [plain.url("/"), secure.url("/away")] {
             let error = try await networkError { try await session.data(for: Request(url)) }
