@@ -22,8 +22,11 @@ struct RedirectTrail: Sendable {
     private let maximum: Int
     /// The redirects followed, oldest first.
     private(set) var history: [RedirectHop] = []
-    /// What was sent since a response last set a cookie: to send one of it again would change nothing.
-    private var sent: Set<Step> = []
+    /// How often each step was sent since a response last set a cookie.
+    private var sent: [Step: Int] = [:]
+
+    /// How often the same may be sent: a server may send a request back until something is ready.
+    static let mostVisits = 5
 
     /// - Parameter max: How many redirects may be followed.
     init(max: Int) { maximum = max }
@@ -37,8 +40,8 @@ struct RedirectTrail: Sendable {
 
     /// Notes that `head`, the response to `request`, leads to `next`, which is sent now.
     ///
-    /// - Throws: `.tooManyRedirects` when that is one too many, or when `next` was sent before with the same method, URL
-    ///   and fields and no response since has set a cookie (RFC 9110 §15.4).
+    /// - Throws: `.tooManyRedirects` when that is one too many, or when `next` was sent ``mostVisits`` times with the
+    ///   same method, URL and fields and no response since has set a cookie (RFC 9110 §15.4).
     mutating func follow(
         _ next: Request, after request: Request, _ head: ResponseHead, metrics: TransferMetrics
     ) throws(NetworkError) {
@@ -47,11 +50,11 @@ struct RedirectTrail: Sendable {
                 "More than \(maximum) redirects came one after the other.",
                 hint: "Raise the maximum of the redirect policy if they lead somewhere.", request, head)
         }
-        sent.insert(Step(request))
+        sent[Step(request), default: 0] += 1
         if head[.setCookie] != nil { sent.removeAll() }
-        guard !sent.contains(Step(next)) else {
+        guard sent[Step(next), default: 0] < Self.mostVisits else {
             throw refused(
-                "The redirects go in a circle, back to \(next).",
+                "The redirects go in a circle, which has led to \(next) \(Self.mostVisits) times.",
                 hint: "The server may expect a cookie, another field, or a signed-in user.", request, head)
         }
         history.append(RedirectHop(method: request.method, url: request.urlText, head: head, metrics: metrics))
