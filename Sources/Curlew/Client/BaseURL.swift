@@ -14,7 +14,9 @@ public struct BaseURL: Sendable, Hashable {
     public enum Joining: String, Sendable, Hashable, Codable, CaseIterable {
         /// It replaces the base URL's path, as RFC 3986 §5.2 says for references.
         case resolved
-        /// It is put below the base URL's path, which nothing leaves: also "..", "//host" and "?" stay below it.
+        /// It is put below the base URL's path, which nothing leaves: "//host" and "?" stay below it too. A path whose
+        /// ".." segments, however they are encoded, lead above it is refused with `.invalidRequest` when a call is made,
+        /// and so is an absolute URL that is not below the base URL.
         case joined
     }
 
@@ -61,11 +63,30 @@ public struct BaseURL: Sendable, Hashable {
     /// The URL of a path below this one, and whether it leads to another origin (RFC 6454 §4).
     func url(of path: String) -> (text: String, isElsewhere: Bool) {
         if Self.isPlain(path) { return (text + path, false) }
-        if joining == .joined, URLReference(path).scheme == nil { return (joined(path), false) }
-        let url = URLReference.resolve(path, against: target)
+        let isAbsolute = Self.isAbsolute(path)
+        if joining == .joined, !isAbsolute { return (joined(path), false) }
+        // A colon in the first segment makes no scheme of what stands before it (RFC 3986 §4.2).
+        let hasColon = !isAbsolute && URLReference(path).scheme != nil
+        let url = URLReference.resolve(hasColon ? "./" + path : path, against: target)
         if url.hasPrefix(text) { return (url, false) }
         guard let other = try? RequestTarget(url) else { return (url, true) }
         return (url, other.scheme != target.scheme || other.host != target.host || other.port != target.port)
+    }
+
+    /// Whether a path that has to stay below this URL would lead elsewhere.
+    func isLeft(by path: String) -> Bool {
+        guard joining == .joined, !Self.isPlain(path) else { return false }
+        guard Self.isAbsolute(path) else { return Self.below(path.utf8.prefix(while: Self.isInPath)).isAbove }
+        guard let other = try? RequestTarget(URLReference.resolve(path, against: target)),
+            other.isSameOrigin(as: target), other.path.hasPrefix(target.path)
+        else { return true }
+        return Self.below(other.path.utf8.dropFirst(target.path.utf8.count)).isAbove
+    }
+
+    /// Whether a path is a URL of its own.
+    static func isAbsolute(_ path: String) -> Bool {
+        let start = String(decoding: path.utf8.prefix(8), as: UTF8.self).lowercased()
+        return start.hasPrefix("http://") || start == "https://"
     }
 
     /// Whether resolving would only put it behind the base URL.
@@ -75,7 +96,7 @@ public struct BaseURL: Sendable, Hashable {
             switch byte {
             case UInt8(ascii: "?"), UInt8(ascii: "#"): return path.utf8.first != byte
             case UInt8(ascii: ":"): return false
-            case UInt8(ascii: "."), UInt8(ascii: "/"): if isAtStart { return false }
+            case UInt8(ascii: "."), UInt8(ascii: "/"), UInt8(ascii: "%"): if isAtStart { return false }
             default: break
             }
             isAtStart = byte == UInt8(ascii: "/")
@@ -85,12 +106,35 @@ public struct BaseURL: Sendable, Hashable {
 
     /// The URL of a path that cannot leave the base URL's.
     private func joined(_ path: String) -> String {
-        let end = path.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? path.endIndex
-        let slash = UInt8(ascii: "/")
-        let whole = [slash] + path.utf8[..<end].drop { $0 == slash }
-        let below = URLReference.withoutDotSegments(whole[...]).drop { $0 == slash }
-        return text + String(decoding: below, as: UTF8.self) + path[end...]
+        let whole = path.utf8.prefix(while: Self.isInPath)
+        return text + String(decoding: Self.below(whole).path, as: UTF8.self) + path[whole.endIndex...]
     }
+
+    /// A path without its leading slashes and dot segments (RFC 3986 §5.2.4), and whether these lead above its start.
+    private static func below(_ path: some Collection<UInt8>) -> (path: [UInt8], isAbove: Bool) {
+        let slash = UInt8(ascii: "/")
+        var segments: [[UInt8]] = []
+        var isAbove = false
+        var endsInDots = false
+        for part in path.split(separator: slash, omittingEmptySubsequences: false) {
+            let segment = Array(part)
+            let dots = dots(in: segment)
+            endsInDots = dots > 0
+            if dots == 0, !(segments.isEmpty && segment.isEmpty) { segments.append(segment) }
+            if dots == 2, segments.popLast() == nil { isAbove = true }
+        }
+        if endsInDots, !segments.isEmpty { segments.append([]) }
+        return (Array(segments.joined(separator: [slash])), isAbove)
+    }
+
+    /// 1 for a segment that is ".", 2 for "..", encoded or not (RFC 3986 §6.2.2.2); 0 for all else.
+    private static func dots(in segment: [UInt8]) -> Int {
+        guard (1...6).contains(segment.count) else { return 0 }
+        let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
+        return text == "." ? 1 : text == ".." ? 2 : 0
+    }
+
+    private static func isInPath(_ byte: UInt8) -> Bool { byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#") }
 }
 
 extension BaseURL: ExpressibleByStringLiteral {

@@ -70,6 +70,7 @@ extension Client {
         let (url, isElsewhere) = base.url(of: call.path.text)
         var request = bareRequest(for: call, to: url)
         if let misleading = call.path.misleading { throw .misleadingPath(misleading, request) }
+        guard !base.isLeft(by: call.path.text) else { throw .leavingPath(request) }
         request.interceptors = surrounding(elsewhere: isElsewhere)
         request.trust = ownTrust
         do {
@@ -142,6 +143,13 @@ extension MediaType {
 }
 
 extension NetworkError {
+    fileprivate static func leavingPath(_ request: Request) -> NetworkError {
+        NetworkError(
+            .invalidRequest, phase: .preparing, "The path leaves the base URL, below which all paths are joined.",
+            hint: "Leave “..” and other URLs out of it, or make the base URL with BaseURL.Joining.resolved.",
+            request: request)
+    }
+
     fileprivate static func misleadingPath(_ what: Path.Misleading, _ request: Request) -> NetworkError {
         NetworkError(
             .invalidRequest, phase: .preparing,

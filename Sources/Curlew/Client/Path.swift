@@ -18,7 +18,8 @@ public import FoundationEssentials
 /// print(path)     // users/..%2Fadmin%3Fx/photos?size=<redacted>
 /// ```
 ///
-/// A path may be an absolute URL, which then wins over the base URL.
+/// A path whose literal begins with "http://" or "https://" is an absolute URL, which wins over the base URL unless that
+/// joins (``BaseURL/Joining/joined``). Any other path is relative, also where its first segment has a colon.
 public struct Path: Sendable, Hashable {
     /// The path as it is put below the base URL, percent-encoded.
     public let text: String
@@ -49,7 +50,7 @@ extension Path: ExpressibleByStringInterpolation {
     public init(stringInterpolation: StringInterpolation) {
         var segments = stringInterpolation.segments
         segments.end()
-        text = segments.text
+        text = segments.reference
         misleading = segments.misleading
     }
 

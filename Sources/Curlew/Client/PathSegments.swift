@@ -12,6 +12,11 @@ struct PathSegments {
     /// Whether a "?" or "#" has come, behind which there are no segments.
     private var isPastPath = false
     private var values = 0
+    /// Whether a literal makes it a URL of its own before the first value comes.
+    private var isAbsolute = false
+
+    /// The path; "./" keeps values from making it a URL of its own (RFC 3986 §4.2).
+    var reference: String { values > 0 && !isAbsolute && BaseURL.isAbsolute(text) ? "./" + text : text }
 
     mutating func append(literal: String) {
         guard !isPastPath else { return text += literal }
@@ -29,6 +34,7 @@ struct PathSegments {
     }
 
     mutating func append(value: String) {
+        if values == 0 { isAbsolute = BaseURL.isAbsolute(text) }
         values += 1
         hasValue = true
         text += value.percentEncoded(keeping: .unreserved)

@@ -22,7 +22,11 @@ struct BaseURLTests {
 
     @Test(arguments: [
         ("", "http://example.com/v1/"), ("?a=b", "http://example.com/v1/?a=b"), ("../x", "http://example.com/x"),
-        ("./x", "http://example.com/v1/x"), ("a/../b", "http://example.com/v1/b"), ("a:b", "a:b"),
+        ("./x", "http://example.com/v1/x"), ("a/../b", "http://example.com/v1/b"),
+        ("a:b", "http://example.com/v1/a:b"), ("users:batch?x=1", "http://example.com/v1/users:batch?x=1"),
+        ("mailto:x", "http://example.com/v1/mailto:x"), ("http:x", "http://example.com/v1/http:x"),
+        ("a:b/../c:d", "http://example.com/v1/c:d"), ("HTTPS://other.test/x", "HTTPS://other.test/x"),
+        ("%2e%2e/x", "http://example.com/v1/%2e%2e/x"),
         ("a?b:c/../d", "http://example.com/v1/a?b:c/../d"), ("//other.test/x", "http://other.test/x"),
         ("a#b", "http://example.com/v1/a#b"), ("a//b", "http://example.com/v1/a//b"),
         (".hidden", "http://example.com/v1/.hidden"), ("a..b", "http://example.com/v1/a..b"),
@@ -32,25 +36,45 @@ struct BaseURLTests {
     }
 
     @Test(arguments: [
-        ("foo", "foo"), ("/foo", "foo"), ("/foo/", "foo/"), ("//other.test/x", "other.test/x"), ("../x", "x"),
-        ("../../x/../y?a=/../b", "y?a=/../b"), ("", ""), ("/", ""), ("?a=b", "?a=b"), ("/?a=b", "?a=b"),
-        ("a/..", ""), ("a/./b", "a/b"),
+        ("foo", "foo"), ("/foo", "foo"), ("/foo/", "foo/"), ("//other.test/x", "other.test/x"),
+        ("x/../y?a=/../b", "y?a=/../b"), ("", ""), ("/", ""), ("?a=b", "?a=b"), ("/?a=b", "?a=b"),
+        ("a/..", ""), ("a/./b", "a/b"), ("users:batch", "users:batch"), ("mailto:x", "mailto:x"),
+        ("a/%2e%2E/b", "b"), ("%2E/a", "a"), ("a/b/.%2e", "a/"), ("%2e%2ex", "%2e%2ex"), ("%41", "%41"), ("...", "..."),
     ])
     func joined(_ path: String, _ below: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
         #expect(base.url(of: path).text == "http://example.com/v1/" + below)
-        #expect(!base.url(of: path).isElsewhere)
+        #expect(!base.url(of: path).isElsewhere && !base.isLeft(by: path))
+        #expect(!BaseURL("http://example.com/v1").isLeft(by: path))
     }
 
-    @Test func absoluteURLsWinAlsoWhenJoined() throws {
+    /// A dot that is encoded is a dot (RFC 3986 §6.2.2.2).
+    @Test(arguments: [
+        "../x", "%2e%2e/x", "%2E%2E/x", "%2e./x", ".%2e", "/..", "a/../../x", "a/%2e%2e/%2e%2e/x", "a//../../../x",
+        "https://other.test/x", "HTTP://other.test/v1/x", "http://example.com/x", "https://example.com/v1/x",
+        "http://example.com/v1", "http://example.com/v1x", "http://example.com/v1/../x",
+        "http://example.com/v1/%2e%2e/x", "http://", "http://example.com:81/v1/x",
+    ])
+    func whatLeavesAJoinedBase(_ path: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
-        #expect(base.url(of: "https://other.test/x") == ("https://other.test/x", true))
+        #expect(base.isLeft(by: path) && !BaseURL("http://example.com/v1").isLeft(by: path))
+        let error = #expect(throws: NetworkError.self) {
+            try Client(base).request(for: Call(.get, Path(raw: path)))
+        }
+        #expect(error?.kind == .invalidRequest && error?.phase == .preparing && error?.request != nil)
+        #expect(error?.message.contains("leaves the base URL") == true)
+    }
+
+    @Test(arguments: ["http://example.com/v1/", "http://EXAMPLE.com:80/v1/a?b=../..", "http://example.com/v1/a/../b"])
+    func absoluteURLsBelowAJoinedBase(_ path: String) throws {
+        let base = try BaseURL("http://example.com/v1", joining: .joined)
+        #expect(!base.isLeft(by: path) && !base.url(of: path).isElsewhere)
     }
 
     @Test(arguments: [
         ("http://example.com/x", false), ("http://EXAMPLE.com:80/x", false), ("/x", false), ("x", false),
         ("https://example.com/x", true), ("http://example.com:8080/x", true), ("http://example.org/x", true),
-        ("//example.org/x", true), ("mailto:x", true), ("http://example.com.evil.test/", true),
+        ("//example.org/x", true), ("mailto:x", false), ("users:batch", false), ("http://example.com.evil.test/", true),
         ("http://example.com@evil.test/", true),
     ])
     func otherOrigins(_ path: String, _ isElsewhere: Bool) {

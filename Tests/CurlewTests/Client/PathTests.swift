@@ -67,6 +67,20 @@ struct PathTests {
         }
     }
 
+    /// Values make neither a scheme nor a URL of their own.
+    @Test func valuesBeforeAColon() {
+        let (kind, id, scheme) = ("users", 7, "https")
+        for base in ["http://h.test/v1" as BaseURL, (try? BaseURL("http://h.test/v1", joining: .joined))] {
+            #expect(base?.url(of: ("\(kind):\(id)" as Path).text).text == "http://h.test/v1/users:7")
+            let url = base?.url(of: ("\(scheme)://evil.test/x" as Path).text)
+            #expect(url?.text == "http://h.test/v1/https://evil.test/x" && url?.isElsewhere == false)
+        }
+        #expect(("\(scheme)://\(kind)" as Path).text == "./https://users")
+        #expect(("\(kind):\(id)" as Path).text == "users:7")
+        #expect(("https://\(kind).test/x" as Path).text == "https://users.test/x")
+        #expect(("HTTP://h.test/\(id)" as Path).text == "HTTP://h.test/7")
+    }
+
     @Test func valuesOfTheQuery() {
         let value = "a&b=c d#e+/?ü"
         #expect(("s?q=\(value)&n=\(2)" as Path).text == "s?q=a%26b%3Dc%20d%23e%2B%2F%3F%C3%BC&n=2")
