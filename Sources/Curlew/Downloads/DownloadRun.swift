@@ -88,7 +88,7 @@ final class DownloadRun: TransferKeeper {
     func pauseChanged(_ run: TransferRun) {
         if !run.isPaused { plan.options.queue?.advance() }
         state.withLock { $0.crew }?.pauseChanged()
-        let grace = plan.options.pauseGrace
+        let grace = plan.options.boundedGrace
         state.withLock { state in
             state.grace?.cancel()
             state.grace = nil

@@ -61,4 +61,11 @@ public struct DownloadOptions: Sendable, Hashable {
 
     /// Options with their defaults.
     public init() {}
+
+    private static let longestGrace = Duration.seconds(365 * 86_400)
+
+    /// How long a connection is kept, within what a clock can be asked to wait.
+    var boundedGrace: Duration { Self.bounded(pauseGrace) }
+
+    static func bounded(_ grace: Duration) -> Duration { min(max(grace, .zero), longestGrace) }
 }

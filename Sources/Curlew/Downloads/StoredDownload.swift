@@ -151,6 +151,24 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         return options
     }
 
+    /// The greatest count that is read from a journal.
+    private static let greatestCount = Int(Int32.max)
+
+    /// The record with its counts and durations within what can be computed with, whatever a journal says.
+    var bounded: StoredDownload {
+        var record = self
+        record.attempts = min(max(attempts, 0), Self.greatestCount)
+        record.retries = min(max(retries, 0), Self.greatestCount)
+        record.saving.pauseGrace = DownloadOptions.bounded(saving.pauseGrace)
+        return record
+    }
+
+    /// Counts one more beginning; the greatest count stays as it is.
+    mutating func countAttempt() { attempts = min(attempts, .max - 1) + 1 }
+
+    /// Counts one more beginning after a failure; the greatest count stays as it is.
+    mutating func countRetry() { retries = min(retries, .max - 1) + 1 }
+
     /// Whether it is over, with or without a file.
     var isOver: Bool { state == .finished || state == .failed }
 }

@@ -224,7 +224,7 @@ extension TransferJournal {
                     isDamaged = isDamaged || index < lines.count - 1
                     continue
                 }
-                if let record = entry.put {
+                if let record = entry.put?.bounded {
                     if let place = places[record.id] {
                         found[place] = record
                     } else {

@@ -211,7 +211,7 @@ public actor TransferStore {
         defer { hasBegun(id) }
         let ticket = journal.change(id) { record in
             (record.state, record.failure) = (.waiting, nil)
-            record.retries += 1
+            record.countRetry()
         }
         do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
             // Nothing has become of it.
@@ -349,7 +349,7 @@ private struct StoreWitness: DownloadWitness {
     func begins() async {
         let ticket = store.journal.change(id) { record in
             record.state = .running
-            record.attempts += 1
+            record.countAttempt()
             record.failure = nil
         }
         // Nothing depends on it, so nothing waits for it.

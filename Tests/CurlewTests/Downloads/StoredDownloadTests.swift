@@ -122,4 +122,41 @@ import Testing
         }
         #expect(told == 3 && store.downloads.isEmpty)
     }
+
+    /// A journal may say anything, with the right checksum.
+    @Test func aJournalsNumbersHaveBounds() async throws {
+        var record = try StoredDownload(
+            Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
+            saving: DownloadOptions(), userInfo: [:])
+        (record.attempts, record.retries) = (.max, .min)
+        record.saving.pauseGrace = .seconds(Int64.max)
+        let (path, planted) = (folder("store"), record)
+        do {
+            let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in
+                try TransferJournal(in: path)
+            }
+            try await journal.settle(journal.put(planted))
+        }
+        let store = try await open()
+        let found = try #require(store.downloads.first)
+        #expect(found.attempts == Int(Int32.max) && found.retries == 0)
+        #expect(found.saving.pauseGrace == .seconds(365 * 86_400))
+        #expect(await store.reattach(session).count == 1)
+        await store.close()
+    }
+
+    @Test func countsStayAtTheGreatest() throws {
+        var record = try StoredDownload(
+            Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
+            saving: DownloadOptions(), userInfo: [:])
+        (record.attempts, record.retries) = (.max, .max - 1)
+        record.countAttempt()
+        record.countRetry()
+        #expect(record.attempts == .max && record.retries == .max)
+        var options = DownloadOptions()
+        options.pauseGrace = .seconds(Int64.max)
+        #expect(options.boundedGrace == .seconds(365 * 86_400))
+        options.pauseGrace = .seconds(-1)
+        #expect(options.boundedGrace == .zero)
+    }
 }
