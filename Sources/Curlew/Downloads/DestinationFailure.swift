@@ -24,7 +24,7 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case tooLarge
         /// Another download writes the same part file.
         case busy
-        /// Something that no download has made stands where the part file would be.
+        /// Something that no download of this user has made stands where the part file or its note would be.
         case foreignPart
         /// The name is too long, that of the part file included (ENAMETOOLONG).
         case nameTooLong

@@ -47,7 +47,8 @@ struct DownloadPart {
     /// - Parameters:
     ///   - url: What the part is known by.
     ///   - expected: What it has to be a part of; nil for whatever its note says of this URL.
-    /// - Throws: `DiskFailure`; `EWOULDBLOCK` when another download has it, `EEXIST` for a file that no download has made.
+    /// - Throws: `DiskFailure`; `EWOULDBLOCK` when another download has it, `EEXIST` for a file that no download of this
+    ///   user has made.
     init(
         at path: String, of url: String, expected: ResumeToken?, options: DownloadOptions,
         progressed: @escaping @Sendable (Int64) -> Void
@@ -88,7 +89,7 @@ struct DownloadPart {
     ///
     /// - Throws: A failure with `EEXIST` when no download has made it.
     private static func note(of path: String) throws(DiskFailure) -> ResumeToken? {
-        guard let found = try DiskFile.contents(of: path + ".json", upTo: longestNote) else {
+        guard let found = try DiskFile.contents(of: path + ".json", upTo: longestNote, isOwn: true) else {
             throw DiskFailure(foreign: "no download has made", path)
         }
         let bytes = Data(found)
@@ -101,7 +102,7 @@ struct DownloadPart {
 
     /// The URL that a part is of; nil for what no download has made.
     static func source(of path: String) -> String? {
-        guard let found = try? DiskFile.contents(of: path + ".json", upTo: longestNote) else { return nil }
+        guard let found = try? DiskFile.contents(of: path + ".json", upTo: longestNote, isOwn: true) else { return nil }
         return (try? JSONDecoder().decode(Mark.self, from: Data(found)))?.url
     }
 

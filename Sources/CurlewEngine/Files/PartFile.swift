@@ -20,17 +20,14 @@ package final class PartFile: Sendable {
 
     /// Opens a file, made if there is none, and locks it.
     ///
-    /// - Throws: A failure with `EWOULDBLOCK` when somebody else writes it.
+    /// - Throws: A failure with `EWOULDBLOCK` when another download writes it, with `EEXIST` for a file of another user.
     package static func open(_ path: String) throws(DiskFailure) -> PartFile {
         guard !path.utf8.contains(0) else { throw DiskFailure("cannot make", path, EINVAL) }
         while true {
-            let number = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
-            // A directory, a link, a pipe.
-            if number < 0, [EISDIR, ELOOP, ENXIO].contains(Glibc.errno), DiskFile.exists(path) {
-                throw DiskFailure(foreign: "there is something else at", path)
-            }
-            guard number >= 0 else { throw DiskFailure("cannot make", path, Glibc.errno) }
-            let part = PartFile(path, OwnedDescriptor(number))
+            var made = try create(path)
+            if made == nil { made = try find(path) }
+            // The file was removed meanwhile.
+            guard let part = made else { continue }
             try part.lock()
             // Who had the lock until now may have given the file its final name.
             guard part.isStillThere else { continue }
@@ -39,6 +36,24 @@ package final class PartFile: Sendable {
             guard DiskFile.exists(path + ".json") else { throw DiskFailure(foreign: "no download has made", path) }
             guard unlink(path) == 0 || Glibc.errno == ENOENT else { throw part.failure("cannot remove") }
         }
+    }
+
+    /// Makes a file; nil when there is something of that name.
+    private static func create(_ path: String) throws(DiskFailure) -> PartFile? {
+        let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        if number < 0, Glibc.errno == EEXIST { return nil }
+        guard number >= 0 else { throw DiskFailure("cannot make", path, Glibc.errno) }
+        return PartFile(path, OwnedDescriptor(number))
+    }
+
+    /// Opens a file that is there, if it is this user's; nil when there is no such file.
+    private static func find(_ path: String) throws(DiskFailure) -> PartFile? {
+        let number = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if number < 0, Glibc.errno == ENOENT { return nil }
+        guard number >= 0 else { throw FileOwner.failure(path, Glibc.errno) }
+        let part = PartFile(path, OwnedDescriptor(number))
+        try FileOwner.check(number, path, isSole: false)
+        return part
     }
 
     /// Opens a file to be read, which others may write.
@@ -154,13 +169,20 @@ package final class PartFile: Sendable {
 
 /// Small files as a whole, and directories; to be called on a disk thread.
 package enum DiskFile {
-    /// What a file of at most `most` bytes holds; nil when there is none.
-    package static func contents(of path: String, upTo most: Int) throws(DiskFailure) -> [UInt8]? {
+    /// What a file of at most `most` bytes holds; nil when there is no such file.
+    ///
+    /// - Parameter isOwn: Whether it has to be a file that this user has made and others cannot write.
+    package static func contents(
+        of path: String, upTo most: Int, isOwn: Bool = false
+    ) throws(DiskFailure) -> [UInt8]? {
         // A pipe of that name must not hold up everybody.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if number < 0, errno == ENOENT { return nil }
-        guard number >= 0 else { throw DiskFailure("cannot open", path, errno) }
+        guard number >= 0 else {
+            throw isOwn ? FileOwner.failure(path, errno) : DiskFailure("cannot open", path, errno)
+        }
         defer { close(number) }
+        if isOwn { try FileOwner.check(number, path, isSole: true) }
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw DiskFailure("there is something else at", path, EEXIST)

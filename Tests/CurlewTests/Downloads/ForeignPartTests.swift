@@ -1,0 +1,103 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import Curlew
+
+/// What other users have left in a shared directory, and what is no file.
+@Suite(.timeLimit(.minutes(2)))
+struct ForeignPartTests {
+    private let session = Session()
+    private let folder: Folder
+    private let server: ResourceServer
+
+    init() throws {
+        folder = try Folder()
+        server = try ResourceServer(RangeResource(.usual))
+    }
+
+    private func refusal(_ overwrite: DownloadOverwrite = .fail) async -> NetworkError? {
+        let (session, path, url) = (session, folder("a"), server.url)
+        return await failure { () async throws(NetworkError) in
+            try await session.download(Request(url), to: .file(path), overwrite: overwrite)
+        }
+    }
+
+    private func reason(_ error: NetworkError?) -> DestinationFailure.Reason? {
+        (error?.cause as? DestinationFailure)?.reason
+    }
+
+    /// A part of three bytes, with a note that fits.
+    private func plant() throws {
+        var note = ResumeToken(
+            url: server.url, validator: .tag("\"1\""), offset: 3, total: 9, part: folder("a.part"),
+            destination: folder("a"), overwrite: .fail, checksum: nil)
+        note.bootID = DiskFile.bootID
+        folder.write("a.part", [1, 2, 3])
+        folder.write("a.part.json", Array(try JSONEncoder().encode(note)))
+    }
+
+    private func expectRefusal(of name: String, _ why: String) async {
+        let error = await refusal()
+        #expect(reason(error) == .foreignPart && server.ranges.isEmpty)
+        #expect((error?.cause as? DestinationFailure)?.path == folder(name))
+        #expect(
+            error?.message.contains(folder(name)) == true && error?.message.contains(why) == true, "\(error as Any)")
+        #expect(error?.hint?.contains("Remove") == true)
+        #expect(folder.bytes("a.part") == [1, 2, 3] && !folder.names.contains("a"))
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func aPartOfAnotherUserIsRefused() async throws {
+        try plant()
+        #expect(chown(folder("a.part"), 12_345, 12_345) == 0)
+        await expectRefusal(of: "a.part", "another user (uid 12345)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func anEmptyPartOfAnotherUserIsRefused() async throws {
+        folder.write("a.part", [])
+        #expect(chown(folder("a.part"), 12_345, 12_345) == 0)
+        #expect(reason(await refusal()) == .foreignPart)
+        let file = try await session.download(Request(server.url), to: .file(folder("a")), overwrite: .uniquify)
+        #expect(file.path == folder("a") && folder.bytes("a") == PatternBody.usual.bytes)
+        #expect(folder.bytes("a.part") == [])
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func aNoteOfAnotherUserIsRefused() async throws {
+        try plant()
+        #expect(chown(folder("a.part.json"), 12_345, 12_345) == 0)
+        await expectRefusal(of: "a.part.json", "another user (uid 12345)")
+    }
+
+    @Test func aNoteWithAnotherNameIsRefused() async throws {
+        try plant()
+        #expect(link(folder("a.part.json"), folder("other")) == 0)
+        await expectRefusal(of: "a.part.json", "further names")
+    }
+
+    @Test func aFIFOInThePlaceOfPartOrNoteHoldsNothingUp() async throws {
+        try plant()
+        #expect(unlink(folder("a.part.json")) == 0 && mkfifo(folder("a.part.json"), 0o600) == 0)
+        await expectRefusal(of: "a.part.json", "something else")
+        #expect(unlink(folder("a.part")) == 0 && mkfifo(folder("a.part"), 0o600) == 0)
+        #expect(reason(await refusal()) == .foreignPart)
+    }
+
+    @Test func whatSpeaksAgainstAFile() {
+        func objection(_ mode: UInt32, _ owner: UInt32 = 7, _ links: UInt64 = 1, umask: UInt32 = 0o022) -> String? {
+            FileOwner.objection(mode: mode, owner: owner, links: links, user: 7, umask: { umask })
+        }
+        #expect(objection(0o100644) == nil && objection(0o100600) == nil)
+        #expect(objection(0o100644, 8)?.contains("another user (uid 8)") == true)
+        #expect(objection(0o100644, 7, 2)?.contains("further names") == true)
+        #expect(objection(0o100664)?.contains("other users may write") == true)
+        #expect(objection(0o100646)?.contains("other users may write") == true)
+        #expect(objection(0o100664, umask: 0o002) == nil && objection(0o100666, umask: 0) == nil)
+        #expect(objection(0o100666, umask: 0o002) != nil)
+        #expect(objection(0o010600)?.contains("something else") == true)
+    }
+}
