@@ -24,6 +24,8 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case tooLarge
         /// Another download writes the same part file.
         case busy
+        /// A device, a FIFO or a socket has that name, which a file never replaces.
+        case notAFile
         /// Something that no download of this user has made stands where the part file or its note would be.
         case foreignPart
         /// The name is too long, that of the part file included (ENAMETOOLONG).
@@ -41,7 +43,7 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
     private let text: String
 
     init(_ failure: DiskFailure) {
-        reason = failure.isForeign ? .foreignPart : Reason(failure.errno)
+        reason = failure.isForeign ? .foreignPart : failure.isSpecial ? .notAFile : Reason(failure.errno)
         path = failure.path
         errno = failure.errno
         text = failure.description
@@ -85,6 +87,7 @@ extension DestinationFailure.Reason {
         case .noSpace: "Make room; the same download goes on with what could be kept."
         case .tooLarge: "Raise the limit (ulimit -f), or choose another file system."
         case .busy: "Wait for the other download of it, or choose another name."
+        case .notAFile: "Choose another name; a download writes regular files alone."
         case .foreignPart: "Remove or rename it, or give the download another name."
         case .nameTooLong: "A name has \(FileName.longest) bytes at most, as UTF-8."
         case .other: nil

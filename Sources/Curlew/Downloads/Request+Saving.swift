@@ -55,5 +55,6 @@ extension Request {
         guard let (exists, isDirectory) = found, exists else { return }
         if isDirectory { throw DiskFailure("there is a directory at", path, EISDIR) }
         if overwrite == .fail { throw DiskFailure("there is already", path, EEXIST) }
+        try await DiskThread.saving.result { () throws(DiskFailure) in try DiskFile.checkReplaceable(path) }
     }
 }

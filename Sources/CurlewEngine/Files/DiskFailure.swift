@@ -11,11 +11,19 @@ package struct DiskFailure: Error, CustomStringConvertible {
     package let errno: Int32
     /// Whether something is there that Curlew has not made.
     package var isForeign = false
+    /// Whether there is a device, a FIFO or a socket.
+    package var isSpecial = false
 
     /// Something is there that Curlew has not made.
     package init(foreign what: String, _ path: String) {
         self.init(what, path, EEXIST)
         isForeign = true
+    }
+
+    /// A device, a FIFO or a socket stands where a file is to be.
+    package init(special what: String, _ path: String) {
+        self.init(what, path, EEXIST)
+        isSpecial = true
     }
 
     package init(_ what: String, _ path: String, _ errno: Int32) {

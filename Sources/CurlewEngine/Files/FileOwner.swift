@@ -60,3 +60,22 @@ package enum FileOwner {
         return line.flatMap { UInt32($0.dropFirst(6).drop { $0 == "\t" || $0 == " " }, radix: 8) } ?? writable
     }
 }
+
+extension DiskFile {
+    /// The kind of what has a name and is neither a file, a directory nor a link: "device"; nil for those.
+    package static func specialKind(of path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        switch status.st_mode & S_IFMT {
+        case S_IFCHR, S_IFBLK: return "device"
+        case S_IFIFO: return "FIFO"
+        case S_IFSOCK: return "socket"
+        default: return nil
+        }
+    }
+
+    /// Refuses to put a file in the place of a device, a FIFO or a socket.
+    package static func checkReplaceable(_ path: String) throws(DiskFailure) {
+        if let kind = specialKind(of: path) { throw DiskFailure(special: "there is a \(kind) at", path) }
+    }
+}

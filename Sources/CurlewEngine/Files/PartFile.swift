@@ -151,9 +151,10 @@ package final class PartFile: Sendable {
     /// Gives it its final name.
     ///
     /// - Parameter replaces: Whether it takes the place of a file of that name.
-    /// - Throws: A failure with `EEXIST` when there is one and it does not.
+    /// - Throws: A failure with `EEXIST` when there is one and it does not, or when a device, FIFO or socket has the name.
     package func move(to name: String, replacing replaces: Bool) throws(DiskFailure) {
         guard isStillThere else { throw DiskFailure("somebody has moved or removed", path, ENOENT) }
+        if replaces { try DiskFile.checkReplaceable(name) }
         let code = replaces ? (rename(path, name) == 0 ? 0 : Glibc.errno) : curlew_rename_new(path, name)
         guard code == 0 else { throw DiskFailure("cannot make", name, code) }
     }

@@ -100,4 +100,33 @@ struct ForeignPartTests {
         #expect(objection(0o100666, umask: 0o002) != nil)
         #expect(objection(0o010600)?.contains("something else") == true)
     }
+
+    // MARK: What is no file
+
+    /// Makes a FIFO, a socket or a device.
+    private func make(_ kind: String) -> Bool {
+        switch kind {
+        case "FIFO": return mkfifo(folder("a"), 0o600) == 0
+        case "socket": return mknod(folder("a"), S_IFSOCK | 0o600, 0) == 0
+        // The numbers of /dev/null.
+        default: return mknod(folder("a"), S_IFCHR | 0o600, 0x103) == 0
+        }
+    }
+
+    @Test(arguments: ["FIFO", "socket", "device"]) func aSpecialFileIsNotReplaced(_ kind: String) async {
+        // A container may not allow devices.
+        guard make(kind) || kind != "device" else { return }
+        let error = await refusal(.replace)
+        #expect(reason(error) == .notAFile && error?.message.contains("a \(kind) at") == true, "\(error as Any)")
+        #expect(error?.hint != nil && server.ranges.isEmpty)
+        #expect(folder.names == ["a"] && DiskFile.specialKind(of: folder("a")) == kind)
+    }
+
+    @Test func aSpecialFileThatComesLaterIsNotReplaced() throws {
+        let part = try PartFile.open(folder("a.part"))
+        #expect(make("FIFO"))
+        let error = #expect(throws: DiskFailure.self) { try part.move(to: folder("a"), replacing: true) }
+        #expect(error?.isSpecial == true && error?.description.contains("a FIFO at") == true)
+        #expect(folder.names == ["a", "a.part"] && DiskFile.specialKind(of: folder("a")) == "FIFO")
+    }
 }
