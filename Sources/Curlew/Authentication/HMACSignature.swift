@@ -7,6 +7,8 @@
 /// request is signed, and no time: whoever sees a request can send it once more. Services that care sign the time, too:
 /// ``BodySignature``.
 ///
+/// Descriptions, errors and logs hide the signature where the field's name has "signature" in it.
+///
 /// ```swift
 /// let hooks = HMACSignature(key: secret, field: "X-Hub-Signature-256", prefix: "sha256=")
 /// let api = Client("https://example.com/hooks").with { $0.auth = hooks }

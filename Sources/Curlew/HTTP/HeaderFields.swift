@@ -167,7 +167,7 @@ extension HeaderFields.Field: CustomStringConvertible {
 
     /// This field as it may be shown.
     var redacted: HeaderFields.Field {
-        if name.isSensitive { return HeaderFields.Field(name: name, value: redaction) }
+        if name.isHidden { return HeaderFields.Field(name: name, value: redaction) }
         return name.carriesURL ? HeaderFields.Field(name: name, value: redactedURL(value)) : self
     }
 }

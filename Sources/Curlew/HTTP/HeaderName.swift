@@ -32,17 +32,22 @@ public struct HeaderName: Sendable {
     public var isValid: Bool { rawValue.isToken }
 
     /// Whether values of this field are credentials and must not be shown or stored: `Authorization`,
-    /// `Proxy-Authorization`, `Cookie`, `Set-Cookie`, `X-API-Key`, `X-Auth-Token`, `X-CSRF-Token`, `X-XSRF-Token` and
-    /// `X-Amz-Security-Token`.
+    /// `Proxy-Authorization`, `Cookie`, `Set-Cookie`, `API-Key`, `X-API-Key`, `X-Access-Token`, `X-Auth-Token`,
+    /// `X-CSRF-Token`, `X-XSRF-Token`, `X-Amz-Security-Token`, `X-Vault-Token`, `Private-Token`, `X-Goog-API-Key`,
+    /// `Ocp-Apim-Subscription-Key`, `X-Signature`, `X-Hub-Signature` and `X-Hub-Signature-256`.
     public var isSensitive: Bool { Self.sensitiveSet.contains(self) }
+
+    /// Whether values of this field must not be shown: credentials, and what is called a signature.
+    var isHidden: Bool { isSensitive || canonical.contains("signature") }
 
     /// Whether values of this field are URLs, whose user-info and query may hold credentials.
     var carriesURL: Bool { self == .location || self == .contentLocation || self == .referer }
 
     /// The names whose values are credentials.
     static let sensitive: [HeaderName] = [
-        .authorization, .proxyAuthorization, .cookie, .setCookie, "X-API-Key", "X-Auth-Token", "X-CSRF-Token",
-        "X-XSRF-Token", "X-Amz-Security-Token",
+        .authorization, .proxyAuthorization, .cookie, .setCookie, "API-Key", "X-API-Key", "X-Access-Token",
+        "X-Auth-Token", "X-CSRF-Token", "X-XSRF-Token", "X-Amz-Security-Token", "X-Vault-Token", "Private-Token",
+        "X-Goog-API-Key", "Ocp-Apim-Subscription-Key", "X-Signature", "X-Hub-Signature", "X-Hub-Signature-256",
     ]
     private static let sensitiveSet = Set(sensitive)
 }

@@ -4,21 +4,22 @@
 /// What stands in descriptions in the place of a secret.
 let redaction = "<redacted>"
 
-/// A URL as it may be shown: without user-info, with "<redacted>" for every query value and for the fragment, and with
-/// control characters escaped.
+/// A URL as it may be shown: without user-info, with "<redacted>" for every query value, every path parameter and the
+/// fragment, and with control characters escaped.
 ///
-/// Takes any text, valid or not; the cautious reading wins where it is ambiguous.
+/// Takes any text, valid or not; the cautious reading wins where it is ambiguous: what stands before an "@" is hidden
+/// wherever it could be user-info.
 /// - Parameter names: Names of the query, as they are written, whose values may be shown.
 func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> String {
     let bytes = text.utf8
-    let authority = authorityStart(in: bytes)
-    var rest = bytes[authority...]
-    if let at = userInfoEnd(in: rest) { rest = rest[bytes.index(after: at)...] }
+    let (start, isAuthority) = authorityStart(in: bytes)
+    var rest = bytes[start...]
+    if let at = isAuthority ? userInfoEnd(in: rest) : passwordEnd(in: rest) { rest = rest[bytes.index(after: at)...] }
 
     let fragment = rest.firstIndex(of: UInt8(ascii: "#"))
     let query = rest[..<(fragment ?? rest.endIndex)].firstIndex(of: UInt8(ascii: "?"))
-    var result = String(text[..<authority])
-    result += text[rest.startIndex..<(query ?? fragment ?? rest.endIndex)]
+    var result = String(text[..<start])
+    result += redactedPath(rest[..<(query ?? fragment ?? rest.endIndex)])
     if let query {
         let items = bytes[bytes.index(after: query)..<(fragment ?? rest.endIndex)]
         result += "?" + redactedQuery(items, showing: names)
@@ -32,32 +33,80 @@ func redactedQuery(_ text: String) -> String {
     redactedQuery(text.utf8[...], showing: []).escapingControls
 }
 
-private func authorityStart(in bytes: String.UTF8View) -> String.Index {
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else {
-        return bytes.startIndex
-    }
-    return bytes.index(colon, offsetBy: 3)
+/// Where an authority could begin, and whether one is likely there.
+///
+/// Schemes without a colon, with too few or too many slashes, and with backslashes are taken for schemes, too. One slash
+/// that follows no scheme begins a path, in which only a user with a password counts as user-info.
+private func authorityStart(in bytes: String.UTF8View) -> (start: String.Index, isAuthority: Bool) {
+    let wordEnd = bytes.firstIndex(where: wordEnds.contains) ?? bytes.endIndex
+    let word = bytes[..<wordEnd]
+    let gap = bytes[wordEnd...].prefix { $0 <= UInt8(ascii: " ") || separators.contains($0) }
+    let slashes = gap.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.count
+    let name = String(decoding: word.filter { $0 > UInt8(ascii: " ") }.map(\.asciiLowercased), as: UTF8.self)
+    let isWeb = name == "http" || name == "https"
+    let hasColon = gap.first == UInt8(ascii: ":")
+    if word.contains(UInt8(ascii: "@")) { return (bytes.startIndex, true) }
+    if !gap.isEmpty, isWeb || slashes > 1 || (hasColon && slashes > 0) { return (gap.endIndex, true) }
+    return slashes == 1 && !hasColon ? (gap.endIndex, false) : (bytes.startIndex, true)
 }
+
+private let wordEnds = ByteSet(":/\\?#")
+private let separators = ByteSet(":/\\")
 
 /// The "@" that ends the user-info.
 ///
 /// A password with an unescaped "/", "?" or "#" makes the URL invalid and its first half look like a port; then
 /// everything up to the last "@" is taken for user-info.
 private func userInfoEnd(in rest: Substring.UTF8View) -> String.Index? {
-    let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
-    let authority = rest[..<(end ?? rest.endIndex)]
+    let authority = segment(of: rest)
     if let at = authority.lastIndex(of: UInt8(ascii: "@")) { return at }
-    guard authority.first != UInt8(ascii: "["), let colon = authority.firstIndex(of: UInt8(ascii: ":")) else {
-        return nil
+    var host = authority
+    if authority.first == UInt8(ascii: "["), let end = authority.firstIndex(of: UInt8(ascii: "]")) {
+        host = authority[end...]
     }
-    let port = authority[authority.index(after: colon)...]
-    return port.allSatisfy(ByteSet.digits.contains) ? nil : rest.lastIndex(of: UInt8(ascii: "@"))
+    guard let colon = host.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let port = host[host.index(after: colon)...]
+    return !port.isEmpty && port.allSatisfy(ByteSet.digits.contains) ? nil : rest.lastIndex(of: UInt8(ascii: "@"))
+}
+
+/// The "@" that follows a user and a password in the first segment of a path.
+private func passwordEnd(in rest: Substring.UTF8View) -> String.Index? {
+    let first = segment(of: rest)
+    guard let at = first.lastIndex(of: UInt8(ascii: "@")) else { return nil }
+    return first[..<at].contains(UInt8(ascii: ":")) ? at : nil
+}
+
+private func segment(of rest: Substring.UTF8View) -> Substring.UTF8View {
+    rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+}
+
+/// A path without the user-info of a URL in it, and with "<redacted>" for what follows a ";" in a segment.
+private func redactedPath(_ path: Substring.UTF8View) -> String {
+    var start = ""
+    var path = path
+    if let at = path.lastIndex(of: UInt8(ascii: "@")),
+        let colon = path[..<at].indices.first(where: { path[$0..<at].starts(with: "://".utf8) })
+    {
+        start = String(Substring(path[..<colon])) + "://"
+        path = path[path.index(after: at)...]
+    }
+    let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { segment in
+        let parts = segment.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        return ([String(Substring(parts[0]))] + parts.dropFirst().map { redactedItem($0) }).joined(separator: ";")
+    }
+    return start + segments.joined(separator: "/")
 }
 
 private func redactedQuery(_ items: Substring.UTF8View, showing names: Set<String>) -> String {
-    items.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { item in
-        guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else { return String(Substring(item)) }
-        let isShown = !names.isEmpty && names.contains(String(Substring(item[..<equals])))
-        return isShown ? String(Substring(item)) : String(Substring(item[...equals])) + redaction
-    }.joined(separator: "&")
+    items.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        .map { redactedItem($0, showing: names) }.joined(separator: "&")
+}
+
+/// "name=<redacted>"; what has no name is a value.
+private func redactedItem(_ item: Substring.UTF8View, showing names: Set<String> = []) -> String {
+    if item.isEmpty { return "" }
+    let equals = item.firstIndex(of: UInt8(ascii: "="))
+    let isShown = !names.isEmpty && names.contains(String(Substring(item[..<(equals ?? item.endIndex)])))
+    if isShown { return String(Substring(item)) }
+    return (equals.map { String(Substring(item[...$0])) } ?? "") + redaction
 }

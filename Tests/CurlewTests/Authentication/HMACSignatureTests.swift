@@ -135,6 +135,12 @@ struct HMACSignatureTests {
         #expect(!dumped.contains("83") && !dumped.contains("SECRET"))
     }
 
+    @Test(arguments: ["X-Signature", "X-Hub-Signature-256", "Acme-Signature"] as [HeaderName])
+    func nothingShowsTheSignature(field: HeaderName) {
+        let fields: HeaderFields = [field: "sha256=757107ea"]
+        #expect("\(fields)" == "\(field): <redacted>")
+    }
+
     /// Nobody here answers challenges of SPNEGO or NTLM: they are responses like any other.
     @Test(arguments: ["Negotiate", "NTLM", "Negotiate, NTLM"])
     func challengesOfConnectionsAreNotAnswered(challenge: String) async throws {

@@ -63,7 +63,7 @@ struct HeaderFieldsTests {
         ]
         let shown = """
             Authorization: <redacted>
-            Location: https://h/x?token=<redacted>&b
+            Location: https://h/x?token=<redacted>&<redacted>
             X: a\\r\\nb
             """
         #expect(fields.description == shown)

@@ -34,7 +34,9 @@ struct HeaderNameTests {
     @Test(arguments: [
         ("AUTHORIZATION", true), ("Proxy-Authorization", true), ("cookie", true), ("Set-Cookie", true),
         ("x-api-key", true), ("X-Auth-Token", true), ("X-CSRF-Token", true), ("WWW-Authenticate", false),
-        ("Accept", false),
+        ("Accept", false), ("api-key", true), ("X-Access-Token", true), ("X-Vault-Token", true),
+        ("PRIVATE-TOKEN", true), ("X-Goog-Api-Key", true), ("Ocp-Apim-Subscription-Key", true), ("X-Signature", true),
+        ("X-Hub-Signature-256", true), ("Stripe-Signature", false), ("X-Sign", false),
     ])
     func sensitivity(text: String, isSensitive: Bool) {
         #expect(HeaderName(text).isSensitive == isSensitive)

@@ -174,7 +174,7 @@ struct RequestTargetTests {
 struct RedactionTests {
     @Test(arguments: [
         ("https://h/p", "https://h/p"),
-        ("https://u:p@h:1/p?a=1&b&c=2=3;d#frag", "https://h:1/p?a=<redacted>&b&c=<redacted>#<redacted>"),
+        ("https://u:p@h:1/p?a=1&b&c=2=3;d#frag", "https://h:1/p?a=<redacted>&<redacted>&c=<redacted>#<redacted>"),
         ("https://h/@me?x=a@b", "https://h/@me?x=<redacted>"),
         ("https://h:80/@me", "https://h:80/@me"),
         ("https://h#f?x=1", "https://h#<redacted>"),
@@ -187,9 +187,33 @@ struct RedactionTests {
         ("https://h/\r\nX?é=ü&=", "https://h/\\r\\nX?é=<redacted>&=<redacted>"),
         ("https://h?&a=", "https://h?&a=<redacted>"),
         ("", ""),
+        ("http:/user:SECRET@h/", "http:/h/"), ("http:///user:SECRET@h/", "http:///h/"),
+        ("//user:SECRET@h/", "//h/"), ("http//user:SECRET@h/", "http//h/"), ("http:/\\user:SECRET@h/", "http:/\\h/"),
+        ("http:user:SECRET@h/", "http:h/"), (" HTTP : // user:SECRET@h/", " HTTP : // h/"),
+        ("\\\\user:SECRET@h/", "\\\\h/"), ("htp//user:SECRET@h/", "htp//h/"), ("ftp:/u:SECRET@h/", "ftp:/h/"),
+        ("http/user:SECRET@h/", "http/h/"), ("/user:SECRET@h/", "/h/"), ("htp/user:SECRET@h/", "htp/h/"),
+        ("http://http://user:SECRET@h/", "http://h/"), ("http://[u:SECRET/x@h/", "http://h/"),
+        ("https://h/http://u:SECRET@x/y", "https://h/http://x/y"), ("http://u:SEC\\RET@h/", "http://h/"),
+        ("/@me", "/@me"), ("users/@me", "users/@me"), ("/a/b:c@d", "/a/b:c@d"),
+        ("https://h/?SECRET", "https://h/?<redacted>"), ("?SECRET&&a=b", "?<redacted>&&a=<redacted>"),
+        ("https://h/a;token=SECRET/b;SECRET;?x", "https://h/a;token=<redacted>/b;<redacted>;?<redacted>"),
     ])
     func redacts(text: String, shown: String) {
         #expect(redactedURL(text) == shown)
+    }
+
+    @Test(arguments: [
+        "http:/user:SECRET@h/", "http:///user:SECRET@h/", "//user:SECRET@h/", "http//user:SECRET@h/",
+        "http:/\\user:SECRET@h/", "user:SECRET@h", "http:user:SECRET@h",
+    ])
+    func errorsHideThePasswordsOfMalformedURLs(text: String) {
+        if let target = try? RequestTarget(text) { #expect(!"\(target)".contains("SECRET")) }
+        do {
+            _ = try RequestTarget(text)
+        } catch {
+            #expect(!"\(error)".contains("SECRET"))
+        }
+        #expect(!"\(Request(text))".contains("SECRET"))
     }
 
     @Test func hostsInTables() {
