@@ -19,7 +19,7 @@ func examine(_ input: [UInt8]) {
 
 private let stacks: [[String]] = [
     ["gzip"], ["deflate"], ["br"], ["zstd"], ["gzip", "gzip"], ["br", "gzip"], ["deflate", "zstd"],
-    ["gzip", "br", "zstd"],
+    ["zstd", "br"],
 ]
 
 /// Where bombs are left to others.

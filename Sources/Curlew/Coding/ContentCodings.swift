@@ -32,8 +32,8 @@ struct ContentCodings: Sendable {
     static let system = ContentCodings(
         zlib: ZlibLibrary.system, brotli: BrotliLibrary.system, zstandard: ZstandardLibrary.system)
 
-    /// More than anybody stacks; a limit, since each needs memory.
-    private static let mostStacked = 5
+    /// Each layer multiplies what a few bytes can become, and needs memory.
+    private static let mostStacked = 2
 
     func has(_ coding: ContentCoding) -> Bool {
         switch coding {

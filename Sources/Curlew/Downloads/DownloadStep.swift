@@ -170,7 +170,8 @@ struct DownloadCourse {
         if crew == nil { download.begins(at: question.offset, of: question.total) }
         download.asks(canAskAgain: request.method == .get)
         isReceiving = false
-        let response = try await next(asking(question))
+        let asked = asking(question)
+        let response = try await next(asked)
         switch question.answer(response.head, isEncoded: response.attempt?.isDecoded == true) {
         case .refusal where isWanted(response.head): return try await whole(response, after: question)
         case .refusal: throw await refused(response)
@@ -183,6 +184,9 @@ struct DownloadCourse {
             reads(response, canGoOn: true)
             await response.discard()
             return response
+        case .whole where asked.wantsIdentity && response.attempt?.isDecoded == true:
+            await response.discard()
+            throw response.unaskedCoding
         case .whole where part?.isStill(response) == true:
             reads(response, canGoOn: true)
             return try await receive(response, through: nil)

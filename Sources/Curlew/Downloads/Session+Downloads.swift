@@ -10,8 +10,8 @@ extension Session {
     /// checked, at once and as a whole. A download that was broken off, be it by the end of the process, goes on where it
     /// was when it is asked for again, as long as the server has the same state of the resource. A connection that breaks is
     /// replaced by another one, as the session's retry policy says, three times in a row without one. `Accept-Encoding` is
-    /// `identity` unless the request says otherwise; what a server compresses all the same is decoded, which changes its
-    /// digest and cannot be gone on with, unless `options.decompression` is `.off`.
+    /// `identity` unless the request says otherwise; what a server compresses all the same is refused (`.unsupported`),
+    /// unless `options.decompression` is `.off`. What was asked for compressed cannot be gone on with.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/iso"))

@@ -8,7 +8,8 @@
 /// ```
 public enum Decompression: String, Sendable, Hashable, Codable, CaseIterable {
     /// gzip, deflate, br and zstd are offered as far as their libraries are installed, and undone; the response's head
-    /// is handed over without `Content-Encoding` and `Content-Length`.
+    /// is handed over without `Content-Encoding` and `Content-Length`. At most two codings, one in another, are undone;
+    /// more are an error of kind `unsupported`.
     ///
     /// `Accept-Encoding` is left alone when the request sets it, and is "identity" beside a `Range`, since part of a
     /// compressed body is of no use. Partial responses (206) are never decoded.

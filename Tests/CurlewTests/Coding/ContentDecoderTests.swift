@@ -136,15 +136,13 @@ struct ContentDecoderTests {
         #expect(wide?.message.contains("8 MiB") == true)
     }
 
-    @Test func codingsAreStackedFiveDeep() throws {
-        var wire = Encoded.text
-        for _ in 0..<5 { wire = try Encoded.deflated(wire) }
-        let five = "gzip, gzip, gzip, gzip, gzip"
-        #expect(try Encoded.decode(wire, five) == Encoded.text)
-        #expect(try Encoded.decode(wire, five, piece: 1) == Encoded.text)
-        let error = failure(try Encoded.deflated(wire), five + ", gzip")
+    @Test func codingsAreStackedTwoDeep() throws {
+        let wire = try Encoded.deflated(Encoded.deflated(Encoded.text))
+        #expect(try Encoded.decode(wire, "gzip, gzip") == Encoded.text)
+        #expect(try Encoded.decode(wire, "gzip, identity, gzip", piece: 1) == Encoded.text)
+        let error = failure(try Encoded.deflated(wire), "gzip, gzip, gzip")
         #expect(error?.kind == .unsupported && error?.phase == .decoding)
-        #expect(error?.message.contains("6 content codings") == true)
+        #expect(error?.message.contains("3 content codings, one in another; at most 2") == true)
     }
 
     @Test func bombsComeOutInSmallPieces() throws {
