@@ -234,7 +234,7 @@ static void read_options(int argc, char **argv) {
         curl_share_setopt(work.share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     }
     if (number_option(argc, argv, "fields", 1)) {
-        work.fields = curl_slist_append(work.fields, "User-Agent: curlew-bench (Linux 6.1; x86_64; debian 12) Curlew/0.1.0 libcurl/7.88.1");
+        work.fields = curl_slist_append(work.fields, "User-Agent: curlew-bench Curlew/0.1.0");
         work.fields = curl_slist_append(work.fields, "Accept-Encoding: gzip, deflate, br, zstd");
     }
     const char *file = text_option(argc, argv, "file", NULL);

@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char *curlew_trusted_variable(const char *name) { return secure_getenv(name); }
+
 void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write, curlew_data_callback header,
                           curlew_data_callback read, curlew_seek_callback seek, curlew_open_callback open,
                           curlew_close_callback close, curlew_context_callback tls) {

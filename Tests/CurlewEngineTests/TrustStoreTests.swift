@@ -149,6 +149,11 @@ struct TrustStoreTests {
         #expect(places(failure) == [file])
     }
 
+    @Test func variablesOfAProgramWithoutMoreRightsAreRead() {
+        #expect(TrustEnvironment.variable("PATH") == getenv("PATH").map { String(cString: $0) })
+        #expect(TrustEnvironment.variable("CURLEW_NO_SUCH_VARIABLE") == nil)
+    }
+
     @Test func thePlacesOfTheDistributionsAreKnown() {
         let all = TrustStore.bundlePlaces + TrustStore.directoryPlaces
         for place in [

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
 internal import FoundationEssentials
 
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first
@@ -33,8 +34,10 @@ public struct NetrcCredentials: Authenticator {
     ///   - path: Where it is, with "~/" for the home; what the variable `NETRC` says unless given, else `~/.netrc`.
     ///   - allowsPlainHTTP: Whether passwords are sent without TLS; no unless given.
     public init(path: String? = nil, allowsPlainHTTP: Bool = false) {
+        let names = ["HOME", "NETRC"]
+        let variables = names.compactMap { name in TrustEnvironment.variable(name).map { (name, $0) } }
         self.init(
-            path: path, allowsPlainHTTP: allowsPlainHTTP, environment: ProcessInfo.processInfo.environment)
+            path: path, allowsPlainHTTP: allowsPlainHTTP, environment: Dictionary(uniqueKeysWithValues: variables))
     }
 
     init(path: String?, allowsPlainHTTP: Bool, environment: [String: String]) {

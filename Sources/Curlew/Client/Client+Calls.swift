@@ -90,7 +90,6 @@ extension Client {
         if let accept = accepted == ownTypes.types ? ownTypes.field : MediaType.acceptField(for: accepted) {
             request.fields[.accept] = accept
         }
-        if let language = ownLanguage { request.fields[.acceptLanguage] = language }
         request.apply(isElsewhere || request.options.isAnonymous ? fields(elsewhere: request) : configuration.fields)
         // What every call has in common is not about a body that is not there.
         if request.body.isNone { request.fields.remove(.contentType) }
@@ -108,11 +107,6 @@ extension Client {
     private func fields(elsewhere request: Request) -> HeaderChanges {
         let policies = [request.options.redirects, session.configuration.redirects].compactMap(\.self)
         return configuration.fields.withoutSensitiveFields(and: policies.flatMap(\.sensitiveFields))
-    }
-
-    /// The languages of the environment, unless the session names others.
-    private var ownLanguage: String? {
-        session.core.namesLanguages ? nil : AcceptLanguage.standard
     }
 
     /// The request of a call before anything that may fail.

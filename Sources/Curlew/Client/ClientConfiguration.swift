@@ -16,8 +16,8 @@ public struct ClientConfiguration: Sendable {
     public var base: BaseURL
     /// What differs from the session's fields; nothing unless given.
     ///
-    /// Where neither these nor the session's name `Accept-Language`, it is taken from `LANGUAGE`, `LC_ALL`,
-    /// `LC_MESSAGES` or `LANG`: up to six languages with falling weights (RFC 9110 §12.5.4).
+    /// `Accept-Language` is sent where these or the session's name it; ``AcceptLanguage/system`` says the languages of
+    /// the environment.
     public var fields: HeaderChanges
     /// What every call asks for.
     public var query: Query

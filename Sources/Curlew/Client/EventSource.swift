@@ -10,7 +10,7 @@
 /// - A stream that the server ends, or that breaks off, is asked for again, with `Last-Event-ID`. So is one whose request
 ///   failed for a reason that may pass: whatever ``NetworkError/retriability-swift.property`` does not call `never`, such
 ///   as network errors, timeouts, 408, 429, 500, 502, 503 and 504. Whether the method is idempotent does not matter: who
-///   asks for an event source wants it asked for again.
+///   asks for an event source wants it asked for again. An `id` of more than 4 KiB is ignored.
 /// - Everything else ends it with its error: another status that is not acceptable, another media type than
 ///   `text/event-stream`, trust, an event beyond the limit, a body that cannot be sent again (`.bodyNotReplayable`).
 /// - 204 (and 205) ends it without an error: the server's way to say that there will be no more.

@@ -4,9 +4,18 @@
 internal import FoundationEssentials
 
 /// The languages of whoever runs the program, as `Accept-Language` says them (RFC 9110 §12.5.4).
-enum AcceptLanguage {
+///
+/// Requests tell no languages unless the fields of a session, a client or a call do.
+///
+/// ```swift
+/// let session = Session { $0.fields[.acceptLanguage] = AcceptLanguage.system }
+/// ```
+public enum AcceptLanguage {
     /// The field of this process's environment, read once; nil when it asks for no language.
-    static let standard = field(environment: ProcessInfo.processInfo.environment)
+    ///
+    /// `LC_ALL`, else `LC_MESSAGES`, else `LANG` is the locale, before which `LANGUAGE` may name others: up to six
+    /// languages with falling weights.
+    public static let system: String? = field(environment: ProcessInfo.processInfo.environment)
 
     /// The value of the field: tags from the most to the least wanted, at most six; nil when there is none.
     ///

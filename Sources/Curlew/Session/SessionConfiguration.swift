@@ -54,7 +54,5 @@ public struct SessionConfiguration: Sendable, Hashable {
     /// The default configuration.
     public static let `default` = SessionConfiguration()
 
-    private static let standardFields: HeaderFields = [
-        .userAgent: UserAgent.standard(curl: CurlVersion.current.text), .accept: "*/*",
-    ]
+    private static let standardFields: HeaderFields = [.userAgent: UserAgent.standard, .accept: "*/*"]
 }

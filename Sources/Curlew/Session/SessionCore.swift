@@ -27,8 +27,6 @@ final class SessionCore: Sendable {
     private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
-    /// Whether the session's fields name languages.
-    let namesLanguages: Bool
     private let defaultTimes: EngineTimes
     private let continueTime: UInt64
     private let refusal: NetworkError?
@@ -63,7 +61,6 @@ final class SessionCore: Sendable {
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: false),
             SessionCore.lines(configuration.fields, accepting: accepting, sends: true, expects: true)
         )
-        namesLanguages = configuration.fields.contains(.acceptLanguage)
         defaultTimes = EngineTimes(configuration.timeouts)
         continueTime = configuration.http.expectContinueTimeout.engineTime
         relay.attach(share.loop)

@@ -93,7 +93,8 @@ struct EventStreamParser: Sendable {
         switch (length, name) {
         case (4, Self.dataName): try append(value)
         case (5, Self.eventName): type = value.text
-        case (2, Self.idName): if value.firstIndex(of: 0, from: 0) == nil { id = value.text }
+        case (2, Self.idName):
+            if value.count <= Self.mostOfID, value.firstIndex(of: 0, from: 0) == nil { id = value.text }
         case (5, Self.retryName): if let time = Self.time(value) { (retry, reconnectionTime) = (time, time) }
         default: break
         }
@@ -127,6 +128,8 @@ struct EventStreamParser: Sendable {
         return Duration(untrustedSeconds: number / 1000)
     }
 
+    /// The most bytes of an ID that counts: every reconnection sends it in a field.
+    private static let mostOfID = 4096
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
     private static let colon = UInt8(ascii: ":")

@@ -32,8 +32,10 @@ package final class TrustStore: @unchecked Sendable {
     deinit { X509_STORE_free(pointer) }
 
     /// Adds the system's roots: `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, else the first well-known place.
+    ///
+    /// Programs that run with more rights than whoever started them look at neither variable.
     package func addSystemRoots(
-        environment: (String) -> String? = { name in getenv(name).map { String(cString: $0) } }
+        environment: (String) -> String? = { TrustEnvironment.variable($0) }
     ) throws(EngineFailure) {
         let file = environment("SSL_CERT_FILE").flatMap { $0.isEmpty ? nil : $0 }
         let directories = environment("SSL_CERT_DIR").flatMap { $0.isEmpty ? nil : $0 }.map {

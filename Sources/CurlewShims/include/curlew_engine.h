@@ -43,6 +43,9 @@ typedef int (*curlew_close_callback)(void *context, curl_socket_t descriptor);
 typedef int (*curlew_seek_callback)(void *context, curl_off_t offset, int origin);
 typedef CURLcode (*curlew_context_callback)(CURL *easy, void *tls, void *context);
 
+/// A variable of the environment; NULL, too, in programs that run with more rights than their callers.
+const char *curlew_trusted_variable(const char *name);
+
 /// Sets the callbacks that never change on a pooled handle; `context` is what each of them receives.
 void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write, curlew_data_callback header,
                           curlew_data_callback read, curlew_seek_callback seek, curlew_open_callback open,

@@ -58,12 +58,14 @@ struct ClientConfigurationTests {
         }
     }
 
-    /// RQ-25: the languages of the environment, unless somebody says otherwise.
+    /// RQ-25: no languages, unless somebody asks for them.
     @Test func languages() throws {
         func languages(_ api: JSONClient, _ fields: HeaderChanges = [:]) throws -> String? {
             try api.request(for: Call(.get, "x", fields: fields)).fields[.acceptLanguage]
         }
-        #expect(try languages(Client("https://h.test")) == AcceptLanguage.standard)
+        #expect(try languages(Client("https://h.test")) == nil)
+        let own = Client("https://h.test").with { $0.fields = [.acceptLanguage: AcceptLanguage.system] }
+        #expect(try languages(own) == AcceptLanguage.system)
         let french = Session { $0.fields[.acceptLanguage] = "fr" }
         #expect(try languages(Client("https://h.test", session: french)) == nil, "the session's")
         let german = Client("https://h.test").with { $0.fields = [.acceptLanguage: "de"] }

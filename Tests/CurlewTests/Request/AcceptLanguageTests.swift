@@ -46,6 +46,6 @@ struct AcceptLanguageTests {
     }
 
     @Test func thisProcess() {
-        #expect(AcceptLanguage.standard.map(HeaderFields.isValidValue) ?? true)
+        #expect(AcceptLanguage.system.map(HeaderFields.isValidValue) ?? true)
     }
 }

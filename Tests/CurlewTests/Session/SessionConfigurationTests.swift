@@ -17,7 +17,7 @@ struct SessionConfigurationTests {
         #expect(configuration.limits.connectionsPerHost == 64 && configuration.limits.connections == 512)
         #expect(configuration.limits.responseBody == .mebibytes(64))
         #expect(configuration.tls.minimumVersion == .v1_2 && configuration.tls.maximumVersion == nil)
-        #expect(configuration.fields[.userAgent]?.contains("Curlew/\(libraryVersion) libcurl/") == true)
+        #expect(configuration.fields[.userAgent]?.hasSuffix(" Curlew/\(libraryVersion)") == true)
         #expect(configuration.fields[.accept] == "*/*")
         #expect(configuration.timeouts.idle == .seconds(60) && configuration.timeouts.total == nil, "RQ-38")
         #expect(configuration.http.version == .automatic)

@@ -105,6 +105,13 @@ struct EventStreamTests {
         #expect(try parsed("id:5\n\nid:6\n\r").lastEventID == "6")
     }
 
+    @Test func identifiersHaveABound() throws {
+        let most = String(repeating: "a", count: 4096)
+        #expect(try parsed("id:\(most)\n\n").lastEventID == most)
+        #expect(try parsed("id:5\n\nid:\(most)b\ndata:x\n\n").lastEventID == "5")
+        #expect(events("id:5\nid:\(most)b\ndata:x\n\n").map(\.id) == ["5"])
+    }
+
     @Test func reconnectionTimes() throws {
         #expect(try parsed("retry:3000\nretry:1000x\n").reconnectionTime == .seconds(3))
         #expect(try parsed("retry:03000\n").reconnectionTime == .seconds(3), "valid as soon as its line is complete")

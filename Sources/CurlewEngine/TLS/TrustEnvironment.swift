@@ -1,0 +1,12 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+/// The environment, as far as it may decide whom a program trusts and which credentials it uses.
+package enum TrustEnvironment {
+    /// A variable; nil in programs that run with more rights than whoever started them (secure_getenv(3)).
+    package static func variable(_ name: String) -> String? {
+        curlew_trusted_variable(name).map { String(cString: $0) }
+    }
+}
