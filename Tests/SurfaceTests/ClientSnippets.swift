@@ -149,3 +149,9 @@ func snippetOfForm() {
     let api = Client("https://api.example.com", requests: .form)  // forms out, JSON in
     print(api)
 }
+
+/// The snippet of `AcceptLanguage`.
+func acceptLanguageSnippet() {
+    let session = Session { $0.fields[.acceptLanguage] = AcceptLanguage.system }
+    _ = session
+}

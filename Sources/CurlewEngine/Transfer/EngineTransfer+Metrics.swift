@@ -20,12 +20,14 @@ extension EngineTransfer {
         metrics.secured = time(CURLINFO_APPCONNECT_TIME_T)
         metrics.readyToSend = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        if wire.hasInformational {
-            // libcurl counts an informational response as the first byte; the server is still at work then.
-            let began = wire.finalHeadBeganAt
-            metrics.firstByte = began > wire.admittedAt ? Int64((began - wire.admittedAt) / 1000) : 0
-        }
         metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
+        if wire.hasInformational {
+            // libcurl counts an informational response as the first byte; the server is still at work then. Its clock
+            // starts a little after the loop's, so the loop's time may be beyond the total.
+            let began = wire.finalHeadBeganAt
+            let first = began > wire.admittedAt ? Int64((began - wire.admittedAt) / 1000) : 0
+            metrics.firstByte = min(first, metrics.total)
+        }
         if wire.bodySentAt > wire.admittedAt { metrics.bodySent = Int64((wire.bodySentAt - wire.admittedAt) / 1000) }
         metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = wire.counters.sent

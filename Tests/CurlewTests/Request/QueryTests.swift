@@ -87,7 +87,7 @@ struct QueryTests {
     @Test func descriptionsShowNoValues() {
         var query: Query = ["user": "secret", "none": nil, "\u{1B}[0m": 1]
         query = query.merging(.encoding(Search(text: "secret"))).merging(.percentEncoded("token=secret&flag"))
-        let shown = #"user=<redacted>&<redacted>&\u{1B}[0m=<redacted>&Search=<redacted>&token=<redacted>&<redacted>"#
+        let shown = #"user=<redacted>&none&\u{1B}[0m=<redacted>&Search=<redacted>&token=<redacted>&<redacted>"#
         #expect("\(query)" == shown)
         #expect("\(Query())" == "")
         var dumped = ""
