@@ -11,7 +11,7 @@ extension Session {
     /// was when it is asked for again, as long as the server has the same state of the resource. A connection that breaks is
     /// replaced by another one, as the session's retry policy says, three times in a row without one. `Accept-Encoding` is
     /// `identity` unless the request says otherwise; what a server compresses all the same is refused (`.unsupported`),
-    /// unless `options.decompression` is `.off`. What was asked for compressed cannot be gone on with.
+    /// unless `options.decompression` is `.off`. A compressed download cannot be resumed.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/iso"))

@@ -5,7 +5,7 @@ internal import CurlewShims
 
 /// The environment, as far as it may decide whom a program trusts and which credentials it uses.
 package enum TrustEnvironment {
-    /// A variable; nil in programs that run with more rights than whoever started them (secure_getenv(3)).
+    /// A variable; nil in a set-user-ID program and in one with capabilities of its own (secure_getenv(3)).
     package static func variable(_ name: String) -> String? {
         curlew_trusted_variable(name).map { String(cString: $0) }
     }

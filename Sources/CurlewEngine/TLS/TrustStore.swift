@@ -33,7 +33,7 @@ package final class TrustStore: @unchecked Sendable {
 
     /// Adds the system's roots: `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, else the first well-known place.
     ///
-    /// Programs that run with more rights than whoever started them look at neither variable.
+    /// Set-user-ID programs and programs with capabilities of their own read neither variable.
     package func addSystemRoots(
         environment: (String) -> String? = { TrustEnvironment.variable($0) }
     ) throws(EngineFailure) {

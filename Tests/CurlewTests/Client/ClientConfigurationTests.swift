@@ -58,7 +58,7 @@ struct ClientConfigurationTests {
         }
     }
 
-    /// RQ-25: no languages, unless somebody asks for them.
+    /// RQ-25: a client sends no languages unless its fields name them.
     @Test func languages() throws {
         func languages(_ api: JSONClient, _ fields: HeaderChanges = [:]) throws -> String? {
             try api.request(for: Call(.get, "x", fields: fields)).fields[.acceptLanguage]
