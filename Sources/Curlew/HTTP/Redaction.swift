@@ -82,19 +82,16 @@ private func segment(of rest: Substring.UTF8View) -> Substring.UTF8View {
 
 /// A path without the user-info of a URL in it, and with "<redacted>" for what follows a ";" in a segment.
 private func redactedPath(_ path: Substring.UTF8View) -> String {
-    var start = ""
-    var path = path
+    var shown = Substring(path)
     if let at = path.lastIndex(of: UInt8(ascii: "@")),
         let colon = path[..<at].indices.first(where: { path[$0..<at].starts(with: "://".utf8) })
     {
-        start = String(Substring(path[..<colon])) + "://"
-        path = path[path.index(after: at)...]
+        shown = Substring(path[..<colon]) + "://" + Substring(path[path.index(after: at)...])
     }
-    let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { segment in
+    return shown.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { segment in
         let parts = segment.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         return ([String(Substring(parts[0]))] + parts.dropFirst().map { redactedItem($0) }).joined(separator: ";")
-    }
-    return start + segments.joined(separator: "/")
+    }.joined(separator: "/")
 }
 
 private func redactedQuery(_ items: Substring.UTF8View, showing names: Set<String>) -> String {

@@ -1,0 +1,36 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// Journals of stored downloads: no file ends the process, and what is read is read again when it is written.
+///
+/// The bytes are read as they are, and as the lines of a journal with the right sums, so that the records are reached.
+func examine(_ input: [UInt8]) {
+    examineFile(input)
+    let lines = input.split(separator: 0x0A).map { line in Array((sum(of: line) + " ").utf8) + line + [0x0A] }
+    examineFile(Array((TransferJournal.header + "\n").utf8) + lines.joined())
+}
+
+private func examineFile(_ bytes: [UInt8]) {
+    guard let replay = try? TransferJournal.Replay(bytes, "journal") else { return }
+    demand(Set(replay.records.map(\.id)).count == replay.records.count, "two records have one id")
+    for var record in replay.records {
+        record.countAttempt()
+        record.countRetry()
+        _ = (record.description, record.request.description, record.place, record.isOver)
+        demand(record.attempts > 0 && record.retries > 0, "a count is below nothing")
+        demand(record.bounded.bounded == record.bounded, "bounds are not where they stay")
+    }
+    let written = replay.records.map { record in
+        let json = Array("{\"put\":".utf8) + ((try? JSONEncoder().encode(record)).map { [UInt8]($0) } ?? []) + [0x7D]
+        return Array((sum(of: json) + " ").utf8) + json + [0x0A]
+    }
+    let again = try? TransferJournal.Replay(Array((TransferJournal.header + "\n").utf8) + written.joined(), "journal")
+    demand(again?.records == replay.records, "written again they are others")
+    demand(again?.isDamaged == false, "what was written is damaged")
+}
+
+private func sum(of bytes: some Sequence<UInt8>) -> String {
+    (MessageDigest.digest(.sha256, of: bytes) ?? []).prefix(8).hexadecimal
+}

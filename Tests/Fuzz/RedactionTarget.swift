@@ -1,0 +1,59 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Descriptions of URLs: a secret in a place for secrets is never shown, whatever stands around it.
+///
+/// The first byte chooses the place; the rest, cut at its first NUL, stands before and after the secret.
+func examine(_ input: [UInt8]) {
+    guard let choice = input.first else { return }
+    let rest = input.dropFirst()
+    let cut = rest.firstIndex(of: 0) ?? rest.endIndex
+    let before = String(decoding: rest[..<cut], as: UTF8.self)
+    let after = String(decoding: rest[cut...].dropFirst(), as: UTF8.self)
+    if (before + after).contains(secret) { return }
+    switch choice % 6 {
+    case 0: examineHidden(before + "?name=" + secret + after)
+    case 1: examineHidden(before + "#" + secret + after)
+    case 2: examineHidden(before + "/segment;name=" + secret + after)
+    case 3: examineUserInfo(before, after)
+    case 4: examineField(before, after)
+    default: examineTarget(before, after)
+    }
+}
+
+private let secret = "Wq7ZpX2kV9"
+
+private func examineHidden(_ text: String) {
+    let shown = redactedURL(text)
+    demand(!shown.contains(secret), "\(text) is shown as \(shown)")
+    demand(!shown.unicodeScalars.contains { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }, "controls are shown")
+    // Each byte becomes an escape of eight characters, or belongs to an item with "<redacted>", at most.
+    demand(shown.utf8.count <= 12 * (text.utf8.count + 1), "a text of \(text.utf8.count) bytes becomes \(shown.utf8.count)")
+}
+
+/// A user and a password after what could be meant for the start of a URL.
+private func examineUserInfo(_ before: String, _ after: String) {
+    let separators = before.filter { ":/\\".contains($0) }.prefix(4)
+    for word in ["http", "HTTPS"] {
+        let gap = separators.isEmpty ? "://" : String(separators)
+        examineHidden("\(word)\(gap)user:\(secret)@host/\(after)")
+    }
+    examineHidden("scheme://user:\(secret)@host/\(after)")
+    examineHidden("user:\(secret)@host/\(after)")
+}
+
+/// Values of fields that carry credentials or URLs.
+private func examineField(_ before: String, _ after: String) {
+    let line = "?name=\(secret)\(after)"
+    let fields: HeaderFields = ["Authorization": "Bearer \(secret)", "Location": "/path\(line)", "Referer": "x\(line)"]
+    demand(!fields.description.contains(secret), "fields are shown as \(fields)")
+    demand(!redactedQuery("\(before)&a=\(secret)").contains(secret), "a query shows its value")
+}
+
+/// A password in a URL that is accepted.
+private func examineTarget(_ before: String, _ after: String) {
+    guard let target = try? RequestTarget("https://\(before):\(secret)@\(after)") else { return }
+    guard target.userInfo?.contains(secret) == true, !target.host.contains(secret.lowercased()) else { return }
+    demand(!target.description.contains(secret), "a target is shown as \(target)")
+    demand(!redactedURL(target.text).contains(secret), "the text of a target is shown")
+}
