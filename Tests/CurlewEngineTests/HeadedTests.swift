@@ -80,9 +80,9 @@ struct HeadedTests {
 
     @Test func theEndWithoutAHead() async throws {
         let bench = try EngineBench()
-        let port = try EngineBench.deadPort()
+        let port = try #require(ClosedPort())
         let dead = bench.transfer("/") { plan in
-            plan.lead(to: "http://127.0.0.1:\(port)/", port: port)
+            plan.lead(to: "http://127.0.0.1:\(port.number)/", port: port.number)
         }
         async let early = dead.headed()
         dead.start()

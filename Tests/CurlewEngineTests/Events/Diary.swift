@@ -115,11 +115,4 @@ extension EngineBench {
         change(&plan)
         return EngineTransfer(plan, on: share.loop)
     }
-
-    /// A URL where nobody listens.
-    static func deadPort() throws -> UInt16 {
-        let server = try MockServer()
-        defer { server.stop() }
-        return server.port
-    }
 }

@@ -120,9 +120,9 @@ struct EventTests {
 
     @Test func nobodyListens() async throws {
         let bench = try EngineBench()
-        let port = try EngineBench.deadPort()
+        let port = try #require(ClosedPort())
         let transfer = bench.transfer("/") { plan in
-            plan.lead(to: "http://127.0.0.1:\(port)/", port: port)
+            plan.lead(to: "http://127.0.0.1:\(port.number)/", port: port.number)
         }
         #expect(await run(transfer) == ["queued", "resolved", "ended curl 7"])
     }

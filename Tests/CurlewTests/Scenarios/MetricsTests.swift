@@ -152,10 +152,10 @@ struct MetricsTests {
     }
 
     @Test func afterARefusedConnection() async throws {
-        let server = try MockServer()
-        server.stop()
-        let transfer = Session().transfer(Request(server.url("/")))
-        _ = try await networkError { try await transfer.value }
+        let port = try #require(ClosedPort())
+        let transfer = Session().transfer(Request("http://127.0.0.1:\(port.number)/"))
+        let error = try await networkError { try await transfer.value }
+        #expect(error.kind == .cannotConnect, "\(error)")
         let metrics = try #require(transfer.metrics)
         expectPlausible(metrics)
         #expect(metrics.requestHeadBytes == 0 && metrics.responseHeadBytes == 0)
