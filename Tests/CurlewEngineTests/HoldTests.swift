@@ -18,16 +18,23 @@ struct HoldTests {
         func set() { state.withLock { $0 = true } }
     }
 
-    /// Waits for the loop to be idle, and says whether the flag was set by then.
-    private func idle(_ loop: EventLoop, after flag: Flag) -> Task<[Bool], Never> {
-        Task.immediate { [await loop.idle(), flag.isSet] }
+    /// Where waiting tasks run.
+    private let lane = Lane()
+
+    /// Begins to wait for the loop to be idle; the task says whether the flag was set by then.
+    private func idle(_ loop: EventLoop, after flag: Flag) async -> Task<[Bool], Never> {
+        let task = Task(executorPreference: lane) { [await loop.idle(), flag.isSet] }
+        await lane.drain()
+        return task
     }
 
-    private func closing(_ loop: EventLoop, within limit: UInt64?, after flag: Flag) -> Task<Bool, Never> {
-        Task.immediate {
+    private func closing(_ loop: EventLoop, within limit: UInt64?, after flag: Flag) async -> Task<Bool, Never> {
+        let task = Task(executorPreference: lane) {
             await loop.shutDown(within: limit)
             return flag.isSet
         }
+        await lane.drain()
+        return task
     }
 
     private func isClosed(_ transfer: EngineTransfer) async -> Bool {
@@ -36,11 +43,12 @@ struct HoldTests {
         return false
     }
 
-    /// Time for whoever is resumed too early to be seen.
+    /// Returns when each waiting task that was resumed too early has read its flag.
     private func settle(_ loop: EventLoop) async {
-        for _ in 0..<20 {
+        // A task that returns to the loop's thread on its way takes another turn.
+        for _ in 0..<3 {
             await loop.round()
-            await Task.yield()
+            await lane.drain()
         }
     }
 
@@ -72,7 +80,8 @@ struct HoldTests {
         transfers[2].pause()
         for transfer in transfers { transfer.start() }
         let flag = Flag()
-        let waiters = (0..<3).map { _ in idle(bench.share.loop, after: flag) }
+        var waiters: [Task<[Bool], Never>] = []
+        for _ in 0..<3 { waiters.append(await idle(bench.share.loop, after: flag)) }
         await gate.waitUntilReached()
         gate.open()
         _ = await transfers[1].ended()
@@ -90,7 +99,7 @@ struct HoldTests {
             let flag = Flag()
             #expect(share.loop.hold())
             #expect(share.loop.hold())
-            let waiter = idle(share.loop, after: flag)
+            let waiter = await idle(share.loop, after: flag)
             await settle(share.loop)
             share.loop.release()
             await settle(share.loop)
@@ -104,7 +113,7 @@ struct HoldTests {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         #expect(share.loop.hold())
         let flag = Flag()
-        let (impatient, patient) = (idle(share.loop, after: flag), idle(share.loop, after: flag))
+        let (impatient, patient) = await (idle(share.loop, after: flag), idle(share.loop, after: flag))
         impatient.cancel()
         #expect(await impatient.value == [false, false])
         let late = Task {
@@ -121,8 +130,8 @@ struct HoldTests {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(loop.hold())
         let flag = Flag()
-        let waiters = [idle(loop, after: flag), idle(loop, after: flag)]
-        let closer = closing(loop, within: nil, after: flag)
+        let waiters = await [idle(loop, after: flag), idle(loop, after: flag)]
+        let closer = await closing(loop, within: nil, after: flag)
         await settle(loop)
         flag.set()
         loop.post(.stop)
@@ -166,7 +175,7 @@ struct HoldTests {
         let transfer = bench.transfer("/") { $0.holdsRedirects = true }
         transfer.start()
         _ = await transfer.ended()
-        let waiter = idle(loop, after: flag)
+        let waiter = await idle(loop, after: flag)
         await settle(loop)
         let taken = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<10 { group.addTask { transfer.takeHold() } }
@@ -187,7 +196,7 @@ struct HoldTests {
         var transfer: EngineTransfer? = bench.transfer("/") { $0.holdsRedirects = true }
         transfer?.start()
         _ = await transfer?.ended()
-        let waiter = idle(bench.share.loop, after: flag)
+        let waiter = await idle(bench.share.loop, after: flag)
         await settle(bench.share.loop)
         flag.set()
         transfer = nil
@@ -275,7 +284,7 @@ struct HoldTests {
         bench.server.on("GET", "/", .text("hello"))
         #expect(loop.hold())
         let flag = Flag()
-        let waiter = closing(loop, within: limit, after: flag)
+        let waiter = await closing(loop, within: limit, after: flag)
         await settle(loop)
         #expect(await isClosed(bench.transfer("/")), "a new one")
         #expect(!loop.hold(), "nothing new may hold it either")
@@ -308,7 +317,7 @@ struct HoldTests {
         #expect(transfer.hasFinished)
         #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
         let flag = Flag()
-        let waiter = idle(bench.share.loop, after: flag)
+        let waiter = await idle(bench.share.loop, after: flag)
         await settle(bench.share.loop)
         flag.set()
         bench.share.loop.release()
@@ -320,7 +329,7 @@ struct HoldTests {
         let bench = try EngineBench()
         #expect(bench.share.loop.hold())
         let flag = Flag()
-        let patient = closing(bench.share.loop, within: nil, after: flag)
+        let patient = await closing(bench.share.loop, within: nil, after: flag)
         await settle(bench.share.loop)
         flag.set()
         await bench.share.loop.shutDown(within: 0)
@@ -336,7 +345,7 @@ struct HoldTests {
         #expect(loop.hold())
         let running = bench.transfer("/") { $0.continues = true }
         let began = Monotonic.now()
-        let closer = closing(loop, within: HoldTests.second / 5, after: Flag())
+        let closer = await closing(loop, within: HoldTests.second / 5, after: Flag())
         running.start()
         #expect(await closer.value == false)
         #expect(Monotonic.now() - began >= HoldTests.second / 5)
@@ -356,7 +365,7 @@ struct HoldTests {
         first.start()
         await gate.waitUntilReached()
         let flag = Flag()
-        let closer = closing(loop, within: nil, after: flag)
+        let closer = await closing(loop, within: nil, after: flag)
         await loop.round()
         gate.open()
         _ = await first.ended()

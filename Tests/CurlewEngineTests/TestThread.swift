@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Glibc
 
 @testable import CurlewEngine
@@ -66,6 +67,19 @@ final class Latch<Value: Sendable>: Sendable {
             }
         }
     }
+}
+
+/// Runs tasks that prefer it one after the other, so that a test can tell when those that were resumed have gone on.
+final class Lane: TaskExecutor {
+    private let queue = DispatchQueue(label: "lane")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Returns when all that was begun or resumed here before has run until it ends or waits.
+    func drain() async { await withUnsafeContinuation { waiter in queue.async { waiter.resume() } } }
 }
 
 /// The number of the running thread, as it stands below /proc/self/task.
