@@ -234,8 +234,7 @@ import Testing
         let first = store.reports.makeAsyncIterator()
         #expect(await first.next() != .drained)
         // It waits, since the first one has not asked for the next.
-        let second = Task { await store.reports.makeAsyncIterator().next() }
-        await Task.yield()
+        let second = Task.immediate { await store.reports.makeAsyncIterator().next() }
         #expect(await first.next() == .drained)
         #expect(await second.value == .drained)
     }

@@ -58,7 +58,7 @@ extension Session {
         _ transfer: Transfer<Data>, has bytes: Int64, _ counted: any KeyPath<TransferProgress, Int64> & Sendable,
         _ location: SourceLocation = #_sourceLocation
     ) async {
-        for _ in 0..<100_000 {
+        while !Task.isCancelled {
             guard let snapshot = transfers.first(where: { $0.id == transfer.id }) else { break }
             if snapshot.progress[keyPath: counted] >= bytes { return }
             await Task.yield()
