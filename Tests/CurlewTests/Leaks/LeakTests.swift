@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CurlewTesting
+import FoundationEssentials
 import Testing
 
 /// What a process has open, what it runs and how much it holds, counted in a child process of its own.
@@ -161,7 +162,11 @@ struct LeakTests {
 
     @Test func theEnvironmentDoesNotLogKeys() async throws {
         let servers = try Servers()
-        let report = try await SoakProcess.run(servers.arguments("keylog"), as: KeyLog.self)
+        let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).keys").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        // The child is born with the variable: to set it there would race with threads that read the environment.
+        let report = try await SoakProcess.run(
+            servers.arguments("keylog"), environment: ["SSLKEYLOGFILE": path], as: KeyLog.self)
         #expect(servers.secure.requestCount == 1)
         #expect(report == KeyLog(status: 200, written: 0))
     }

@@ -5,8 +5,10 @@ import Foundation
 
 /// Runs the program `curlew-soak`, which stands beside the tests, and reads what it reports.
 enum SoakProcess {
-    static func run<Report: Decodable & Sendable>(_ arguments: [String], as type: Report.Type) async throws -> Report {
-        let output = try await output(arguments)
+    static func run<Report: Decodable & Sendable>(
+        _ arguments: [String], environment: [String: String] = [:], as type: Report.Type
+    ) async throws -> Report {
+        let output = try await output(arguments, environment)
         do {
             return try JSONDecoder().decode(Report.self, from: output)
         } catch {
@@ -14,8 +16,8 @@ enum SoakProcess {
         }
     }
 
-    private static func output(_ arguments: [String]) async throws -> Data {
-        let end = try await ChildProgram.run("curlew-soak", arguments)
+    private static func output(_ arguments: [String], _ environment: [String: String]) async throws -> Data {
+        let end = try await ChildProgram.run("curlew-soak", arguments, environment: environment)
         guard end.status == 0 else {
             throw ChildProgram.Failed(description: "curlew-soak ended with \(end.status)")
         }
