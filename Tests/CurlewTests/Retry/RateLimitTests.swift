@@ -199,7 +199,8 @@ struct RateLimitTests {
         await clock.waitForSleeper(at: .seconds(7))
         clock.advance(by: .seconds(7))
         for index in [1, 3] { #expect(try await transfers[index].response().head.status == .ok) }
-        #expect(server.requests.map(\.path) == ["/0", "/2", "/4"])
+        // Both may go at once, over connections of their own.
+        #expect(server.requests.map(\.path).sorted() == ["/0", "/2", "/4"])
         #expect(limit.waiting(for: Request(server.url("/"))) == 0)
     }
 

@@ -108,8 +108,9 @@ struct SessionTests {
             while ContinuousClock.now < end {}
         }.value
         for await event in events {
-            guard case .slowTurn(let duration) = event else { continue }
-            #expect(duration >= .milliseconds(150) && duration < .seconds(20))
+            // A busy machine makes other turns slow too, but not as slow as this one.
+            guard case .slowTurn(let duration) = event, duration >= .milliseconds(150) else { continue }
+            #expect(duration < .seconds(20))
             break
         }
     }
