@@ -41,7 +41,7 @@ struct EventFailureTests {
     @Test(arguments: CallStyle.allCases)
     func theServerIsSilent(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .silence }
-        let words = try await heard(Request(server.url("/")), style) { $0.timeouts.idle = .milliseconds(100) }
+        let words = try await heard(Request(server.url("/")), style) { $0.timeouts.idle = .seconds(2) }
         #expect(words == ["queued", "resolved", "connected", "sent", "metrics", "finished: timed_out"])
     }
 

@@ -125,7 +125,7 @@ struct WirePhaseTests {
     func theServerStalls(_ point: (MockResponse.Point, NetworkError.Phase, String?)) async throws {
         for tls in [false, true] {
             let gate = Gate()
-            let bench = try WireBench(tls: tls, idle: .milliseconds(300)) { _ in
+            let bench = try WireBench(tls: tls, idle: .seconds(2)) { _ in
                 .text("hello").chunked(size: 2).fault(.stall(gate), at: point.0)
             }
             let error = try await bench.failure()
@@ -151,7 +151,7 @@ struct WirePhaseTests {
         let server = try MockServer { _ in
             .raw(start + String(repeating: "x", count: 100_000)).dripping(bytes: 1, every: .milliseconds(5))
         }
-        let session = Session { $0.timeouts = Timeouts(idle: .seconds(30), total: .milliseconds(400)) }
+        let session = Session { $0.timeouts = Timeouts(idle: .seconds(30), total: .seconds(2)) }
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         #expect(error.kind == .timedOut && error.phase == .receiving, "\(error)")
         #expect(error.message.contains("timeouts.total"))
