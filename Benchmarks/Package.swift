@@ -1,13 +1,14 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-let strict: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-]
+let refusesWarnings = Context.environment["CURLEW_WARNINGS_AS_ERRORS"] == "1"
+
+let strict: [SwiftSetting] =
+    [.swiftLanguageMode(.v6)] + (refusesWarnings ? [.treatAllWarnings(as: .error)] : []) + [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ]
 
 let curlew = Target.Dependency.product(name: "Curlew", package: "curlew")
 
