@@ -167,14 +167,15 @@ extension HTTP2Connection {
             http2: fields, stream: id, connection: number, ordinal: ordinal, tls: tls,
             violation: core.record(violation:))
         request.isBodyComplete = endStream
+        // Counted before the request is seen: a test that waits for it looks at the count next.
+        let open = 1 + streams.values.count { $0.isOpen }
+        core.state.update { $0.mostOpenStreams = max($0.mostOpenStreams, open) }
         let record = core.begin(request).id
         let stream = HTTP2Stream(
             id, record: record, steps: [], sendWindow: peer.initialWindow, receiveWindow: own.initialWindow)
         stream.isRequestComplete = endStream
         stream.announcedLength = request.field("content-length").flatMap(Int.init)
         streams[id] = stream
-        let open = streams.values.count { $0.isOpen }
-        core.state.update { $0.mostOpenStreams = max($0.mostOpenStreams, open) }
         if open > own.maxStreams { core.record(violation: "\(open) streams are open, allowed are \(own.maxStreams).") }
         // Above the last stream of a GOAWAY nothing is acted on (RFC 9113 §6.8).
         if id <= lastStream { stream.steps = respond(request).steps[...] }
