@@ -44,7 +44,7 @@ import Testing
     private func waiting(_ name: String, _ queue: DownloadQueue) async -> Transfer<DownloadedFile> {
         let count = queue.waiting
         let transfer = transfer(name, queue).start()
-        while queue.waiting == count { await Task.yield() }
+        while queue.waiting == count, !Task.isCancelled { await Task.yield() }
         return transfer
     }
 

@@ -107,7 +107,7 @@ struct DownloadSafetyTests {
         let held = session.transfer(Request(server.url("/")), to: .file(folder("held")), saving: options).start()
         #expect(await gate.waitUntilReached())
         let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
-        while options.queue?.waiting == 0 { await Task.yield() }
+        while options.queue?.waiting == 0, !Task.isCancelled { await Task.yield() }
         await transfer.cancel(producingResumeToken: false)
         #expect(folder.bytes("a.part") == [1, 2, 3])
         gate.open()
@@ -275,7 +275,7 @@ struct DownloadSafetyTests {
         let held = session.transfer(Request(holding.url("/")), to: .file(folder("b")), saving: options).start()
         #expect(await gate.waitUntilReached())
         let waiting = session.transfer(Request(server.url), to: .file(folder("a")), saving: options).start()
-        while options.queue?.waiting == 0 { await Task.yield() }
+        while options.queue?.waiting == 0, !Task.isCancelled { await Task.yield() }
         await waiting.cancel(producingResumeToken: false)
         #expect(!folder.names.contains { $0.hasPrefix("a") })
         gate.open()

@@ -266,7 +266,7 @@ struct ResumeTests {
         let (error, left) = await broken(server.url)
         #expect(error?.resumeToken?.offset == 400 && error?.request?.interceptors.isEmpty == false)
         // What waits for the end of the task that downloads lets go of it soon.
-        while left.run != nil { await Task.yield() }
+        while left.run != nil, !Task.isCancelled { await Task.yield() }
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
         }

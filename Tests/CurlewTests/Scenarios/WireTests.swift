@@ -89,7 +89,7 @@ struct WireTests {
 
     /// libcurl 7.88 reads no further once a line begins so, whatever comes; the idle timeout ends it.
     @Test func aLineThatBeginsWithNUL() async throws {
-        let error = try await WireBench(idle: .milliseconds(400)) { _ in
+        let error = try await WireBench(idle: .seconds(2)) { _ in
             raw("\u{0}: b\r\nContent-Length: 5", "hello")
         }.failure()
         #expect(error.kind == .timedOut && error.phase == .receiving && error.response == nil, "\(error)")
