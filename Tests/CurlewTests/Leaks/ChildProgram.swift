@@ -21,8 +21,10 @@ enum ChildProgram {
 
     /// What a program gets of the environment: the rest might change what it does.
     ///
-    /// The last say what sanitizers leave out.
-    static let keptVariables: Set = ["PATH", "LLVM_PROFILE_FILE", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
+    /// The last say what sanitizers leave out, and `LD_LIBRARY_PATH` which libcurl runs.
+    static let keptVariables: Set = [
+        "PATH", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
+    ]
 
     /// Waits until a program has ended.
     ///

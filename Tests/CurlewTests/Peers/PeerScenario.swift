@@ -232,7 +232,11 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         let first = try await bytes.next()
         let all = try await small(times: 100, atOnce: 10)
         #expect(large.state == .running)
-        #expect(large.currentProgress.received <= 2 << 20)
+        withKnownIssue("A newer libcurl keeps reading for a paused HTTP/2 stream, into memory.", isIntermittent: true) {
+            #expect(large.currentProgress.received <= 2 << 20)
+        } when: {
+            LibcurlInUse.isNewer
+        }
         try await expectLarge(&bytes, after: first)
         expect(all, share: large.metrics?.localAddress)
     }

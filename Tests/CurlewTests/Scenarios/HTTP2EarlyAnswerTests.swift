@@ -52,7 +52,9 @@ struct HTTP2EarlyAnswerTests {
 
     /// libcurl ends the stream of an upload that fails where it stands, so the server may take it for whole; it knows
     /// better from the length that was announced.
-    @Test(arguments: [200, 413], [[], length])
+    @Test(
+        .differsWithNewerLibcurl("8.14 fails to send (55) when the server ends the stream."),
+        arguments: [200, 413], [[], length])
     func theWindowIsOpen(_ status: Int, _ fields: [(name: String, value: String)]) async throws {
         let scene = try HTTP2Scene { _ in .now.reading(bytes: 65_535).respond(status, fields, body: [1, 2, 3]) }
         let (data, head) = try await scene.session.data(for: upload(scene))
@@ -114,10 +116,17 @@ struct HTTP2EarlyAnswerTests {
 
     /// Over HTTP/2 libcurl does not tell that an answer has ended while the body is not sent: without a length, a closed
     /// window is silence.
+    ///
+    /// A newer one ends the upload with an answer that is an error.
     @Test(arguments: [200, 413]) func anAnswerWithoutALengthBeforeAClosedWindow(_ status: Int) async throws {
         // Long enough for the answer to come, also where everything takes ten times as long.
         let scene = try HTTP2Scene(idle: .seconds(4)) { _ in
             .now.withholdingWindow().reading(bytes: 65_535).respond(status, body: [1, 2, 3])
+        }
+        if LibcurlInUse.isNewer, status >= 400 {
+            let (data, head) = try await scene.session.data(for: upload(scene))
+            #expect(data == Data([1, 2, 3]) && head.status.code == status)
+            return
         }
         let error = try await scene.failure(upload(scene))
         #expect(error.kind == .timedOut && error.phase == .receiving && error.response?.status.code == status)

@@ -127,7 +127,8 @@ struct HTTP2AnswerTests {
         #expect(SHA256Stream.hex(of: data) == body.sha256 && scene.server.violations.isEmpty)
     }
 
-    @Test func anUploadWaitsForItsWindow() async throws {
+    @Test(.differsWithNewerLibcurl("8.14 fails to send (55) when the server ends the stream."))
+    func anUploadWaitsForItsWindow() async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in
             .now.withholdingWindow().reading(bytes: 65_535).fault(.stall(gate)).replenishingWindow().respond(201)
