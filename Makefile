@@ -2,10 +2,10 @@
 .DEFAULT_GOAL := help
 # How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
-.PHONY: help run demo-api demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test check bench sanitize sabotage fuzz format clean
+.PHONY: help run demo-api demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
 help: ## list the commands
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-27s%s\n", $$1, $$2 }'
 
 run: ## build and take the tour; URL=https://… downloads that instead
 	@Scripts/setup
@@ -50,6 +50,10 @@ demo-trust: ## which trust policies accept which servers, and what a refusal say
 test: ## build and run all tests; SWIFT_TEST_FLAGS are passed on
 	@Scripts/setup
 	@Scripts/test test --disable-xctest $(SWIFT_TEST_FLAGS)
+
+test-newer-libcurl: ## HTTP/2 and release tests with a newer libcurl, from Debian's backports, PyPI or CURLEW_LIBCURL
+	@Scripts/setup
+	@Scripts/newer-libcurl $(SWIFT_TEST_FLAGS)
 
 check: ## what a reviewer would look at first: format, rooms, documentation, behaviours
 	@Scripts/check
