@@ -195,6 +195,63 @@ bool curlew_certificate_is_for(X509 *certificate, const char *host) {
     return X509_check_host(certificate, host, length, flags, NULL) == 1;
 }
 
+static char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte; }
+
+// The domain itself and everything below it; with a dot in front what is below it alone, and empty everything.
+static bool is_in_domain(const char *host, size_t length, const ASN1_STRING *domain) {
+    const char *base = (const char *)ASN1_STRING_get0_data(domain);
+    size_t size = (size_t)ASN1_STRING_length(domain);
+    if (size == 0) return true;
+    if (size > length) return false;
+    const char *end = host + length - size;
+    for (size_t i = 0; i < size; i++) {
+        if (lower(end[i]) != lower(base[i])) return false;
+    }
+    return size == length || base[0] == '.' || end[-1] == '.';
+}
+
+// An address and a mask of the same length; ranges of the other family hold none of this one.
+static bool is_in_range(const ASN1_STRING *address, const ASN1_STRING *range) {
+    int size = ASN1_STRING_length(address);
+    if (ASN1_STRING_length(range) != 2 * size) return false;
+    const uint8_t *bytes = ASN1_STRING_get0_data(address), *base = ASN1_STRING_get0_data(range);
+    for (int i = 0; i < size; i++) {
+        if ((bytes[i] ^ base[i]) & base[size + i]) return false;
+    }
+    return true;
+}
+
+// Looks for the host among the subtrees of its kind, and says whether there is one of that kind.
+static bool is_in_one(const STACK_OF(GENERAL_SUBTREE) *trees, const char *host, size_t length,
+                      const ASN1_STRING *address, bool *occurs) {
+    bool found = false;
+    for (int i = 0; trees && i < sk_GENERAL_SUBTREE_num(trees); i++) {
+        const GENERAL_NAME *base = sk_GENERAL_SUBTREE_value(trees, i)->base;
+        if (base->type != (address ? GEN_IPADD : GEN_DNS)) continue;
+        *occurs = true;
+        found = found || (address ? is_in_range(address, base->d.iPAddress)
+                                  : is_in_domain(host, length, base->d.dNSName));
+    }
+    return found;
+}
+
+int curlew_certificate_constrains(X509 *authority, const char *host) {
+    int place = -1;
+    NAME_CONSTRAINTS *constraints = X509_get_ext_d2i(authority, NID_name_constraints, &place, NULL);
+    ASN1_OCTET_STRING *address = constraints ? a2i_IPADDRESS(host) : NULL;
+    ERR_clear_error();
+    if (!constraints) return place == -1 ? curlew_constraint_met : curlew_constraint_unreadable;
+    size_t length = strlen(host);
+    if (length > 1 && host[length - 1] == '.') length--;
+    bool permits_some = false, excludes_some = false;
+    bool permitted = is_in_one(constraints->permittedSubtrees, host, length, address, &permits_some);
+    bool excluded = is_in_one(constraints->excludedSubtrees, host, length, address, &excludes_some);
+    ASN1_OCTET_STRING_free(address);
+    NAME_CONSTRAINTS_free(constraints);
+    if (excluded) return curlew_constraint_excludes;
+    return permitted || !permits_some ? curlew_constraint_met : curlew_constraint_permits_others;
+}
+
 bool curlew_certificate_must_staple(X509 *certificate) {
     int found = -1;
     TLS_FEATURE *features = X509_get_ext_d2i(certificate, NID_tlsfeature, &found, NULL);

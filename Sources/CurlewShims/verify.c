@@ -92,12 +92,14 @@ void curlew_verify(X509_STORE *store, const curlew_question *question, curlew_ve
         return;
     }
     verify(store, question, question->served_count, verdict);
+    if (verdict->code == X509_V_OK) verdict->is_anchor = holds(store, question->served[0]);
     // What is above a certificate that is trusted itself is no part of its path (RFC 5280 §6.1), but OpenSSL judges it.
     if (verdict->code == X509_V_OK || verdict->code == X509_V_ERR_CERT_REVOKED) return;
     if (question->served_count == 1 || !holds(store, question->served[0])) return;
     X509_free(verdict->offender);
     *verdict = (curlew_verdict){.code = X509_V_ERR_OUT_OF_MEM};
     verify(store, question, 1, verdict);
+    verdict->is_anchor = verdict->code == X509_V_OK;
 }
 
 int curlew_stack_count(const STACK_OF(X509) *stack) { return stack ? sk_X509_num(stack) : 0; }

@@ -65,8 +65,24 @@ public struct PeerIdentity: Sendable {
     public var chainError: String? { verdict.error }
     /// Which certificate ``chainError`` is about, 0 for the server's own.
     public var chainErrorDepth: Int { verdict.depth }
-    /// Whether the server's certificate names the host (RFC 9525 §6); see ``Certificate/isNamed(_:)``.
-    public var isHostNamed: Bool { certificates.first?.isNamed(host) == true }
+    /// Whether the server's certificate names the host (RFC 9525 §6), and no authority of ``verifiedChain`` has name
+    /// constraints against it (RFC 5280 §4.2.1.10); see ``Certificate/isNamed(_:)``.
+    public var isHostNamed: Bool { isLeafNamed && objection == nil }
+
+    private var isLeafNamed: Bool { certificates.first?.isNamed(host) == true }
+
+    /// The first authority of the verified chain whose name constraints are against the host.
+    ///
+    /// OpenSSL holds them against the names in the certificate, so that a wildcard passes that covers an excluded host. The
+    /// path of a certificate that is a root itself ends with it: no authority vouches for it.
+    private var objection: (authority: X509Certificate, constraint: X509Certificate.Constraint)? {
+        let verdict = verdict
+        for authority in verdict.chain.dropFirst() where !verdict.isAnchor {
+            let constraint = authority.constraint(on: host)
+            if constraint != .met { return (authority, constraint) }
+        }
+        return nil
+    }
 
     /// Whether the chain leads to none of the evaluator's roots, whatever else may be wrong with it.
     var isUnanchored: Bool { verdict.kind == .unanchored }
@@ -100,17 +116,31 @@ public struct PeerIdentity: Sendable {
             certificate: verdict.offender.map { Certificate($0) } ?? certificates.first)
     }
 
-    /// Accepts a server whose certificate names the host (RFC 9525 §6).
+    /// Accepts a server whose certificate names the host (RFC 9525 §6), unless an authority of the verified chain has name
+    /// constraints against it (RFC 5280 §4.2.1.10).
     ///
     /// - Throws: `TrustFailure` with rule `.hostName`.
     public func requireHostName() throws(TrustFailure) {
-        guard !isHostNamed else { return }
+        guard !isLeafNamed else { return try requireNoObjection() }
         // A certificate that nobody has verified may have tens of thousands.
         let names = certificates.first?.hostNames ?? []
         let text = names.isEmpty ? "no host" : names.prefix(8).joined(separator: ", ") + (names.count > 8 ? ", …" : "")
         throw TrustFailure(
             .hostName, "the certificate is for \(text.escapingControls), not for \(host)",
             certificate: certificates.first)
+    }
+
+    private func requireNoObjection() throws(TrustFailure) {
+        guard let objection else { return }
+        let words =
+            switch objection.constraint {
+            case .excludes: "exclude \(host)"
+            case .unreadable: "cannot be read"
+            case .permitsOthers, .met: "do not permit \(host)"
+            }
+        let authority = Certificate(objection.authority)
+        throw TrustFailure(
+            .hostName, "the name constraints of \(authority.subject.escapingControls) \(words)", certificate: authority)
     }
 
     /// Accepts a server whose own certificate is valid now, whoever signed it.

@@ -100,7 +100,9 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         case .chain:
             try peer.requireValidChain()
         case .validity: try peer.requireCurrentLeaf()
-        case .hostName: try peer.requireHostName()
+        case .hostName:
+            try peer.requireHostName()
+            try pinned?.requireHostName()
         case .certificate:
             try requirePinned(pinned, peer)
         default:
@@ -120,7 +122,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         facts.isSystemValid = peer.chainError == nil
         facts.isPinnedValid = pinned.map { $0.chainError == nil } ?? false
         facts.isCurrent = peer.certificates.first?.isValid(at: peer.now) == true
-        facts.isHostNamed = peer.isHostNamed
+        facts.isHostNamed = peer.isHostNamed && pinned?.isHostNamed != false
         facts.holdsKey = peer.verifiedChain.contains { keys.contains($0.publicKeyHash) }
         facts.isLeafPinned = peer.certificates.first.map { keys.contains($0.publicKeyHash) } ?? false
         return facts

@@ -23,7 +23,7 @@ public struct TrustFailure: Error, Hashable, Sendable {
         public static let chain = Rule(rawValue: "chain")
         /// A certificate of the chain has expired, or is not valid yet.
         public static let validity = Rule(rawValue: "validity")
-        /// The certificate does not name the host.
+        /// The certificate does not name the host, or name constraints of an authority are against it.
         public static let hostName = Rule(rawValue: "hostName")
         /// No key of the chain is pinned.
         public static let pin = Rule(rawValue: "pin")

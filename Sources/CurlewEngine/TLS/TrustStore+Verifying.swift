@@ -8,6 +8,8 @@ extension TrustStore {
     package struct Verdict: Sendable {
         /// From the server's own certificate to the root; empty when there is no valid chain.
         package var chain: [X509Certificate] = []
+        /// Whether the server's own certificate is one of the roots.
+        package var isAnchor = false
         /// Why not, nil for a valid chain; which certificate that is about, 0 for the server's own, and that certificate.
         package var error: String?
         package var kind = Kind.other
@@ -15,10 +17,11 @@ extension TrustStore {
         package var offender: X509Certificate?
 
         package init(
-            chain: [X509Certificate] = [], error: String? = nil, kind: Kind = .other, depth: Int = 0,
-            offender: X509Certificate? = nil
+            chain: [X509Certificate] = [], isAnchor: Bool = false, error: String? = nil, kind: Kind = .other,
+            depth: Int = 0, offender: X509Certificate? = nil
         ) {
             self.chain = chain
+            self.isAnchor = isAnchor
             self.error = error
             self.kind = kind
             self.depth = depth
@@ -56,7 +59,9 @@ extension TrustStore {
         }
         withExtendedLifetime((served, lists)) {}
         defer { curlew_stack_free(verdict.chain) }
-        guard verdict.code != X509_V_OK else { return Verdict(chain: X509Certificate.all(of: verdict.chain)) }
+        guard verdict.code != X509_V_OK else {
+            return Verdict(chain: X509Certificate.all(of: verdict.chain), isAnchor: verdict.is_anchor)
+        }
         return Verdict(
             error: String(cString: X509_verify_cert_error_string(Int(verdict.code))), kind: .init(verdict.code),
             depth: Int(verdict.depth), offender: X509Certificate(verdict.offender))

@@ -78,6 +78,19 @@ package final class X509Certificate: @unchecked Sendable {
 
     package func isFor(_ host: String) -> Bool { curlew_certificate_is_for(pointer, host) }
 
+    /// What the name constraints of an authority say of a host (RFC 5280 §4.2.1.10).
+    package enum Constraint: Sendable { case met, permitsOthers, excludes, unreadable }
+
+    /// What the authority's name constraints say of a DNS name or an IP address.
+    package func constraint(on host: String) -> Constraint {
+        switch Int(curlew_certificate_constrains(pointer, host)) {
+        case Int(curlew_constraint_met): .met
+        case Int(curlew_constraint_permits_others): .permitsOthers
+        case Int(curlew_constraint_excludes): .excludes
+        default: .unreadable
+        }
+    }
+
     private func der(keyAlone: Bool) -> [UInt8] { bytes { curlew_certificate_der(pointer, keyAlone, $0) } }
 
     private func text(_ part: some BinaryInteger) -> String { string(curlew_certificate_text(pointer, CInt(part))) }

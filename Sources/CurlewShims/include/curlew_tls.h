@@ -113,6 +113,8 @@ typedef struct {
     X509 *offender;
     /// From the server's own certificate to the root, owned; NULL when there is no such chain.
     STACK_OF(X509) *chain;
+    /// Whether the server's own certificate is one of the roots, so that its path ends with it.
+    bool is_anchor;
 } curlew_verdict;
 
 /// An empty store of roots: chains may end at any certificate in it, and must have a security of 112 bits.
@@ -176,6 +178,11 @@ const uint8_t *curlew_names_at(const GENERAL_NAMES *names, int index, int *kind,
 void curlew_names_free(GENERAL_NAMES *names);
 /// Whether the certificate names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP address.
 bool curlew_certificate_is_for(X509 *certificate, const char *host);
+
+enum { curlew_constraint_met, curlew_constraint_permits_others, curlew_constraint_excludes, curlew_constraint_unreadable };
+
+/// What the name constraints of an authority's certificate (RFC 5280 §4.2.1.10) say of a DNS name or an IP address.
+int curlew_certificate_constrains(X509 *authority, const char *host);
 /// Whether it is valid only together with an OCSP response (RFC 7633).
 bool curlew_certificate_must_staple(X509 *certificate);
 bool curlew_certificate_is_authority(X509 *certificate);

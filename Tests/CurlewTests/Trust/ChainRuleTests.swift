@@ -1,0 +1,53 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+@testable import CurlewEngine
+
+/// Rules for chains that the table of scenarios does not reach.
+@Suite(.timeLimit(.minutes(5)))
+struct ChainRuleTests {
+    /// The whole of RFC 5280 §4.2.1.10 for DNS names and addresses, asked of an authority's certificate.
+    @Test func nameConstraintsOfAHost() throws {
+        let authority = try TestAuthority().intermediate(
+            CertificateOptions(
+                permittedNames: [.dns("example.test"), .dns(".sub.test"), .ip("10.0.0.0/255.0.0.0")],
+                excludedNames: [.dns("no.example.test"), .ip("10.1.0.0/255.255.0.0"), .ip("::/::")]))
+        let constrained = try Certificate(authority.certificate).x509
+        let expected: [String: X509Certificate.Constraint] = [
+            "example.test": .met, "a.b.EXAMPLE.test": .met, "example.test.": .met, "badexample.test": .permitsOthers,
+            "test": .permitsOthers, "a.sub.test": .met, "sub.test": .permitsOthers, "no.example.test": .excludes,
+            "a.No.example.test": .excludes, "know.example.test": .met, "10.2.3.4": .met, "11.2.3.4": .permitsOthers,
+            "10.1.3.4": .excludes, "::1": .excludes,
+        ]
+        for (host, constraint) in expected {
+            #expect(constrained.constraint(on: host) == constraint, "\(host)")
+        }
+        let free = try Certificate(TestAuthority().certificate).x509
+        #expect(free.constraint(on: "example.test") == .met && free.constraint(on: "::1") == .met)
+        let namesAlone = try TestAuthority().intermediate(CertificateOptions(excludedNames: [.dns("")]))
+        let nameless = try Certificate(namesAlone.certificate).x509
+        #expect(nameless.constraint(on: "example.test") == .excludes && nameless.constraint(on: "10.0.0.1") == .met)
+        let unreadable = try TestAuthority().intermediate(
+            CertificateOptions(extensions: [CertificateOptions.Extension("2.5.29.30", isCritical: true)]))
+        #expect(try Certificate(unreadable.certificate).x509.constraint(on: "example.test") == .unreadable)
+    }
+
+    @Test func aRefusalNamesTheAuthority() throws {
+        let root = try TestAuthority(commonName: "Narrow Root").intermediate(
+            CertificateOptions(commonName: "Narrow", excludedNames: [.dns("secret.example.test")]))
+        let leaf = try root.issue(hosts: ["*.example.test"])
+        let peer = try PeerIdentity(
+            host: "secret.example.test", certificates: leaf.chain.map { try Certificate($0) })
+        let trust = CustomRoots(.only([try Certificate(root.certificate)]))
+        let failure = #expect(throws: TrustFailure.self) { try trust.judge(peer) }
+        #expect(failure?.rule == .hostName && failure?.certificate?.der == root.certificateDER)
+        #expect(failure?.message.contains("CN=Narrow") == true, "\(failure?.message ?? "")")
+        #expect(failure?.message.hasSuffix("exclude secret.example.test") == true)
+        #expect(!peer.verified(by: trust.roots).isHostNamed && peer.isHostNamed)
+    }
+}
