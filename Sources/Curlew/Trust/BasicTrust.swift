@@ -22,7 +22,8 @@ extension TrustEvaluator where Self == SystemTrust {
 
 /// Trusts chains that end at certificates of your own, alone or beside the system's.
 ///
-/// Any certificate can be such an end, also an intermediate one or the server's own.
+/// Any certificate can be such an end, also an intermediate one or the server's own. A server that shows the certificate of
+/// an authority among them is refused, unless ``ChainRules/authoritiesAsServers`` is applied.
 public struct CustomRoots: TrustEvaluator {
     /// Where chains may end.
     public let roots: TrustRoots

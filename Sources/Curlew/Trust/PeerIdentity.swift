@@ -32,6 +32,8 @@ public struct PeerIdentity: Sendable {
     private let verdicts: Verdicts
     /// Where the chain may end; nil when nobody has asked for a verdict.
     private let roots: TrustRoots?
+    /// What changes in the verdict, on top of the evaluator's roots.
+    private var rules: ChainRules = []
     private let reporter: (@Sendable (TrustFailure) -> Void)?
 
     /// Makes an identity, as an evaluator is shown it or a test of one needs it; nothing is verified yet.
@@ -95,6 +97,13 @@ public struct PeerIdentity: Sendable {
     /// - Returns: The identity with that verdict, which is made when it is first asked for, and once for each roots.
     public func verified(by roots: TrustRoots) -> PeerIdentity { PeerIdentity(self, roots) }
 
+    /// The same server, judged by more rules.
+    func applying(_ rules: ChainRules) -> PeerIdentity {
+        var peer = self
+        peer.rules.formUnion(rules)
+        return peer
+    }
+
     /// Accepts a server whose chain is valid and whose certificate names the host.
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName`, or `.roots` when there are none.
@@ -112,7 +121,7 @@ public struct PeerIdentity: Sendable {
         if verdict.kind == .noRoots { throw TrustFailure(.roots, error, hint: TrustRoots.hint) }
         let place = verdict.depth == 0 ? "the server's certificate" : "certificate \(verdict.depth) of the chain"
         throw TrustFailure(
-            verdict.kind == .validity ? .validity : .chain, "\(error) (\(place))",
+            verdict.kind == .validity ? .validity : .chain, "\(error) (\(place))", hint: verdict.hint,
             certificate: verdict.offender.map { Certificate($0) } ?? certificates.first)
     }
 
@@ -160,26 +169,41 @@ public struct PeerIdentity: Sendable {
     private var verdict: TrustStore.Verdict {
         guard let roots else { return TrustStore.Verdict(error: "the chain was not verified") }
         if roots.areNobody { return TrustStore.Verdict(error: "there are no roots to verify it by") }
-        return verdicts.verdict(by: roots) { verify(by: roots) }
+        return verdicts.verdict(by: roots, rules) { verify(by: roots) }
     }
 
     /// Spares the verification by the same roots: this one asked for more.
     func assume(_ verdict: TrustStore.Verdict) {
-        if let roots { _ = verdicts.verdict(by: roots) { verdict } }
+        if let roots { _ = verdicts.verdict(by: roots, rules) { verdict } }
     }
 
     private init(_ peer: PeerIdentity, _ roots: TrustRoots) {
         (host, port, kind, certificates) = (peer.host, peer.port, peer.kind, peer.certificates)
         (staple, now, verdicts, reporter) = (peer.staple, peer.now, peer.verdicts, peer.reporter)
         self.roots = roots
+        rules = peer.rules
     }
 
     private func verify(by roots: TrustRoots) -> TrustStore.Verdict {
         do throws(TrustFailure) {
-            return try roots.store().verify(certificates.map(\.x509), now: seconds)
+            return try verdict(of: roots)
         } catch {
             return TrustStore.Verdict(error: error.message, kind: .noRoots)
         }
+    }
+
+    /// What OpenSSL and the rules say of the chain.
+    ///
+    /// - Parameters:
+    ///   - roots: Where it may end.
+    ///   - lists: Revocation lists, of which each certificate that is checked needs one; none are checked without.
+    ///   - checksChain: Whether all certificates of the chain are checked or only the server's own.
+    func verdict(
+        of roots: TrustRoots, lists: [X509RevocationList] = [], checksChain: Bool = false
+    ) throws(TrustFailure) -> TrustStore.Verdict {
+        let verdict = try roots.store().verify(
+            certificates.map(\.x509), lists: lists, checksChain: checksChain, now: seconds)
+        return verdict.judged(by: rules)
     }
 
     /// Since 1970; what a broken clock says is brought into the range that OpenSSL takes.
@@ -188,13 +212,33 @@ public struct PeerIdentity: Sendable {
 
 /// What was found out about a chain already, for evaluators that are composed of several.
 private final class Verdicts: Sendable {
-    private let all = Lock<[(roots: TrustRoots, verdict: TrustStore.Verdict)]>([])
+    private let all = Lock<[(roots: TrustRoots, rules: ChainRules, verdict: TrustStore.Verdict)]>([])
 
-    func verdict(by roots: TrustRoots, _ make: () -> TrustStore.Verdict) -> TrustStore.Verdict {
-        if let known = all.withLock({ $0.first { $0.roots == roots }?.verdict }) { return known }
+    func verdict(
+        by roots: TrustRoots, _ rules: ChainRules, _ make: () -> TrustStore.Verdict
+    ) -> TrustStore.Verdict {
+        let known = all.withLock { $0.first { $0.roots == roots && $0.rules == rules }?.verdict }
+        if let known { return known }
         let made = make()
-        all.withLock { $0.append((roots, made)) }
+        all.withLock { $0.append((roots, rules, made)) }
         return made
+    }
+}
+
+extension TrustStore.Verdict {
+    /// The verdict when rules are added to OpenSSL's.
+    fileprivate func judged(by rules: ChainRules) -> TrustStore.Verdict {
+        guard error == nil, let leaf = chain.first else { return self }
+        if isAnchor, leaf.isAuthority, !rules.contains(.authoritiesAsServers) {
+            return TrustStore.Verdict(
+                error: "the server shows the certificate of a trusted authority", kind: .authority, offender: leaf)
+        }
+        return self
+    }
+
+    fileprivate var hint: String? {
+        guard kind == .authority else { return nil }
+        return "Issue a certificate for the server, pin this one, or apply ChainRules.authoritiesAsServers."
     }
 }
 

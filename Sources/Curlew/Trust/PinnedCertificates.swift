@@ -63,6 +63,7 @@ public struct PinnedCertificates: PinningTrust {
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName` or `.certificate`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
+        let peer = peer.allowingAuthority(among: certificates)
         if areAnchors && peer.isUnanchored { throw peer.leadsToNoPin }
         try peer.requireValid()
         guard peer.verifiedChain.contains(where: certificates.contains) else {
@@ -75,6 +76,11 @@ public struct PinnedCertificates: PinningTrust {
 }
 
 extension PeerIdentity {
+    /// The same server, whose certificate may be an authority's if it is a pinned one: no other was asked for.
+    func allowingAuthority(among pins: some Collection<Certificate>) -> PeerIdentity {
+        certificates.first.map(pins.contains) == true ? applying(.authoritiesAsServers) : self
+    }
+
     /// Why a chain is refused that should lead to a pinned certificate and leads nowhere.
     var leadsToNoPin: TrustFailure {
         TrustFailure(

@@ -97,8 +97,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     /// What OpenSSL says of the chain and the lists together; of no roots there is nothing to say.
     private func listVerdict(_ peer: PeerIdentity) throws(TrustFailure) -> TrustStore.Verdict? {
         if roots.areNobody { return nil }
-        return try roots.store().verify(
-            peer.certificates.map(\.x509), lists: lists.map(\.list), checksChain: scope == .chain, now: peer.seconds)
+        return try peer.verdict(of: roots, lists: lists.map(\.list), checksChain: scope == .chain)
     }
 
     private func check(_ verdict: TrustStore.Verdict) throws(TrustFailure) {

@@ -94,6 +94,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName`, `.certificate` or `.pin`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
+        let peer = pinningMode == .certificate ? peer.allowingAuthority(among: certificates) : peer
         let pinned = pinningMode == .certificate ? peer.verified(by: pinned) : nil
         guard let refusal = decide(facts(peer, pinned)) else { return }
         switch refusal {

@@ -28,7 +28,7 @@ extension TrustStore {
             self.offender = offender
         }
 
-        package enum Kind: Sendable { case unanchored, validity, noList, staleList, noRoots, other }
+        package enum Kind: Sendable { case unanchored, validity, noList, staleList, noRoots, authority, other }
     }
 
     /// What an OCSP response says of a certificate (RFC 6960).

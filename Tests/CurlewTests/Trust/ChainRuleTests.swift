@@ -50,4 +50,31 @@ struct ChainRuleTests {
         #expect(failure?.message.hasSuffix("exclude secret.example.test") == true)
         #expect(!peer.verified(by: trust.roots).isHostNamed && peer.isHostNamed)
     }
+
+    /// Rules reach the chains of all evaluators inside, and of none outside.
+    @Test func rulesHoldInside() throws {
+        let options = CertificateOptions(
+            hosts: ["api.example.test"], basicConstraints: .authority, keyUsages: [.digitalSignature, .keyCertSign])
+        let device = try Certificate(TestIdentity.selfSigned(options).certificate)
+        let peer = PeerIdentity(host: "api.example.test", certificates: [device])
+        let roots = CustomRoots(.only([device]))
+        let failure = #expect(throws: TrustFailure.self) { try roots.judge(peer) }
+        #expect(failure?.rule == .chain && failure?.hint?.contains("authoritiesAsServers") == true)
+        let inner = roots.applying(.authoritiesAsServers)
+        let inside: [any TrustEvaluator] = [
+            inner, AllTrust(inner), AnyTrust(roots, inner), inner.checkingRevocation(),
+            AllTrust(roots).applying(.authoritiesAsServers),
+            try HostTrust(["api.example.test": roots]).applying(.authoritiesAsServers),
+            roots.checkingRevocation().applying(.authoritiesAsServers),
+        ]
+        for trust in inside { #expect(refusal(trust, peer) == nil, "\(trust)") }
+        // What one was told does not hold for those beside it.
+        #expect(refusal(AllTrust(inner, roots), peer) == .chain)
+        let pins = try PinnedPublicKeys(
+            [device.publicKeyHash], withoutBackup: "test", chain: .required(.only([device])))
+        #expect(refusal(pins, peer) == .chain && refusal(pins.applying(.authoritiesAsServers), peer) == nil)
+        #expect(!pins.applying([]).allowsPlainHTTP(to: "a") && inner.allowsPlainHTTP(to: "a"))
+        #expect(inner != roots.applying([]) && inner == roots.applying(.authoritiesAsServers))
+        #expect(CustomTrust(id: "x", wantsStaple: true) { _ in }.applying([]).wantsStaple)
+    }
 }

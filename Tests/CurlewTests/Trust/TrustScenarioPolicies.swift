@@ -39,6 +39,7 @@ struct TrustScenarioPolicies {
             return try policy(column)
         case .revocationCRL, .revocationCRLChain, .revocationStapleSoft, .revocationStapleRequired:
             return revocation(column)
+        case .rootsAuthorities: return CustomRoots(roots).applying(.authoritiesAsServers)
         }
     }
 
