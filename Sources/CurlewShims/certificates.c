@@ -179,7 +179,7 @@ const uint8_t *curlew_names_at(const GENERAL_NAMES *names, int index, int *kind,
 
 void curlew_names_free(GENERAL_NAMES *names) { GENERAL_NAMES_free(names); }
 
-bool curlew_certificate_is_for(X509 *certificate, const char *host) {
+bool curlew_certificate_is_for(X509 *certificate, const char *host, bool by_wildcards) {
     ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
     if (address) {
         int matches = X509_check_ip(certificate, ASN1_STRING_get0_data(address), (size_t)ASN1_STRING_length(address), 0);
@@ -192,7 +192,13 @@ bool curlew_certificate_is_for(X509 *certificate, const char *host) {
     // OpenSSL takes a name that begins with a dot for all hosts below it.
     if (length == 0 || host[0] == '.') return false;
     unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
+    if (!by_wildcards) flags |= X509_CHECK_FLAG_NO_WILDCARDS;
     return X509_check_host(certificate, host, length, flags, NULL) == 1;
+}
+
+bool curlew_certificate_is_for_any_usage(X509 *certificate) {
+    bool is_limited = X509_get_extension_flags(certificate) & EXFLAG_XKUSAGE;
+    return is_limited && X509_get_extended_key_usage(certificate) & XKU_ANYEKU;
 }
 
 static char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte; }

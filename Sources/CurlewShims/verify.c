@@ -37,6 +37,7 @@ static bool prepare(X509_STORE_CTX *context, X509_STORE *store, const curlew_que
     if (!X509_STORE_CTX_set_default(context, "ssl_server")) return false;
     X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(context);
     X509_VERIFY_PARAM_set_time(parameters, (time_t)question->now);
+    if (question->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
     if (question->list_count > 0) {
         unsigned long flags = X509_V_FLAG_CRL_CHECK;
         if (question->checks_chain) flags |= X509_V_FLAG_CRL_CHECK_ALL;

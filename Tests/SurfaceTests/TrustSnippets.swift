@@ -77,6 +77,13 @@ func snippetOfRevocation() throws -> any TrustEvaluator {
     return trust
 }
 
+// Trust/ChainRules.swift
+func snippetOfChainRules() throws -> [any TrustEvaluator] {
+    let trust = SystemTrust().applying(.strict)
+    let device = try CustomRoots(file: "device.crt").applying(.authoritiesAsServers)
+    return [trust, device]
+}
+
 // Trust/ClientIdentity.swift
 func snippetOfClientIdentity(_ secret: String) throws -> Session {
     let identity = try ClientIdentity(certificateFile: "client.crt", keyFile: "client.key", passphrase: secret)

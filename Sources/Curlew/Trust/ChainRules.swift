@@ -17,12 +17,30 @@ public struct ChainRules: OptionSet, Hashable, Sendable {
     /// ``PinnedPublicKeys`` pins with `chain: .notRequired`. `openssl req -x509` makes authorities unless it is called with
     /// `-addext basicConstraints=critical,CA:FALSE`.
     public static let authoritiesAsServers = ChainRules(rawValue: 1)
+
+    /// Demands of chains what RFC 5280 demands of those who issue certificates, and some more; a private authority may fail.
+    ///
+    /// - Version 3, names, basic constraints and key usages of authorities are as §4 says (X509_V_FLAG_X509_STRICT of
+    ///   OpenSSL).
+    /// - Certificates have an authority key identifier, and authorities a subject key identifier (§4.2.1.1, §4.2.1.2).
+    /// - No certificate below the root is for any usage (`anyExtendedKeyUsage`, §4.2.1.12).
+    /// - A wildcard does not name hosts right below a public suffix, such as `*.co.uk`. The list is libpsl's, without the
+    ///   suffixes of companies. Where libpsl is not installed, a wildcard only needs at least two labels behind the star, as
+    ///   everywhere.
+    ///
+    /// The first two hold for paths of at least two certificates: a server's certificate that is a root itself has no issuer.
+    public static let strict = ChainRules(rawValue: 2)
 }
 
 /// Asks another evaluator, for which other rules for chains hold.
 ///
 /// The rules hold for every chain that the evaluator has verified, by whatever roots, also through evaluators that ask
-/// others. Where an evaluator verifies no chain, as ``InsecureTrust`` does, they change nothing.
+/// others. Where an evaluator verifies no chain, as ``InsecureTrust`` does, they change nothing in it.
+///
+/// ```swift
+/// let trust = SystemTrust().applying(.strict)
+/// let device = try CustomRoots(file: "device.crt").applying(.authoritiesAsServers)
+/// ```
 public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     /// The evaluator that is asked.
     public let base: Base
@@ -48,10 +66,13 @@ public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     /// What the evaluator allows.
     public func allowsPlainHTTP(to host: String) -> Bool { base.allowsPlainHTTP(to: host) }
 
-    /// Prepares the evaluator.
+    /// Prepares the evaluator, and reads the list of public suffixes where it is needed.
     ///
     /// - Throws: What the evaluator throws.
-    public func prepare() throws(TrustFailure) { try base.prepare() }
+    public func prepare() throws(TrustFailure) {
+        if rules.contains(.strict) { _ = PublicSuffixes.system }
+        try base.prepare()
+    }
 
     var isStillToPrepare: Bool { base.isIncomplete }
 

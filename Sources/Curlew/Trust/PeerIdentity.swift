@@ -69,7 +69,17 @@ public struct PeerIdentity: Sendable {
     public var chainErrorDepth: Int { verdict.depth }
     /// Whether the server's certificate names the host (RFC 9525 §6), and no authority of ``verifiedChain`` has name
     /// constraints against it (RFC 5280 §4.2.1.10); see ``Certificate/isNamed(_:)``.
-    public var isHostNamed: Bool { isLeafNamed && objection == nil }
+    public var isHostNamed: Bool { isLeafNamed && broadWildcard == nil && objection == nil }
+
+    /// The public suffix right below which a wildcard names the host, where the rules are strict.
+    private var broadWildcard: Substring? {
+        guard rules.contains(.strict), let leaf = certificates.first?.x509, !leaf.isFor(host, byWildcards: false),
+            let dot = host.firstIndex(of: ".")
+        else { return nil }
+        let rest = host[host.index(after: dot)...]
+        let domain = rest.hasSuffix(".") ? rest.dropLast() : rest
+        return PublicSuffixes.system.contains(domain.lowercased()) ? domain : nil
+    }
 
     private var isLeafNamed: Bool { certificates.first?.isNamed(host) == true }
 
@@ -140,6 +150,11 @@ public struct PeerIdentity: Sendable {
     }
 
     private func requireNoObjection() throws(TrustFailure) {
+        if let broadWildcard {
+            throw TrustFailure(
+                .hostName, "a wildcard right below the public suffix \(broadWildcard) does not count",
+                certificate: certificates.first)
+        }
         guard let objection else { return }
         let words =
             switch objection.constraint {
@@ -202,7 +217,8 @@ public struct PeerIdentity: Sendable {
         of roots: TrustRoots, lists: [X509RevocationList] = [], checksChain: Bool = false
     ) throws(TrustFailure) -> TrustStore.Verdict {
         let verdict = try roots.store().verify(
-            certificates.map(\.x509), lists: lists, checksChain: checksChain, now: seconds)
+            certificates.map(\.x509), lists: lists, checksChain: checksChain, isStrict: rules.contains(.strict),
+            now: seconds)
         return verdict.judged(by: rules)
     }
 
@@ -232,6 +248,12 @@ extension TrustStore.Verdict {
         if isAnchor, leaf.isAuthority, !rules.contains(.authoritiesAsServers) {
             return TrustStore.Verdict(
                 error: "the server shows the certificate of a trusted authority", kind: .authority, offender: leaf)
+        }
+        // What a root may be used for is what it is trusted for.
+        let below = chain.prefix(max(1, chain.count - 1))
+        if rules.contains(.strict), let depth = below.firstIndex(where: \.isForAnyUsage) {
+            return TrustStore.Verdict(
+                error: "anyExtendedKeyUsage is not accepted", depth: depth, offender: chain[depth])
         }
         return self
     }

@@ -42,9 +42,11 @@ extension TrustStore {
     ///   - served: What the server sent, its own certificate first.
     ///   - lists: Revocation lists, of which each certificate that is checked needs one; none are checked without.
     ///   - checksChain: Whether all certificates of the chain are checked or only the server's own.
+    ///   - isStrict: Whether what RFC 5280 demands of conforming authorities is demanded as well.
     ///   - now: Seconds since 1970.
     package func verify(
-        _ served: [X509Certificate], lists: [X509RevocationList] = [], checksChain: Bool = false, now: Int64
+        _ served: [X509Certificate], lists: [X509RevocationList] = [], checksChain: Bool = false,
+        isStrict: Bool = false, now: Int64
     ) -> Verdict {
         let certificates: [OpaquePointer?] = served.map(\.pointer)
         let pointers: [OpaquePointer?] = lists.map(\.pointer)
@@ -53,7 +55,7 @@ extension TrustStore {
             pointers.withUnsafeBufferPointer { lists in
                 var question = curlew_question(
                     served: certificates.baseAddress, served_count: CInt(certificates.count), lists: lists.baseAddress,
-                    list_count: CInt(lists.count), checks_chain: checksChain, now: now)
+                    list_count: CInt(lists.count), checks_chain: checksChain, is_strict: isStrict, now: now)
                 curlew_verify(pointer, &question, &verdict)
             }
         }

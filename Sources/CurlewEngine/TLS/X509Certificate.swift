@@ -76,7 +76,13 @@ package final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    package func isFor(_ host: String) -> Bool { curlew_certificate_is_for(pointer, host) }
+    /// Whether it names a host, by a wildcard or exactly alone.
+    package func isFor(_ host: String, byWildcards: Bool = true) -> Bool {
+        curlew_certificate_is_for(pointer, host, byWildcards)
+    }
+
+    /// Whether its extended key usage names any usage.
+    package var isForAnyUsage: Bool { curlew_certificate_is_for_any_usage(pointer) }
 
     /// What the name constraints of an authority say of a host (RFC 5280 §4.2.1.10).
     package enum Constraint: Sendable { case met, permitsOthers, excludes, unreadable }

@@ -101,6 +101,8 @@ typedef struct {
     int list_count;
     /// Whether the lists are for every certificate of the chain, or for the server's own alone.
     bool checks_chain;
+    /// Whether what RFC 5280 demands of conforming authorities is demanded as well (X509_V_FLAG_X509_STRICT).
+    bool is_strict;
     /// Seconds since 1970.
     int64_t now;
 } curlew_question;
@@ -177,7 +179,9 @@ int curlew_names_count(const GENERAL_NAMES *names);
 const uint8_t *curlew_names_at(const GENERAL_NAMES *names, int index, int *kind, int *length);
 void curlew_names_free(GENERAL_NAMES *names);
 /// Whether the certificate names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP address.
-bool curlew_certificate_is_for(X509 *certificate, const char *host);
+bool curlew_certificate_is_for(X509 *certificate, const char *host, bool by_wildcards);
+/// Whether its extended key usage names any usage (RFC 5280 §4.2.1.12).
+bool curlew_certificate_is_for_any_usage(X509 *certificate);
 
 enum { curlew_constraint_met, curlew_constraint_permits_others, curlew_constraint_excludes, curlew_constraint_unreadable };
 

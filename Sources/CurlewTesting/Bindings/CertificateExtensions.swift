@@ -7,7 +7,8 @@ import CurlewShims
 func extend(
     _ certificate: OpaquePointer, _ options: CertificateOptions, as role: CertificateRole, issuer: OpaquePointer
 ) throws {
-    var extensions: [(CInt, String)] = [(NID_subject_key_identifier, "hash")]
+    var extensions: [(CInt, String)] = []
+    if options.hasKeyIdentifiers { extensions.append((NID_subject_key_identifier, "hash")) }
     if let value = basicConstraints(options, as: role) { extensions.append((NID_basic_constraints, value)) }
     let usages = options.keyUsages ?? (role.isAuthority ? [.keyCertSign, .cRLSign] : [.digitalSignature])
     if !usages.isEmpty {
@@ -17,7 +18,7 @@ func extend(
     if !purposes.isEmpty {
         extensions.append((NID_ext_key_usage, purposes.map(\.identifier).joined(separator: ",")))
     }
-    if issuer != certificate { extensions.append((NID_authority_key_identifier, "keyid")) }
+    if issuer != certificate, options.hasKeyIdentifiers { extensions.append((NID_authority_key_identifier, "keyid")) }
     if options.mustStaple { extensions.append((NID_tlsfeature, "status_request")) }
     for (identifier, value) in extensions where curlew_add_extension(certificate, issuer, identifier, value) != 1 {
         throw TestingError.openSSL("Adding the extension \(value)")

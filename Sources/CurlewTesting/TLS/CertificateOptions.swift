@@ -60,6 +60,8 @@ public struct CertificateOptions: Sendable {
     public var mustStaple: Bool
     /// Extensions that are added as they are; none by default.
     public var extensions: [Extension]
+    /// Whether it has the key identifiers of its subject and its issuer (RFC 5280 §4.2.1.1, §4.2.1.2); true by default.
+    public var hasKeyIdentifiers: Bool
 
     /// Options, each with its default.
     public init(
@@ -78,7 +80,8 @@ public struct CertificateOptions: Sendable {
         excludedNames: [AlternativeName] = [],
         serialNumber: UInt64? = nil,
         mustStaple: Bool = false,
-        extensions: [Extension] = []
+        extensions: [Extension] = [],
+        hasKeyIdentifiers: Bool = true
     ) {
         self.commonName = commonName
         self.hosts = hosts
@@ -96,5 +99,6 @@ public struct CertificateOptions: Sendable {
         self.serialNumber = serialNumber
         self.mustStaple = mustStaple
         self.extensions = extensions
+        self.hasKeyIdentifiers = hasKeyIdentifiers
     }
 }

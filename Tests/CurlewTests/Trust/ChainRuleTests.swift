@@ -51,6 +51,34 @@ struct ChainRuleTests {
         #expect(!peer.verified(by: trust.roots).isHostNamed && peer.isHostNamed)
     }
 
+    /// Every top-level domain is a suffix, known or not; without libpsl nothing else is.
+    @Test func publicSuffixes() {
+        #expect(PublicSuffixes(library: "libcurlew-has-no-such.so") == nil)
+        let missing: PublicSuffixes? = nil
+        #expect(missing.contains("uk") && !missing.contains("co.uk") && missing.contains("nowhere"))
+        let system = PublicSuffixes.system
+        #expect(system.contains("uk") && system.contains("nowhere") && !system.contains("github.io"))
+        #expect(system == nil || system.contains("co.uk") && system.contains("xn--55qx5d.cn"))
+        #expect(!system.contains("shop.co.uk") && !system.contains("example.test"))
+    }
+
+    @Test func strictRulesReachOthers() throws {
+        let root = try TestAuthority()
+        let leaf = try root.issue(CertificateOptions(hosts: ["api.example.test"], hasKeyIdentifiers: false))
+        let peer = try PeerIdentity(host: "api.example.test", certificates: leaf.chain.map { try Certificate($0) })
+        let roots = CustomRoots(.only([try Certificate(root.certificate)]))
+        #expect(refusal(roots, peer) == nil)
+        // The same peer, and the same roots: verdicts are kept apart.
+        #expect(refusal(roots.applying(.strict), peer) == .chain && refusal(roots, peer) == nil)
+        let lists = try [RevocationList(der: root.revocationList().der)]
+        let strict: [any TrustEvaluator] = [
+            AnyTrust(roots, roots).applying(.strict), roots.checkingRevocation(lists: lists).applying(.strict),
+            roots.applying(.strict).checkingRevocation(lists: lists), roots.applying(.strict).applying([]),
+        ]
+        for trust in strict { #expect(refusal(trust, peer) != nil, "\(trust)") }
+        #expect(refusal(roots.checkingRevocation(lists: lists), peer) == nil)
+    }
+
     /// Rules reach the chains of all evaluators inside, and of none outside.
     @Test func rulesHoldInside() throws {
         let options = CertificateOptions(

@@ -13,7 +13,7 @@ extension TrustScenario {
         enum CodingKeys: String, CodingKey, CaseIterable {
             case kind, issuer, name, commonName, key, digest, validity, hosts, addresses, emails, uris, manyHosts
             case subjectAltNameDER, eku, keyUsage, ca, pathLength, permitted, excluded, sameKeyAs, sameNameAs
-            case unknownCritical
+            case unknownCritical, keyIdentifiers
         }
 
         let kind: Kind
@@ -36,6 +36,7 @@ extension TrustScenario {
         let sameKeyAs: String?
         let sameNameAs: String?
         let hasUnknownCritical: Bool
+        let hasKeyIdentifiers: Bool
 
         var isAuthority: Bool { kind == .root || kind == .authority }
 
@@ -69,6 +70,7 @@ extension TrustScenario {
             sameKeyAs = try container.decodeIfPresent(String.self, forKey: .sameKeyAs)
             sameNameAs = try container.decodeIfPresent(String.self, forKey: .sameNameAs)
             hasUnknownCritical = try container.decodeIfPresent(Bool.self, forKey: .unknownCritical) ?? false
+            hasKeyIdentifiers = try container.decodeIfPresent(Bool.self, forKey: .keyIdentifiers) ?? true
         }
 
         /// `null` is not the same as nothing.
@@ -106,6 +108,7 @@ extension TrustScenario.Recipe {
         if let hex = subjectAltNameDER {
             options.extensions.append(CertificateOptions.Extension("2.5.29.17", value: try bytes(ofHex: hex)))
         }
+        options.hasKeyIdentifiers = hasKeyIdentifiers
         if hasUnknownCritical { options.extensions.append(Self.unknownCritical) }
         return options
     }

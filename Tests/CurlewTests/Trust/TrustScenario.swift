@@ -71,7 +71,7 @@ enum TrustColumn: String, CaseIterable, Decodable, CodingKeyRepresentable, Senda
     case policyNone, policyNoneNoDomain, policyPublicKey, policyCertificate
     case policyPublicKeyAllowInvalid, policyCertificateAllowInvalid
     case revocationCRL, revocationCRLChain, revocationStapleSoft, revocationStapleRequired
-    case rootsAuthorities
+    case rootsAuthorities, rootsStrict
 
     /// Those that say something of roots alone, which every row has.
     static let common: Set<TrustColumn> = [.roots, .insecure, .policyNone, .policyNoneNoDomain]

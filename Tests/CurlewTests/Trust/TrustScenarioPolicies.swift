@@ -40,6 +40,7 @@ struct TrustScenarioPolicies {
         case .revocationCRL, .revocationCRLChain, .revocationStapleSoft, .revocationStapleRequired:
             return revocation(column)
         case .rootsAuthorities: return CustomRoots(roots).applying(.authoritiesAsServers)
+        case .rootsStrict: return CustomRoots(roots).applying(.strict)
         }
     }
 
