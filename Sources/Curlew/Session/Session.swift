@@ -40,7 +40,8 @@ public actor Session {
     ) {
         self.init(
             core: SessionCore(
-                configuration, trust: trust, identities: identities, interceptors: interceptors, downloads: downloads),
+                configuration, trust: trust, identities: identities, interceptors: interceptors, observers: observers,
+                downloads: downloads),
             isShared: false)
         for observer in observers { core.relay.serve(observer) }
     }
@@ -158,6 +159,7 @@ public actor Session {
         guard await core.share.loop.idle() else {
             throw NetworkError(.cancelled, phase: .waiting, "The wait for an idle session was cancelled.")
         }
+        await core.recorder?.settled()
     }
 
     /// Whether and how the machine is connected; nothing is watched until somebody iterates it.
@@ -199,6 +201,7 @@ public actor Session {
         await core.share.loop.shutDown(within: limit)
         core.closed.ring()
         core.relay.close()
+        await core.recorder?.settled()
     }
 
     /// What `reset` drops.

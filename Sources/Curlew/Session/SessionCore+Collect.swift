@@ -15,7 +15,8 @@ extension SessionCore {
     func collect(_ request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         let engine = started(request)
         if let engine, let outcome = await engine.finished(orLed: true), isAnswer(outcome, to: request) {
-            return answer(of: outcome, to: request)
+            if recorder == nil { return answer(of: outcome, to: request) }
+            return await recordedAnswer(of: engine, to: request)
         }
         return try await collectTransfer(request, continuing: engine)
     }
@@ -55,6 +56,14 @@ extension SessionCore {
         return (Data(taking: outcome.body), head)
     }
 
+    /// The answer once the end is recorded; the outcome is the run's, so that no request in flight has room for it here.
+    @inline(never)
+    private func recordedAnswer(of engine: EngineTransfer, to request: Request) async -> (Data, ResponseHead) {
+        await recorder?.settled()
+        guard let outcome = engine.outcome else { return (Data(), ResponseHead(status: .ok)) }
+        return answer(of: outcome, to: request)
+    }
+
     @inline(never)
     private func collectTransfer(
         _ request: Request, continuing engine: EngineTransfer?
@@ -63,8 +72,14 @@ extension SessionCore {
         if let engine { _ = await engine.endingOrLed() }
         let attempt = engine.map { Attempt(request, $0, policy: policy(for: request)) }
         let run = attempt.map { TransferRun(continuing: $0, on: self) } ?? TransferRun(request, on: self)
-        let response = try await run.collect()
-        return (response.value, response.head)
+        do throws(NetworkError) {
+            let response = try await run.collect()
+            await recorder?.settled()
+            return (response.value, response.head)
+        } catch {
+            await recorder?.settled()
+            throw error
+        }
     }
 
     /// The run of a request that is all there may be to it; nil when there can be none, which a transfer can tell, or when

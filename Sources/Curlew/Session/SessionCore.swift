@@ -19,7 +19,7 @@ final class SessionCore: Sendable {
     let retry: RetryInterceptor
     let closed = Bell()
     let share: LoopShare
-    let relay = SessionRelay()
+    let relay: SessionRelay
     let domains: TrustDomains
     private let urls = Lock(PlannedURLs())
     private let knownLines = Lock(KnownLines())
@@ -33,8 +33,8 @@ final class SessionCore: Sendable {
 
     init(
         _ configuration: SessionConfiguration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
-        interceptors: [any Interceptor] = [], downloads: DownloadDestination? = nil,
-        resolver: Resolver = .system, codings: ContentCodings = .system
+        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
+        downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system
     ) {
         self.configuration = configuration
         self.trust = trust
@@ -43,7 +43,8 @@ final class SessionCore: Sendable {
         self.downloads = downloads
         retry = RetryInterceptor(configuration.retry, isOfSession: true)
         chain = SessionCore.chain(interceptors, retry, configuration.redirects)
-        let relay = relay
+        let relay = SessionRelay(observers.isEmpty ? nil : EndRecorder(observers))
+        self.relay = relay
         share = LoopShare(
             EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
@@ -288,6 +289,10 @@ extension SessionCore: TransferHost {
     }
 
     var sink: (any TransferEventSink)? { relay.isObserved ? relay : nil }
+
+    var recorder: EndRecorder? { relay.recorder }
+
+    func endsRecorded() async { await recorder?.settled() }
 
     func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
         Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))

@@ -71,11 +71,15 @@ final class SessionRelay: TransferEventSink, EngineWitness {
 
         /// Makes the loop tell of everything while somebody listens; under the lock, so that the last order holds.
         func watch(_ witness: SessionRelay) {
-            loop?.watch(observers.isEmpty ? nil : witness)
+            loop?.watch(observers.isEmpty && witness.recorder == nil ? nil : witness)
         }
     }
 
     private let state = Lock(State())
+    /// What tells the session's own observers of ends; nil when there are none.
+    let recorder: EndRecorder?
+
+    init(_ recorder: EndRecorder? = nil) { self.recorder = recorder }
 
     deinit {
         // Nobody is left who could tell of what is not over.
@@ -86,7 +90,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     func attach(_ loop: EventLoop) { state.withLock { $0.loop = loop } }
 
     /// Whether somebody listens.
-    var isObserved: Bool { state.withLock { !$0.observers.isEmpty } }
+    var isObserved: Bool { recorder != nil || state.withLock { !$0.observers.isEmpty } }
 
     // MARK: Observers
 
@@ -95,7 +99,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         let buffer = Buffer { .dropped($0) }
         let loop = state.withLock { state -> EventLoop? in
             guard !state.isClosed, let loop = state.loop else { return nil }
-            if state.observers.isEmpty { state.transfers = [:] }
+            if state.observers.isEmpty, recorder == nil { state.transfers = [:] }
             state.observers[ObjectIdentifier(buffer)] = Observer(buffer: buffer, known: [])
             state.watch(self)
             return loop
@@ -153,10 +157,14 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     }
 
     func send(_ event: TransferEvent) {
-        let wakes = state.withLock { state -> [Buffer.Wake] in
-            guard !state.observers.isEmpty, let event = state.noted(event) else { return [] }
-            return state.introduce(event) + state.push(.transfer(event)) + state.pushEnd()
+        let (wakes, mustServe) = state.withLock { state -> ([Buffer.Wake], Bool) in
+            guard recorder != nil || !state.observers.isEmpty else { return ([], false) }
+            let noted = state.noted(event)
+            let mustServe = recorder?.take(noted ?? event, isLate: noted == nil) ?? false
+            guard let noted else { return ([], mustServe) }
+            return (state.introduce(noted) + state.push(.transfer(noted)) + state.pushEnd(), mustServe)
         }
+        if mustServe { recorder?.serve() }
         for wake in wakes { wake() }
     }
 

@@ -126,7 +126,14 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     }
 
     private func collected() async throws(NetworkError) -> Response<Data> {
-        do throws(NetworkError) { return try await run.response() } catch { throw failure(error) }
+        do throws(NetworkError) {
+            let response = try await run.response()
+            await run.host.endsRecorded()
+            return response
+        } catch {
+            await run.host.endsRecorded()
+            throw failure(error)
+        }
     }
 
     // MARK: Views while it runs

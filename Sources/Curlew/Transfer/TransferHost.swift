@@ -22,6 +22,8 @@ protocol TransferHost: AnyObject, Sendable {
     func retryPolicy(of request: Request) -> RetryPolicy?
     func totalTimeout(of request: Request) -> Duration?
     func bodyLimit(of request: Request) -> ByteCount
+    /// Waits until the session's observers have recorded every end that was told before.
+    func endsRecorded() async
     /// A request made ready for the wire.
     ///
     /// - Parameters:

@@ -56,9 +56,11 @@ final class TransferReader: ElementReader {
         do throws(NetworkError) {
             if let element = try await element(stage) { return element }
             move(to: .ended(nil))
+            await token.run.host.endsRecorded()
             return nil
         } catch {
             move(to: .ended(error))
+            await token.run.host.endsRecorded()
             throw error
         }
     }
