@@ -3,14 +3,6 @@
 
 internal import FoundationEssentials
 
-/// What gives the elements of one stream to one reader.
-protocol StreamReader<Element> {
-    associatedtype Element: Sendable
-
-    /// Gets the next elements, at least one, the last one first; none at the end.
-    nonisolated(nonsending) mutating func fill(_ elements: inout [Element]) async throws(NetworkError)
-}
-
 /// Reads a transfer's body through a serializer, after its head was found acceptable.
 struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     /// How long it waits for what a refused response says.

@@ -76,6 +76,8 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
             let chunk: ByteChunk?
             do {
                 chunk = try await base.next(isolation: actor).map { $0 as? ByteChunk ?? ByteChunk($0) }
+                // In a cancelled task some sequences, such as AsyncThrowingStream, end without an error.
+                if chunk == nil, Base.Failure.self != NetworkError.self { try Task.checkCancellation() }
             } catch {
                 return end = .failure(.bytesFailed(error))
             }

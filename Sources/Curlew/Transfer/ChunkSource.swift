@@ -33,6 +33,8 @@ where Pieces.Element == ByteChunk {
         var iterator = self.iterator ?? chunks.makeAsyncIterator()
         let chunk = try await iterator.next()
         self.iterator = iterator
+        // In a cancelled task some sequences, such as AsyncThrowingStream, end without an error.
+        if chunk == nil { try Task.checkCancellation() }
         isEnded = chunk == nil
         return chunk
     }

@@ -57,7 +57,7 @@ final class IncomingBody: Sendable {
             defer { isTaken = true }
             return isTaken
         }
-        if wasTaken { throw .takenBody(request) }
+        if wasTaken { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
     }
 
     /// The attempt whose body this is, still whole and untouched.

@@ -10,8 +10,8 @@ internal import FoundationEssentials
 /// One run of a request (what AFNetworking and URLSession call a task): a value that can be awaited, watched and read.
 ///
 /// A transfer is cold: it starts when it is first awaited, iterated or `start()`ed, and runs once. Its body is read
-/// once, either collected (`value`, `response()`) or streamed (`stream`, `bytes`); whoever asks second gets a clear
-/// error. When the last copy, sequence and iterator of it goes away, an unfinished transfer is cancelled, unless it was
+/// once, either collected (`value`, `response()`) or streamed (`stream`, `elements`, `bytes`); whoever asks second gets
+/// a clear error. When the last copy, sequence and iterator of it goes away, an unfinished transfer is cancelled, unless it was
 /// `start()`ed.
 ///
 /// ```swift
@@ -108,8 +108,8 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// Awaiting again gives the same result.
     ///
     /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
-    /// - Throws: `NetworkError`: `.cancelled`, `.invalidRequest` (a bad request, or the body was taken by a stream),
-    ///   `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
+    /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or dropped before the end;
+    ///   `.invalidRequest` (a bad request, or the body was taken by a stream), `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
     public var value: Output {
         get async throws(NetworkError) { try await output(collected()) }
     }
@@ -142,10 +142,20 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     ///
     /// Leaving the loop early cancels the transfer. Errors are `NetworkError`s. One property of the standard type: when
     /// the *consuming* task is cancelled between two elements, `AsyncThrowingStream` ends without an error. The transfer
-    /// is cancelled then, and `value` throws; `bytes` throws in every case.
+    /// is cancelled then, and `value` throws `.cancelled`. `elements` and `bytes` throw `.cancelled` in every case; use
+    /// them where a short body must not pass for a whole one.
     public var stream: AsyncThrowingStream<TransferElement, any Error> {
         let reader = TransferReader(token, withProgress: true)
         return AsyncThrowingStream { try await reader.next() }
+    }
+
+    /// The same elements as those of `stream`, with a typed error; one reader, back-pressure, starts at the first pull.
+    ///
+    /// Leaving the loop early cancels the transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent
+    /// end.
+    public var elements: TransferSequence<TransferElement> {
+        let token = token
+        return TransferSequence { StepReader(token) }
     }
 
     /// The bytes of the body alone, decoded, with a typed error; one reader, back-pressure, starts at the first pull.

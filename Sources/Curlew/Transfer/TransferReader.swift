@@ -40,7 +40,9 @@ final class TransferReader: ElementReader {
         // Of what is kept there may be other readers.
         if token.run.keeper != nil { return }
         switch state.withLock({ $0.stage }) {
-        case .direct, .driven, .body: token.run.cancel()
+        case .direct, .driven, .body:
+            token.run.readerEnded(by: .cancelled(.receiving, token.run.request))
+            token.run.cancel()
         case .fresh, .ended: break
         }
     }
@@ -59,10 +61,21 @@ final class TransferReader: ElementReader {
             await token.run.host.endsRecorded()
             return nil
         } catch {
-            move(to: .ended(error))
+            fail(error)
             await token.run.host.endsRecorded()
             throw error
         }
+    }
+
+    private func fail(_ error: NetworkError) {
+        let hadBody = state.withLock { state in
+            defer { state.stage = .ended(error) }
+            switch state.stage {
+            case .direct, .driven, .body: return true
+            case .fresh, .ended: return false
+            }
+        }
+        if hadBody { token.run.readerEnded(by: error) }
     }
 
     private func move(to stage: Stage) { state.withLock { $0.stage = stage } }

@@ -49,6 +49,17 @@ extension TransferRun {
         return last.flatMap { attempt in attempt.engine.failure.map { attempt.error($0, nil) } }
     }
 
+    /// How a transfer has failed whose body somebody else took; nil while it runs, and after a success.
+    ///
+    /// A cancelled task gets `.cancelled`, and so does every task as soon as the transfer is cancelled, although the loop
+    /// has not carried that out yet.
+    var failureOfTakenBody: NetworkError? {
+        let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.isCancelled) }
+        if let readerError, !readerError.isCancellation { return readerError }
+        if let error = wireError ?? readerError { return error }
+        return Task.isCancelled || isCancelled && standing != .finished ? .cancelled(.receiving, request) : nil
+    }
+
     /// Whether a transfer of several attempts failed, of which the last one may have succeeded.
     private var hasFailed: Bool {
         if case .failure = state.withLock({ $0.drive })?.answer { true } else { false }

@@ -18,6 +18,8 @@ final class TransferRun: Sendable {
         var claim = Claim.none
         /// Whether the reader of the stream reads the direct attempt, and so finds out itself that it is redirected.
         var isReadDirectly = false
+        /// Why the reader of the stream has ended before the body.
+        var readerError: NetworkError?
         /// Whether the reader of the stream wants to hear of progress.
         var wantsProgress = false
         var startedAt: UInt64 = 0
@@ -247,10 +249,15 @@ final class TransferRun: Sendable {
         }
         if let error = refused() { throw error }
         guard isTaken, keeper == nil else { return }
-        if let error = wireError { throw error }
+        if let error = failureOfTakenBody { throw error }
         throw NetworkError(
             .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
             hint: "Await the value or iterate the stream, not both.", request: request)
+    }
+
+    /// Takes note of why the reader of the stream has ended before the body.
+    func readerEnded(by error: NetworkError) {
+        if keeper == nil { state.withLock { $0.readerError = error } }
     }
 
     /// Gives the body to one reader and starts the transfer; an error for the second, or when a value is awaited.
@@ -271,6 +278,7 @@ final class TransferRun: Sendable {
             return state.isReadDirectly
         }
         guard let isDirect else {
+            if let error = failureOfTakenBody, error.isCancellation { throw error }
             throw NetworkError(
                 .invalidRequest, phase: .receiving, "The body has a reader already.",
                 hint: "A body is read once: by one stream, or by awaiting the value.", request: request)

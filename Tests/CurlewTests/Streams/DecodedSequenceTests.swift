@@ -69,6 +69,24 @@ struct DecodedSequenceTests {
         #expect(await read(transfer.bytes.decoded(by: .lines)).0 == ["one", "two", "three"])
     }
 
+    /// AsyncThrowingStream ends without an error in a cancelled task; a line that is not whole is no line.
+    @Test func aCancelledTaskHearsOfIt() async throws {
+        let (bytes, continuation) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
+        continuation.yield(Array("one\ntw".utf8))
+        let (reached, proceed) = (Gate(), Gate())
+        let task = Task {
+            for try await line in bytes.decoded(by: .lines) {
+                #expect(line == "one")
+                reached.open()
+                await proceed.wait()
+            }
+        }
+        await reached.wait()
+        task.cancel()
+        #expect(try await networkError { try await task.value }.kind == .cancelled)
+        continuation.finish()
+    }
+
     /// Leaving the loop drops the iterator, and with it the transfer.
     @Test func leavingCancels() async throws {
         let gate = Gate()

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements of a response as they arrive: one reader, back-pressure, typed errors.
+/// The elements of a response or a transfer as they arrive: one reader, back-pressure, typed errors.
 ///
-/// The call is made with the first step. Leaving the loop early cancels it; a cancelled task gets
+/// The request is sent with the first step. Leaving the loop early cancels it; a cancelled task gets
 /// `NetworkError(kind: .cancelled)`, never a silent end.
 public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// What it throws.
@@ -26,8 +26,9 @@ public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
 
         /// The next element, nil at the end.
         ///
-        /// - Throws: `NetworkError`: `.unacceptableStatus` and `.unacceptableContentType` with the start of the body,
-        ///   `.decodingFailed`, or whatever else a transfer can end with.
+        /// - Throws: `NetworkError`: whatever a transfer can end with, `.cancelled` when the task or the transfer was
+        ///   cancelled. Elements that are decoded add `.unacceptableStatus` and `.unacceptableContentType`, with the start
+        ///   of the body, and `.decodingFailed`.
         @inlinable
         public mutating func next() async throws(NetworkError) -> Element? {
             if let element = elements.popLast() { return element }
@@ -49,5 +50,24 @@ public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
             try await reader.fill(&elements)
             return elements.popLast()
         }
+    }
+}
+
+/// What gives the elements of one stream to one reader.
+protocol StreamReader<Element> {
+    associatedtype Element: Sendable
+
+    /// Gets the next elements, at least one, the last one first; an empty list at the end.
+    nonisolated(nonsending) mutating func fill(_ elements: inout [Element]) async throws(NetworkError)
+}
+
+/// Reads the elements of a transfer as its stream has them.
+struct StepReader: StreamReader {
+    private let reader: TransferReader
+
+    init(_ token: TransferToken) { reader = TransferReader(token, withProgress: true) }
+
+    nonisolated(nonsending) mutating func fill(_ elements: inout [TransferElement]) async throws(NetworkError) {
+        if let element = try await reader.next() { elements.append(element) }
     }
 }
