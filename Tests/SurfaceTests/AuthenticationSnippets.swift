@@ -103,7 +103,7 @@ private func authenticating(_ head: ResponseHead, _ token: String, _ password: S
     // In the lists of sessions and requests the short spelling reads, too.
     let interceptors: [any Interceptor] = [
         .basic("anna", password), .bearer(token), .digest("anna", password, protectsBodies: true),
-        .password("anna", password, allowsPlainBasic: true), .challenge { _, _ in .useDefault }, .netrc(),
+        .password("anna", password, allowsPlainHTTP: true), .challenge { _, _ in .useDefault }, .netrc(),
         .hmac(key: Array(password.utf8), field: "X-Signature"), .refreshing { _ in AccessToken(token) },
     ]
     _ = interceptors

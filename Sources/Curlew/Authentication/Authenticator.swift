@@ -69,3 +69,23 @@ extension InterceptorContext {
         return target.isSameOrigin(as: home)
     }
 }
+
+extension Request {
+    /// Refuses to send a secret where others on the network can read it (RFC 6750 §5.3, RFC 7617 §4).
+    ///
+    /// - Parameters:
+    ///   - secret: What would be sent, in the plural, for the message.
+    ///   - allowsPlainHTTP: Whether the caller has allowed it.
+    ///   - head: The response that asks for the secret; nil when it is sent unasked.
+    /// - Throws: `NetworkError` of kind `invalidRequest` for an http URL of another machine.
+    func refusePlainHTTP(
+        for secret: String, unless allowsPlainHTTP: Bool, askedBy head: ResponseHead? = nil
+    ) throws(NetworkError) {
+        guard !allowsPlainHTTP, try target().isReadableByOthers else { return }
+        throw NetworkError(
+            .invalidRequest, phase: head == nil ? .preparing : .validating,
+            "\(secret) are not sent over plain http, where others on the network can read them.",
+            hint: "Use an https URL, or set allowsPlainHTTP to true for a network you trust.", request: self,
+            response: head)
+    }
+}

@@ -3,8 +3,8 @@
 
 /// Shows a name and a password with every request, unasked (RFC 7617).
 ///
-/// Everybody on the way can read them unless the connection is secure, and nothing here demands that; where the server
-/// is to choose, see ``PasswordAuthentication``. A request that says itself who asks, by a field `Authorization` or by
+/// Anyone on the network can read them without TLS, so a request to an http URL of another machine is `.invalidRequest`
+/// unless `allowsPlainHTTP` is true (RFC 7617 §4). Where the server is to choose, see ``PasswordAuthentication``. A request that says itself who asks, by a field `Authorization` or by
 /// the user-info of its URL, goes as it is. A name with a colon, and control characters, are `.invalidRequest` with the
 /// cause ``InvalidCredential``.
 ///
@@ -14,23 +14,29 @@
 public struct BasicAuthentication: Authenticator {
     private let user: String
     private let password: String
+    private let allowsPlainHTTP: Bool
 
     /// Takes name and password, which are looked at when a request is sent.
     ///
     /// - Parameters:
     ///   - user: The name, sent in UTF-8.
     ///   - password: The password, sent in UTF-8.
-    public init(_ user: String, _ password: String) {
+    ///   - allowsPlainHTTP: Whether they are sent without TLS, too, where others can read them; false unless given. This
+    ///     machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+    public init(_ user: String, _ password: String, allowsPlainHTTP: Bool = false) {
         self.user = user
         self.password = password
+        self.allowsPlainHTTP = allowsPlainHTTP
     }
 
     /// Adds `Authorization`, unless the request says itself who asks.
-    /// - Throws: `NetworkError`: `.invalidRequest` for what no Basic credential can express, else what `next` throws.
+    /// - Throws: `NetworkError`: `.invalidRequest` for what no Basic credential can express and for an http URL, else what
+    ///   `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !request.saysWhoAsks else { return try await next(request) }
+        try request.refusePlainHTTP(for: "Basic credentials", unless: allowsPlainHTTP)
         var request = request
         request.fields[.authorization] = try Credential.basic(user, password, for: request).fieldValue
         return try await next(request)
@@ -39,26 +45,35 @@ public struct BasicAuthentication: Authenticator {
 
 /// Shows a token with every request, unasked (RFC 6750).
 ///
-/// Everybody on the way can read it unless the connection is secure, and nothing here demands that. A request that says
-/// itself who asks, by a field `Authorization` or by the user-info of its URL, goes as it is.
+/// Anyone on the network can read it without TLS, so a request to an http URL of another machine is `.invalidRequest`
+/// unless `allowsPlainHTTP` is true (RFC 6750 §5.3). A request that says itself who asks, by a field `Authorization` or by
+/// the user-info of its URL, goes as it is.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .bearer(token) }
 /// ```
 public struct BearerAuthentication: Authenticator {
     private let credential: Credential
+    private let allowsPlainHTTP: Bool
 
     /// Takes a token.
     ///
-    /// - Parameter token: Sent as it is; with control characters the request is `.invalidRequest`.
-    public init(_ token: String) { credential = .bearer(token) }
+    /// - Parameters:
+    ///   - token: Sent as it is; with control characters the request is `.invalidRequest`.
+    ///   - allowsPlainHTTP: Whether it is sent without TLS, too, where others can read it; false unless given. This machine
+    ///     (localhost, 127.0.0.0/8, ::1) gets it in any case.
+    public init(_ token: String, allowsPlainHTTP: Bool = false) {
+        credential = .bearer(token)
+        self.allowsPlainHTTP = allowsPlainHTTP
+    }
 
     /// Adds `Authorization`, unless the request says itself who asks.
-    /// - Throws: What `next` throws.
+    /// - Throws: `NetworkError`: `.invalidRequest` for an http URL, else what `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !request.saysWhoAsks else { return try await next(request) }
+        try request.refusePlainHTTP(for: "Bearer tokens", unless: allowsPlainHTTP)
         var request = request
         request.fields[.authorization] = credential.fieldValue
         return try await next(request)
@@ -71,16 +86,23 @@ extension Interceptor where Self == BasicAuthentication {
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    public static func basic(_ user: String, _ password: String) -> BasicAuthentication {
-        BasicAuthentication(user, password)
+    ///   - allowsPlainHTTP: Whether they are sent without TLS, too; false unless given.
+    public static func basic(
+        _ user: String, _ password: String, allowsPlainHTTP: Bool = false
+    ) -> BasicAuthentication {
+        BasicAuthentication(user, password, allowsPlainHTTP: allowsPlainHTTP)
     }
 }
 
 extension Interceptor where Self == BearerAuthentication {
     /// Shows a token with every request, unasked.
     ///
-    /// - Parameter token: The token, sent as it is.
-    public static func bearer(_ token: String) -> BearerAuthentication { BearerAuthentication(token) }
+    /// - Parameters:
+    ///   - token: The token, sent as it is.
+    ///   - allowsPlainHTTP: Whether it is sent without TLS, too; false unless given.
+    public static func bearer(_ token: String, allowsPlainHTTP: Bool = false) -> BearerAuthentication {
+        BearerAuthentication(token, allowsPlainHTTP: allowsPlainHTTP)
+    }
 }
 
 extension BasicAuthentication: CustomStringConvertible, CustomReflectable {

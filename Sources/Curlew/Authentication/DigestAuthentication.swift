@@ -18,6 +18,7 @@
 ///   of at least 64 KiB to a server of which nothing is known yet. Where the body is gone, as over HTTP/2, the 401 is
 ///   the result.
 /// - What the server says to prove itself (`rspauth`) is not looked at: TLS is for that.
+/// - A digest is sent over http, too: it does not tell the password, although a weak one can be guessed from it.
 ///
 /// A request that says itself who asks, by a field `Authorization` or by the user-info of its URL, goes as it is.
 ///
@@ -54,9 +55,9 @@ public struct DigestAuthentication: Authenticator {
 
 /// Shows a name and a password in the way that a server asks for: Digest wherever it is offered, else Basic.
 ///
-/// Basic is answered over TLS alone, so that nobody who plays the server of an http URL gets a password by asking for
-/// it; over http a server that offers nothing but Basic is not answered, and its 401 is the result. What a server wants
-/// is remembered, and shown at once from then on. For all else see ``DigestAuthentication``.
+/// Basic is answered over TLS alone, or by this machine, so that a server of an http URL does not get a password by asking
+/// for it: where it offers nothing but Basic, the request is `.invalidRequest` unless `allowsPlainHTTP` is true. What a
+/// server wants is remembered, and shown at once from then on. For all else see ``DigestAuthentication``.
 ///
 /// ```swift
 /// let api = Client("https://files.example.com").with { $0.auth = .password("anna", password) }
@@ -69,15 +70,15 @@ public struct PasswordAuthentication: Authenticator {
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    ///   - allowsPlainBasic: Whether Basic is answered without TLS, too, where everybody on the way can read the password;
-    ///     false unless given.
-    public init(_ user: String, _ password: String, allowsPlainBasic: Bool = false) {
-        exchange = PasswordExchange(user, password, .init(allowsBasic: true, allowsPlainBasic: allowsPlainBasic))
+    ///   - allowsPlainHTTP: Whether Basic is answered without TLS, too, where others can read the password; false unless
+    ///     given. This machine (localhost, 127.0.0.0/8, ::1) is answered in any case.
+    public init(_ user: String, _ password: String, allowsPlainHTTP: Bool = false) {
+        exchange = PasswordExchange(user, password, .init(allowsBasic: true, allowsPlainHTTP: allowsPlainHTTP))
     }
 
     /// Gives the response to a request with proof, asked for or not.
-    /// - Throws: As ``DigestAuthentication/authenticate(_:context:next:)`` does; `.invalidRequest` for a name with a colon
-    ///   where the server wants Basic.
+    /// - Throws: As ``DigestAuthentication/authenticate(_:context:next:)`` does; `.invalidRequest` where the server wants
+    ///   Basic for a name with a colon, and over plain http.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -122,11 +123,11 @@ extension Interceptor where Self == PasswordAuthentication {
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    ///   - allowsPlainBasic: Whether Basic is answered without TLS, too; false unless given.
+    ///   - allowsPlainHTTP: Whether Basic is answered without TLS, too; false unless given.
     public static func password(
-        _ user: String, _ password: String, allowsPlainBasic: Bool = false
+        _ user: String, _ password: String, allowsPlainHTTP: Bool = false
     ) -> PasswordAuthentication {
-        PasswordAuthentication(user, password, allowsPlainBasic: allowsPlainBasic)
+        PasswordAuthentication(user, password, allowsPlainHTTP: allowsPlainHTTP)
     }
 }
 

@@ -10,8 +10,9 @@ internal import FoundationEssentials
 /// The file is read once, at the first request that needs it, and not on a thread that others wait for. Without one there
 /// are no credentials, unless it was named here: then it has to be there. The first entry for the host counts, else `default`; ports play no part. An entry without
 /// login has no credentials, one without password an empty one. Who may read the file is not looked at, as with curl,
-/// since mounted secrets are mostly readable by all of a container. Unlike curl's, passwords go over TLS alone unless
-/// `allowsPlainHTTP` is given. `Authorization` and user-info of the request itself win.
+/// since mounted secrets are mostly readable by all of a container. Unlike curl's, passwords go over TLS alone: a request
+/// to an http URL of another machine that has an entry is `.invalidRequest`, unless `allowsPlainHTTP` is true.
+/// `Authorization` and user-info of the request itself win.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .netrc() }
@@ -19,7 +20,9 @@ internal import FoundationEssentials
 public struct NetrcCredentials: Authenticator {
     /// Where the file is; nil where no home is known.
     public let path: String?
-    /// Whether passwords are sent without TLS, for everybody on the way to read.
+    /// Whether passwords are sent without TLS, too, where others can read them.
+    ///
+    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
     public let allowsPlainHTTP: Bool
     /// Whether the caller has said which file, which then has to be there.
     private let isNamed: Bool
@@ -32,7 +35,7 @@ public struct NetrcCredentials: Authenticator {
     ///
     /// - Parameters:
     ///   - path: Where it is, with "~/" for the home; what the variable `NETRC` says unless given, else `~/.netrc`.
-    ///   - allowsPlainHTTP: Whether passwords are sent without TLS; no unless given.
+    ///   - allowsPlainHTTP: Whether passwords are sent without TLS, too; false unless given.
     public init(path: String? = nil, allowsPlainHTTP: Bool = false) {
         let names = ["HOME", "NETRC"]
         let variables = names.compactMap { name in TrustEnvironment.variable(name).map { (name, $0) } }
@@ -50,13 +53,12 @@ public struct NetrcCredentials: Authenticator {
 
     /// Adds what the file says of the request's host, and passes the request on.
     /// - Throws: `NetworkError`: `.invalidRequest` when the file cannot be read, with ``InvalidNetrc`` as its cause when it
-    ///   is malformed, or when an entry cannot be expressed as Basic credentials; whatever ends transfers.
+    ///   is malformed, when an entry cannot be expressed as Basic credentials, or for an http URL; whatever ends transfers.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         let target = try request.target()
-        guard let path, !request.fields.contains(.authorization), target.userInfo == nil,
-            allowsPlainHTTP || target.scheme == .https
+        guard let path, !request.fields.contains(.authorization), target.userInfo == nil
         else { return try await next(request) }
         let entries = try await context.abandonable {
             try await file.value { () async throws(NetworkError) in try await read(path) }
@@ -64,6 +66,7 @@ public struct NetrcCredentials: Authenticator {
         let host = HostName.key(target.host) ?? target.host
         guard let entry = entries.entry(where: { HostName.key($0) == host }), let login = entry.login
         else { return try await next(request) }
+        try request.refusePlainHTTP(for: "Passwords of a .netrc file", unless: allowsPlainHTTP)
         var request = request
         do throws(InvalidCredential) {
             request.fields[.authorization] = try Credential.basic(login, entry.password ?? "").fieldValue
@@ -115,7 +118,7 @@ extension Interceptor where Self == NetrcCredentials {
     ///
     /// - Parameters:
     ///   - path: Where it is; what the variable `NETRC` says unless given, else `~/.netrc`.
-    ///   - allowsPlainHTTP: Whether passwords are sent without TLS; no unless given.
+    ///   - allowsPlainHTTP: Whether passwords are sent without TLS, too; false unless given.
     public static func netrc(_ path: String? = nil, allowsPlainHTTP: Bool = false) -> NetrcCredentials {
         NetrcCredentials(path: path, allowsPlainHTTP: allowsPlainHTTP)
     }

@@ -11,10 +11,10 @@ struct PasswordExchange: Sendable {
 
     /// Which schemes are answered, and where.
     struct Rules: Sendable, Hashable {
-        /// Whether Basic is answered over TLS.
+        /// Whether Basic is answered.
         var allowsBasic = false
-        /// Whether it is also where everybody can read it.
-        var allowsPlainBasic = false
+        /// Whether it is also where others on the network can read it.
+        var allowsPlainHTTP = false
         /// Whether bodies are part of the digest wherever the server takes that.
         var protectsBodies = false
     }
@@ -62,13 +62,17 @@ struct PasswordExchange: Sendable {
                 if let proof { spaces.accepted(proof, at: place, next: response.head.nextNonce) }
                 return response
             }
-            guard let choice = choice(of: response.head.challenges, at: place),
+            guard let choice = choice(of: response.head.challenges),
                 mayAnswer(choice, after: proof, answers)
             else {
                 if let proof { spaces.refused(proof, at: place) }
                 return response
             }
             if request.body.isSpent { return response }
+            if case .basic = choice {
+                try request.refusePlainHTTP(
+                    for: "Basic credentials", unless: rules.allowsPlainHTTP, askedBy: response.head)
+            }
             answers += 1
             let answer = begin(choice, at: place)
             let repeated = try await showing(answer, request, target)
@@ -81,11 +85,9 @@ struct PasswordExchange: Sendable {
     // MARK: Choosing
 
     /// The best that a response offers.
-    private func choice(of challenges: [AuthenticationChallenge], at place: ProtectedPlace) -> Choice? {
+    private func choice(of challenges: [AuthenticationChallenge]) -> Choice? {
         if let digest = DigestChallenge.strongest(of: challenges) { return .digest(digest) }
-        guard rules.allowsBasic, place.isSecure || rules.allowsPlainBasic,
-            let basic = challenges.first(where: { $0.scheme == .basic })
-        else { return nil }
+        guard rules.allowsBasic, let basic = challenges.first(where: { $0.scheme == .basic }) else { return nil }
         return .basic(realm: basic.realm ?? "")
     }
 

@@ -7,13 +7,11 @@ internal import CurlewEngine
 struct ProtectedPlace: Sendable, Hashable {
     let origin: String
     let path: String
-    let isSecure: Bool
 
     init(_ target: RequestTarget) {
         let host = target.isIPv6 ? "[\(target.host)]" : target.host
         origin = "\(target.scheme.rawValue)://\(host):\(target.port)"
         path = target.path
-        isSecure = target.scheme == .https
     }
 
     /// The path up to its last "/": where Basic credentials hold for certain (RFC 7617 §2.2).

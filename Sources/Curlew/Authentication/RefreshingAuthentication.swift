@@ -17,6 +17,7 @@ public import FoundationEssentials
 /// - Whoever is cancelled stops waiting; the others get their token.
 /// - Requests that the closure itself makes go out without a token, by whatever client or session: they wait for nobody.
 ///   (Not so those of a *detached* task.)
+/// - A request to an http URL of another machine is `.invalidRequest`, unless ``Settings/allowsPlainHTTP`` is true.
 /// - A request with an `Authorization` of its own keeps it, and one whose body can be read only once is not sent again.
 ///
 /// Copies share the token. In a session's interceptors it is sent to every origin that requests are addressed to.
@@ -42,6 +43,10 @@ public struct RefreshingAuthentication: Authenticator {
         public var timeout: Duration
         /// The statuses by which a server refuses a token; 401 unless set.
         public var refusals: StatusSet
+        /// Whether tokens are sent without TLS, too, where others can read them (RFC 6750 §5.3); false unless set.
+        ///
+        /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+        public var allowsPlainHTTP: Bool
         /// What times out.
         public var clock: any Clock<Duration>
         /// What time it is, for expiries.
@@ -50,11 +55,13 @@ public struct RefreshingAuthentication: Authenticator {
         /// Settings, each with its default.
         public init(
             skew: Duration = .seconds(30), timeout: Duration = .seconds(60), refusals: StatusSet = [.unauthorized],
-            clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
+            allowsPlainHTTP: Bool = false, clock: any Clock<Duration> = ContinuousClock(),
+            now: @escaping @Sendable () -> Date = { Date() }
         ) {
             self.skew = skew
             self.timeout = timeout
             self.refusals = refusals
+            self.allowsPlainHTTP = allowsPlainHTTP
             self.clock = clock
             self.now = now
         }
@@ -62,6 +69,7 @@ public struct RefreshingAuthentication: Authenticator {
 
     private let source: TokenSource
     private let refusals: StatusSet
+    private let allowsPlainHTTP: Bool
 
     /// Authentication by tokens that a closure gets.
     ///
@@ -76,6 +84,7 @@ public struct RefreshingAuthentication: Authenticator {
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
     ) {
         refusals = settings.refusals
+        allowsPlainHTTP = settings.allowsPlainHTTP
         source = TokenSource(token, store: store, settings: settings, fetch: refresh)
     }
 
@@ -89,11 +98,13 @@ public struct RefreshingAuthentication: Authenticator {
     public func replace(_ token: AccessToken?) async throws { try await source.replace(token) }
 
     /// Sends the request with a token, and once more with a new one.
-    /// - Throws: `NetworkError`: `.authenticationFailed` without a token, or what sending ends with.
+    /// - Throws: `NetworkError`: `.authenticationFailed` without a token, `.invalidRequest` for an http URL, or what sending
+    ///   ends with.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
+        try request.refusePlainHTTP(for: "Access tokens", unless: allowsPlainHTTP)
         let held = try await token(for: request, context)
         let response = try await next(request.carrying(held.token))
         guard refusals.contains(response.head.status) else {

@@ -10,8 +10,9 @@ public import FoundationEssentials
 /// of a session's configuration are not, so `X-Amz-…` fields belong to requests or clients. Bodies are not compressed on
 /// their way. A request with an `Authorization` of its own, or with a signature in its query, goes as it is.
 ///
-/// When a server refuses with 403 or 400 and its `Date` is more than four minutes from ours, the request is signed once more by
-/// the server's clock, and so are later ones to that origin (of at most 64).
+/// When a server refuses with 403 or 400 and its `Date` is more than four minutes and at most a day from ours, the request is
+/// signed once more by the server's clock, and so are later ones to that origin (of at most 64). Over plain http no clock is
+/// learned, except from this machine: anyone on the network could write the `Date`, and get signatures for later.
 ///
 /// ```swift
 /// let bucket = Client("https://photos.s3.eu-central-1.amazonaws.com").with {
@@ -75,6 +76,7 @@ public struct SigV4Signature: Authenticator {
         let used = offsets[target.origin]
         let response = try await next(try await signed(request))
         guard [.forbidden, .badRequest].contains(response.head.status), !request.body.isSpent,
+            !target.isReadableByOthers,
             let server = response.head.fields[.date].flatMap({ HTTPDate($0) }),
             offsets.learn(target.origin, server: server, own: HTTPDate(now()), used: used)
         else { return response }

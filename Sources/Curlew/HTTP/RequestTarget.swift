@@ -80,6 +80,17 @@ struct RequestTarget: Hashable, Sendable {
     }
 }
 
+extension RequestTarget {
+    /// Whether others on the network can read what is sent: without TLS, to any machine but this one.
+    var isReadableByOthers: Bool { scheme == .http && !isLoopback }
+
+    /// Whether the host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
+    private var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
+            || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }
+    }
+}
+
 extension RequestTarget: CustomStringConvertible {
     /// The URL, redacted.
     var description: String { redactedURL(text) }

@@ -33,8 +33,10 @@ public struct OAuth2Client: Sendable {
     public var scopes: [String]
     /// What the server wants to know beside that, such as `audience` or `resource` (RFC 8707).
     public var parameters: Query
-    /// Whether secrets are sent over TLS only, except to this machine; true unless set (RFC 6749 §3.2).
-    public var requiresTLS: Bool
+    /// Whether secrets are sent without TLS, too, where others can read them (RFC 6749 §3.2); false unless set.
+    ///
+    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+    public var allowsPlainHTTP: Bool
     /// What sends the requests.
     public var session: Session
 
@@ -47,10 +49,11 @@ public struct OAuth2Client: Sendable {
     ///   - proof: How it does; by Basic authentication unless given.
     ///   - scopes: What tokens are to allow.
     ///   - parameters: What the server wants to know beside that.
+    ///   - allowsPlainHTTP: Whether secrets are sent without TLS, too; false unless given.
     ///   - session: Sends the requests; `Session.shared` unless given.
     public init(
         _ tokenURL: String, id: String, secret: String? = nil, proof: Proof = .basic, scopes: [String] = [],
-        parameters: Query = [:], session: Session = .shared
+        parameters: Query = [:], allowsPlainHTTP: Bool = false, session: Session = .shared
     ) {
         self.tokenURL = tokenURL
         self.id = id
@@ -58,8 +61,8 @@ public struct OAuth2Client: Sendable {
         self.proof = proof
         self.scopes = scopes
         self.parameters = parameters
+        self.allowsPlainHTTP = allowsPlainHTTP
         self.session = session
-        requiresTLS = true
     }
 
     /// Gets a token for the program itself (RFC 6749 §4.4).
@@ -142,12 +145,7 @@ public struct OAuth2Client: Sendable {
     /// The request, and the form it sends.
     private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
         var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
-        let target = try request.target()
-        guard target.scheme == .https || !requiresTLS || target.isLoopback else {
-            throw NetworkError(
-                .invalidRequest, phase: .preparing, "Tokens are asked for over TLS only.",
-                hint: "Use an https URL, or set requiresTLS to false for a network you trust.", request: request)
-        }
+        try request.refusePlainHTTP(for: "Requests for tokens", unless: allowsPlainHTTP)
         var form = self.parameters.merging(parameters).merging(["grant_type": grant])
         request.fields = [.accept: "application/json", .contentType: "application/x-www-form-urlencoded"]
         if let secret, proof == .basic {
@@ -180,14 +178,6 @@ extension OAuth2Client: CustomStringConvertible, CustomReflectable {
 
 extension String {
     fileprivate var formEncoded: String { percentEncoded(keeping: .unreserved) }
-}
-
-extension RequestTarget {
-    /// Whether it is this machine (RFC 6761 §6.3).
-    fileprivate var isLoopback: Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
-            || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }
-    }
 }
 
 extension Interceptor where Self == RefreshingAuthentication {

@@ -19,7 +19,7 @@ struct NetrcCredentialsTests {
     private func sent(_ text: String, _ change: (inout Request) -> Void = { _ in }) async throws -> String? {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile(text.utf8)
-        var request = request(server.url("/"), .netrc(file.path, allowsPlainHTTP: true))
+        var request = request(server.url("/"), .netrc(file.path))
         change(&request)
         _ = try await Session().data(for: request)
         return server.requests[0].field("Authorization")
@@ -40,7 +40,7 @@ struct NetrcCredentialsTests {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("machine LocalHost. login ann password pass".utf8)
         let url = "http://localhost:\(server.port)/"
-        _ = try await Session().data(for: request(url, .netrc(file.path, allowsPlainHTTP: true)))
+        _ = try await Session().data(for: request(url, .netrc(file.path)))
         #expect(server.requests[0].field("Authorization") == basic("ann:pass"))
     }
 
@@ -52,11 +52,8 @@ struct NetrcCredentialsTests {
         #expect(try await sent(text) { $0.options = .anonymous } == nil)
     }
 
-    @Test func plainHTTPIsAChoice() async throws {
+    @Test func passwordsGoOverTLS() async throws {
         let file = try ScratchFile("default login ann password pass".utf8)
-        let plain = try MockServer { _ in .text("fine") }
-        _ = try await Session().data(for: request(plain.url("/"), .netrc(file.path)))
-        #expect(plain.requests[0].field("Authorization") == nil)
         let authority = try TestAuthority()
         let secure = try MockServer(tls: try authority.issue()) { _ in .text("fine") }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
@@ -68,7 +65,7 @@ struct NetrcCredentialsTests {
         let (first, second) = (try MockServer(), try MockServer { _ in .text("fine") })
         first.on("GET", "/", .redirect(to: second.url("/")))
         let file = try ScratchFile("default login ann password pass".utf8)
-        _ = try await Session().data(for: request(first.url("/"), .netrc(file.path, allowsPlainHTTP: true)))
+        _ = try await Session().data(for: request(first.url("/"), .netrc(file.path)))
         #expect(first.requests[0].field("Authorization") != nil)
         #expect(second.requests[0].field("Authorization") == nil)
     }
@@ -76,7 +73,7 @@ struct NetrcCredentialsTests {
     @Test func theFileIsReadOnce() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("default login ann password pass".utf8)
-        let credentials: NetrcCredentials = .netrc(file.path, allowsPlainHTTP: true)
+        let credentials: NetrcCredentials = .netrc(file.path)
         let session = Session()
         _ = try await session.data(for: request(server.url("/"), credentials))
         try file.write("default login eve password pass".utf8)
@@ -91,7 +88,7 @@ struct NetrcCredentialsTests {
             let usual = NetrcCredentials(path: nil, allowsPlainHTTP: true, environment: ["NETRC": path])
             _ = try await Session().data(for: request(server.url("/"), usual))
             let error = try await networkError {
-                try await Session().data(for: request(server.url("/"), .netrc(path, allowsPlainHTTP: true)))
+                try await Session().data(for: request(server.url("/"), .netrc(path)))
             }
             #expect(error.kind == .invalidRequest && error.message.contains("\(path) cannot be read"))
         }
@@ -101,7 +98,7 @@ struct NetrcCredentialsTests {
     @Test func aFileThatCouldNotBeReadIsReadAgain() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("machine".utf8)
-        let credentials: NetrcCredentials = .netrc(file.path, allowsPlainHTTP: true)
+        let credentials: NetrcCredentials = .netrc(file.path)
         let session = Session()
         let error = try await networkError { try await session.data(for: request(server.url("/"), credentials)) }
         #expect(error.kind == .invalidRequest)
@@ -113,7 +110,7 @@ struct NetrcCredentialsTests {
     @Test func filesThatCannotBeUsed() async throws {
         func failure(_ path: String) async throws -> NetworkError {
             try await networkError {
-                try await Session().data(for: request("http://127.0.0.1:1/", .netrc(path, allowsPlainHTTP: true)))
+                try await Session().data(for: request("http://127.0.0.1:1/", .netrc(path)))
             }
         }
         let malformed = try ScratchFile("machine a\nlogin SECRET SECRET".utf8)

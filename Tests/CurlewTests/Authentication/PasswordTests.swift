@@ -113,16 +113,9 @@ struct PasswordTests {
         #expect(proofs(server) == [nil, Self.right, Self.right, nil, Self.right])
     }
 
-    @Test(arguments: [false, true]) func basicWithoutTLS(_ isAllowed: Bool) async throws {
-        let server = try server()
-        let session = Session(interceptors: [.password("anna", "open sesame", allowsPlainBasic: isAllowed)])
-        #expect(try await status(session, Request(server.url("/in"))) == (isAllowed ? 200 : 401))
-        #expect(proofs(server) == (isAllowed ? [nil, Self.right] : [nil]))
-    }
-
     @Test func aWrongPasswordIsTriedOnce() async throws {
         let server = try server()
-        let session = Session(interceptors: [.password("anna", "wrong", allowsPlainBasic: true)])
+        let session = Session(interceptors: [.password("anna", "wrong")])
         for _ in 0..<2 { #expect(try await status(session, Request(server.url("/in"))) == 401) }
         #expect(proofs(server).map { $0 == nil } == [true, false, true, false])
     }
@@ -131,17 +124,17 @@ struct PasswordTests {
         var rules = DigestServer.Rules()
         rules.before = "Basic realm=\"staff\", "
         let server = try DigestServer(rules)
-        let session = Session(interceptors: [.password("anna", "open sesame", allowsPlainBasic: true)])
+        let session = Session(interceptors: [.password("anna", "open sesame")])
         for _ in 0..<2 { #expect(try await status(session, Request(server.url())) == 200) }
         #expect(server.complaints == [] && server.server.requests.count == 3)
-        let wrong = Session(interceptors: [.password("anna", "wrong", allowsPlainBasic: true)])
+        let wrong = Session(interceptors: [.password("anna", "wrong")])
         #expect(try await status(wrong, Request(server.url())) == 401)
         #expect(server.proofs.allSatisfy { $0?.hasPrefix("Basic") != true }, "nor after Digest was refused")
     }
 
     @Test func aServerThatChangesItsMind() async throws {
         let digest = try DigestServer()
-        let session = Session(interceptors: [.password("anna", "open sesame", allowsPlainBasic: true)])
+        let session = Session(interceptors: [.password("anna", "open sesame")])
         #expect(try await status(session, Request(digest.url())) == 200)
         digest.server.on(
             "GET", "/",

@@ -23,7 +23,7 @@ struct ProtectionSpacesTests {
 
     @Test func places() throws {
         let place = try place("https://[::1]/a/b?c")
-        #expect(place.origin == "https://[::1]:443" && place.path == "/a/b" && place.folder == "/a/" && place.isSecure)
+        #expect(place.origin == "https://[::1]:443" && place.path == "/a/b" && place.folder == "/a/")
         #expect(try self.place("http://a/").folder == "/")
     }
 

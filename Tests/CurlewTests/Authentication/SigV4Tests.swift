@@ -88,8 +88,8 @@ struct SigV4Tests {
     // MARK: Clocks
 
     /// A server whose clock is an hour ahead, and that refuses what is not signed by it.
-    private func serverAhead() throws -> MockServer {
-        try MockServer { request in
+    private func serverAhead(tls: TestIdentity? = nil) throws -> MockServer {
+        try MockServer(tls: tls) { request in
             let isOnTime = request.field("X-Amz-Date") == "20150830T133600Z"
             return .text(isOnTime ? "fine" : "RequestTimeTooSkewed", status: isOnTime ? 200 : 403)
                 .field("Date", HTTPDate(seconds: Int64(Self.start) + 3600).description)
@@ -119,6 +119,29 @@ struct SigV4Tests {
         let (data, head) = try await Session().data(for: request(server.url("/"), signature()))
         #expect(head.status == .forbidden && data == Data("AccessDenied".utf8))
         #expect(server.requestCount == count)
+    }
+
+    /// A day is learned, and nothing beyond it.
+    @Test(arguments: [(86_400, 2), (-86_400, 2), (86_401, 1), (-86_401, 1)])
+    func aClockThatIsFarOffIsNotLearned(ahead: Int64, count: Int) async throws {
+        let date = HTTPDate(seconds: Int64(Self.start) + ahead).description
+        let server = try MockServer { _ in .text("AccessDenied", status: 403).field("Date", date) }
+        #expect(try await Session().data(for: request(server.url("/"), signature())).1.status == .forbidden)
+        #expect(server.requestCount == count)
+    }
+
+    /// On Linux 0.0.0.0 leads to this machine, and is no loopback address.
+    @Test func noClockIsLearnedOverPlainHTTP() async throws {
+        let server = try serverAhead()
+        let url = "http://0.0.0.0:\(server.port)/"
+        let signature = signature()
+        #expect(try await Session().data(for: request(url, signature)).1.status == .forbidden)
+        #expect(server.requests.map { $0.field("X-Amz-Date") } == ["20150830T123600Z"])
+        let authority = try TestAuthority()
+        let secure = try serverAhead(tls: authority.issue())
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
+        #expect(try await session.data(for: request(secure.url("/"), signature)).1.status == .ok)
+        #expect(secure.requests.map { $0.field("X-Amz-Date") } == ["20150830T123600Z", "20150830T133600Z"])
     }
 
     @Test func whatCanBeReadOnceIsNotSentAgain() async throws {

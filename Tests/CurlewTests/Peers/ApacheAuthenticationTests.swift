@@ -53,8 +53,9 @@ struct ApacheAuthenticationTests {
         #expect(try await small(session(route, .basic("anna", "open sesame"), wire), url) == 200)
         #expect(try await small(session(route, .basic("anna", "wrong"), wire), url) == 401)
         let demanded = try session(route, .password("anna", "open sesame"), wire)
-        for _ in 0..<2 { #expect(try await small(demanded, url) == (route.isSecure ? 200 : 401)) }
-        #expect(wire.statuses == [200, 401] + (route.isSecure ? [401, 200, 200] : [401, 401]))
+        // The server is on this machine, which gets passwords by plain http, too.
+        for _ in 0..<2 { #expect(try await small(demanded, url) == 200) }
+        #expect(wire.statuses == [200, 401, 401, 200, 200])
     }
 
     @Test(arguments: PeerRoute.allCases) func digest(_ route: PeerRoute) async throws {
