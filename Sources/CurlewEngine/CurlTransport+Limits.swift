@@ -54,18 +54,37 @@ extension CurlTransport {
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
         if let slowest = transfer.plan.slowest, !transfer.isHeldBack {
-            // While it is paused or connecting nothing is measured.
-            if isConnected && transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
-                transfer.wire.measuredAt = now
-                transfer.wire.measured = transfer.wire.counters.sent + transfer.wire.counters.received
-            }
-            consider((isConnected ? transfer.wire.measuredAt : now) &+ slowest.within, .slow)
+            let since = isConnected ? measuredSince(transfer) : nil
+            consider((since ?? now) &+ slowest.within, since == nil ? nil : .slow)
         }
         if let head = transfer.plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
             consider((sent ?? now) &+ head, sent == nil ? nil : .head)
         }
         return first
+    }
+
+    /// Since when the rate is measured; nil while nothing is on its way that the peer could be slow with.
+    private func measuredSince(_ transfer: EngineTransfer) -> UInt64? {
+        let sends = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
+        let isMeasured = transfer.wire.isHeadComplete ? !isEventStream(transfer) : sends
+        guard isMeasured, !(sends && transfer.wire.isStarved) else {
+            transfer.wire.measuredAt = 0
+            return nil
+        }
+        if transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
+            transfer.wire.measuredAt = now
+            transfer.wire.measured = transfer.wire.counters.sent + transfer.wire.counters.received
+        }
+        return transfer.wire.measuredAt
+    }
+
+    /// Whether a response is a stream of events, which says little by nature; found out once, for those that take long.
+    private func isEventStream(_ transfer: EngineTransfer) -> Bool {
+        if let known = transfer.wire.isEventStream { return known }
+        let found = transfer.shared.withLock { $0.head?.isEventStream ?? false }
+        transfer.wire.isEventStream = found
+        return found
     }
 
     /// When the whole request had been sent; nil while it has not.

@@ -16,7 +16,7 @@
 /// - 204 (and 205) ends it without an error: the server's way to say that there will be no more.
 ///
 /// The idle limit of the options, 60 s unless set, is how long a server may say nothing at all; comments count, which
-/// servers send for that reason.
+/// servers send for that reason. Neither the default limit of the response's head nor a minimum rate holds.
 public struct EventSource: AsyncSequence, Sendable {
     /// What it yields.
     public typealias Element = ServerSentEvent

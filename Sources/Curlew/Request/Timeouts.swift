@@ -13,8 +13,11 @@ public struct Timeouts: Hashable, Sendable {
     /// 10 s unless set.
     public var connect: Duration
 
-    /// From the last byte of the request until the response's head is complete, informational ones left aside; nil, the
-    /// default, for as long as `idle` and `total` allow.
+    /// From the last byte of the request until the response's head is complete, informational ones left aside; nil for as
+    /// long as `idle` and `total` allow.
+    ///
+    /// 60 s unless set. Set it for long polls, and `idle` too. A request whose `Accept` begins with `text/event-stream` has
+    /// no limit unless another one is set, since some servers send the head together with the first event.
     public var responseHead: Duration?
 
     /// How long a connected transfer may pass without a byte in either direction; nil for ever.
@@ -22,7 +25,10 @@ public struct Timeouts: Hashable, Sendable {
     /// 60 s unless set.
     public var idle: Duration?
 
-    /// The rate below which a connected transfer is given up; nil, the default, for none.
+    /// The rate below which a body on its way is given up; nil for none.
+    ///
+    /// 1 KiB within 60 s unless set: a peer that sends or takes a byte now and then is never idle. Streams of events
+    /// (`text/event-stream`) may be as slow as they like; other streams of rare elements need nil.
     public var slowest: MinimumRate?
 
     /// The whole transfer including its wait in the queue; nil, the default, for ever.
@@ -35,8 +41,9 @@ public struct Timeouts: Hashable, Sendable {
 
     /// Timeouts, each with its default.
     public init(
-        connect: Duration = .seconds(10), responseHead: Duration? = nil, idle: Duration? = .seconds(60),
-        total: Duration? = nil, queue: Duration? = nil, slowest: MinimumRate? = nil
+        connect: Duration = .seconds(10), responseHead: Duration? = .seconds(60), idle: Duration? = .seconds(60),
+        total: Duration? = nil, queue: Duration? = nil,
+        slowest: MinimumRate? = MinimumRate(bytes: .kibibytes(1), within: .seconds(60))
     ) {
         self.connect = connect
         self.responseHead = responseHead
@@ -46,9 +53,11 @@ public struct Timeouts: Hashable, Sendable {
         self.slowest = slowest
     }
 
-    /// So many bytes, both ways together, within every such span of time.
+    /// So many bytes of bodies, both ways together, within every such span of time.
     ///
-    /// A span begins when the connection is ready, after each span and after a pause; waiting for the response counts.
+    /// Spans begin with the request's body, with the response's, after each other and after a pause. What is not the peer's
+    /// doing does not count: the wait for the head (see ``Timeouts/responseHead``), a paused transfer, a slow reader, a
+    /// limit of bandwidth, and a request's body whose source has nothing to give.
     public struct MinimumRate: Hashable, Sendable, Codable {
         /// The fewest bytes of bodies that must move in each span.
         public var bytes: ByteCount
@@ -112,10 +121,12 @@ extension Timeouts: Codable {
         self.init()
         connect = try container.seconds(.connect) ?? connect
         if container.contains(.idle) { idle = try container.seconds(.idle) }
-        responseHead = try container.seconds(.responseHead)
+        if container.contains(.responseHead) { responseHead = try container.seconds(.responseHead) }
         total = try container.seconds(.total)
         queue = try container.seconds(.queue)
-        slowest = try container.decodeIfPresent(MinimumRate.self, forKey: .slowest)
+        if container.contains(.slowest) {
+            slowest = try container.decodeIfPresent(MinimumRate.self, forKey: .slowest)
+        }
     }
 
     /// Encodes seconds as numbers, and null for no timeout.

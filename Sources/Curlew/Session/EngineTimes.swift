@@ -12,6 +12,15 @@ struct EngineTimes: Sendable {
     let queue: UInt64?
     let total: UInt64?
 
+    /// What holds where nothing is set.
+    private static let usual = EngineTimes(Timeouts())
+
+    /// The limit of the head for a request, which some servers answer with the first event of a stream.
+    func head(for request: Request) -> UInt64? {
+        guard head == EngineTimes.usual.head, let accept = request.fields[.accept] else { return head }
+        return accept.hasPrefix("text/event-stream") ? nil : head
+    }
+
     init(_ timeouts: Timeouts) {
         connect = timeouts.connect.engineTime
         head = timeouts.responseHead?.engineTime
@@ -23,9 +32,9 @@ struct EngineTimes: Sendable {
 }
 
 extension TransferPlan {
-    mutating func take(_ times: EngineTimes) {
+    mutating func take(_ times: EngineTimes, for request: Request) {
         connectTimeout = times.connect
-        headTimeout = times.head
+        headTimeout = times.head(for: request)
         idleTimeout = times.idle
         slowest = times.slowest
         queueTimeout = times.queue

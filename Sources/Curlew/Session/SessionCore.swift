@@ -116,7 +116,7 @@ final class SessionCore: Sendable {
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
             priority: request.options.priority.rawValue, label: request.options.label)
         plan.fieldLimit = configuration.limits.responseFields
-        plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes)
+        plan.take(request.options.timeouts.map { EngineTimes($0) } ?? defaultTimes, for: request)
         if let total = request.options.timeout { plan.totalTimeout = total.engineTime }
         if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
         plan.continueTimeout = continueTime

@@ -71,6 +71,7 @@ extension EngineTransfer {
         if status == 417 && stopAsking() { return refuse(.refusedExpectation) }
         wire.isHeadComplete = true
         wire.headAt = transport.now
+        wire.measuredAt = 0
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
         if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {

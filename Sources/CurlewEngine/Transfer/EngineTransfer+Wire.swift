@@ -68,6 +68,8 @@ struct Wire {
     /// Since when the rate is measured, and what had moved by then.
     var measuredAt: UInt64 = 0
     var measured: Int64 = 0
+    /// Whether the response is a stream of events; nil until somebody asks.
+    var isEventStream: Bool?
     /// How often the request was begun again by us, and how often libcurl began to send it since.
     var restarts = 0
     var sends = 0

@@ -17,6 +17,27 @@ package struct RawHead: Sendable {
         isRedirect = hasLocation && RawHead.redirecting(status)
     }
 
+    /// Whether the body is a stream of events: whether `Content-Type` says `text/event-stream` (RFC 9110 §8.3).
+    package var isEventStream: Bool {
+        for line in bytes.split(separator: 0x0A) {
+            guard let rest = RawHead.rest(of: line, after: "content-type:") else { continue }
+            guard let end = RawHead.rest(of: rest.drop { $0 == 0x20 || $0 == 0x09 }, after: "text/event-stream") else {
+                return false
+            }
+            // Nothing more, or a parameter.
+            return end.first.map { $0 == 0x0D || $0 == 0x20 || $0 == 0x09 || $0 == 0x3B } ?? true
+        }
+        return false
+    }
+
+    /// What follows a word that is written in lower case here, and in any case there; nil where another word stands.
+    private static func rest(of line: ArraySlice<UInt8>, after word: StaticString) -> ArraySlice<UInt8>? {
+        let count = word.utf8CodeUnitCount
+        guard line.count >= count else { return nil }
+        let matches = word.withUTF8Buffer { zip($0, line).allSatisfy { $0 == $1 || $0 == $1 | 0x20 } }
+        return matches ? line.dropFirst(count) : nil
+    }
+
     private static func redirecting(_ status: Int) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: true

@@ -52,7 +52,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var idleTimeout: UInt64?
     package var totalTimeout: UInt64?
     package var queueTimeout: UInt64?
-    /// The fewest bytes that must move, both ways together, in so many nanoseconds.
+    /// The fewest bytes of bodies that must move, both ways together, in so many nanoseconds.
     package var slowest: (bytes: Int64, within: UInt64)?
     package var bandwidth = Bandwidth()
     /// How long the server may take to say that it wants the body, in nanoseconds; then it is sent anyway.

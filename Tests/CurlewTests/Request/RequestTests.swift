@@ -135,6 +135,16 @@ struct TimeoutsTests {
         #expect(
             try decode(#"{"connect":1.5,"idle":null,"total":30}"#)
                 == Timeouts(connect: .milliseconds(1500), idle: nil, total: .seconds(30)))
+        #expect(
+            try decode(#"{"responseHead":null,"slowest":null}"#) == Timeouts(responseHead: nil, slowest: nil))
+        #expect(try decode(#"{"responseHead":5}"#) == Timeouts(responseHead: .seconds(5)))
+    }
+
+    /// A peer that sends or takes a byte now and then is never idle.
+    @Test func slowPeersAreBounded() {
+        let timeouts = Timeouts()
+        #expect(timeouts.responseHead == .seconds(60) && timeouts.idle == .seconds(60) && timeouts.total == nil)
+        #expect(timeouts.slowest == Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(60)))
     }
 
     @Test(arguments: [#"{"connect":-1}"#, #"{"idle":1e300}"#, #"{"total":-0.5}"#])
@@ -143,7 +153,10 @@ struct TimeoutsTests {
     }
 
     @Test func roundTrips() throws {
-        for timeouts in [Timeouts(), Timeouts(connect: .milliseconds(250), idle: nil, total: .seconds(3))] {
+        for timeouts in [
+            Timeouts(), Timeouts(connect: .milliseconds(250), idle: nil, total: .seconds(3)),
+            Timeouts(responseHead: nil, slowest: nil),
+        ] {
             let data = try JSONEncoder().encode(timeouts)
             #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
         }

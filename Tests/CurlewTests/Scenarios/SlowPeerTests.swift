@@ -1,0 +1,118 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import FoundationEssentials
+import Testing
+
+@testable import Curlew
+
+/// What a minimum rate counts, and what not: the peer's slowness alone.
+@Suite(.timeLimit(.minutes(5)))
+struct SlowPeerTests {
+    /// 64 KiB in each 100 ms.
+    private static let demanding = Timeouts(
+        slowest: Timeouts.MinimumRate(bytes: .kibibytes(64), within: .milliseconds(100)))
+
+    /// Lets several spans of the demanding rate pass on the session's loop: another transfer's timeout tells.
+    private func waitForSpans(_ session: Session) async throws {
+        let gate = Gate()
+        let silent = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
+        let options = Request.Options(timeouts: Timeouts(idle: .milliseconds(500)))
+        let error = try await networkError { try await session.data(for: Request(silent.url("/"), options: options)) }
+        #expect(error.kind == .timedOut)
+    }
+
+    @Test func theWaitForTheHeadDoesNotCount() async throws {
+        let gate = Gate()
+        let server = try MockServer { _ in .text("done").fault(.stall(gate), at: .start) }
+        let session = Session()
+        let options = Request.Options(timeouts: Self.demanding)
+        let transfer = session.transfer(
+            Request(.post, server.url("/"), body: .text("body"), options: options)
+        ).start()
+        await gate.waitUntilReached()
+        try await waitForSpans(session)
+        #expect(transfer.state == .running)
+        gate.open()
+        #expect(try await transfer.value == Data("done".utf8))
+    }
+
+    @Test func aServerThatTakesABodySlowly() async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let server = try MockServer(options: options)
+        server.on("POST", "/", .text("x"), reading: .whole.slowly(bytes: 100, every: .milliseconds(20)))
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 20 << 20)))
+        let request = Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: Self.demanding))
+        let error = try await networkError { try await Session().data(for: request) }
+        #expect(error.kind == .timedOut && error.phase == .sending && error.message.contains("timeouts.slowest"))
+    }
+
+    @Test func aSourceThatGivesNothing() async throws {
+        let gate = Gate()
+        let server = try MockServer()
+        server.on("POST", "/", .text("done"))
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 100), chunk: 50, hold: (1, gate)))
+        let session = Session()
+        let options = Request.Options(timeouts: Self.demanding)
+        let transfer = session.transfer(Request(.post, server.url("/"), body: body, options: options)).start()
+        await session.waitUntil(transfer, has: 50, \.sent)
+        try await waitForSpans(session)
+        #expect(transfer.state == .running)
+        gate.open()
+        #expect(try await transfer.value == Data("done".utf8))
+    }
+
+    /// The same rare bytes: as a stream of events they are in order, as anything else they are too slow.
+    @Test(arguments: [("text/event-stream", true), ("Text/Event-Stream; charset=utf-8", true), ("text/plain", false)])
+    func rareEvents(_ type: String, _ mayBeSlow: Bool) async throws {
+        let gate = Gate()
+        let events = Array("data: 1\n\ndata: 2\n\n".utf8)
+        let server = try MockServer { _ in
+            .status(200, [("Content-Type", type)], body: events).fault(.stall(gate), at: .body(9))
+        }
+        let session = Session()
+        let options = Request.Options(timeouts: Self.demanding)
+        let transfer = session.transfer(Request(server.url("/"), options: options)).start()
+        guard mayBeSlow else {
+            let error = try await networkError { try await transfer.value }
+            #expect(error.kind == .timedOut && error.message.contains("timeouts.slowest"), "\(error)")
+            return
+        }
+        await gate.waitUntilReached()
+        try await waitForSpans(session)
+        #expect(transfer.state == .running)
+        gate.open()
+        #expect(try await transfer.value.count == 18)
+    }
+
+    /// A client accepts what its serializer reads, so that event sources have no default limit of the head.
+    @Test func requestsForEventsMayWait() throws {
+        let session = Session()
+        let core = session.core
+        let minute: UInt64 = 60_000_000_000
+        func head(_ accept: String?, _ timeouts: Timeouts?) throws -> UInt64? {
+            var request = Request("http://localhost/")
+            if let accept { request.fields[.accept] = accept }
+            request.options.timeouts = timeouts
+            return try core.plan(for: request).headTimeout
+        }
+        #expect(try head(nil, nil) == minute && head("text/plain", nil) == minute)
+        #expect(try head("text/event-stream", nil) == nil && head("text/event-stream, */*", Timeouts()) == nil)
+        #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(5))) == 5_000_000_000)
+        #expect(try head(nil, Timeouts(responseHead: nil)) == nil)
+        #expect(try core.plan(for: Request("http://localhost/")).slowest?.bytes == 1024)
+    }
+
+    @Test(arguments: [
+        ("Content-Type: text/event-stream\r\n", true), ("content-type:TEXT/EVENT-STREAM;x=y\n", true),
+        ("Content-Type: text/event-streams\r\n", false), ("X-Content-Type: text/event-stream\r\n", false),
+        ("Content-Type: text/plain\r\n", false), ("Content-Type: \r\n", false), ("", false),
+    ])
+    func headsOfEventStreams(_ field: String, _ isEventStream: Bool) {
+        let head = RawHead(bytes: Array("HTTP/1.1 200 OK\r\nServer: x\r\n\(field)\r\n".utf8), status: 200)
+        #expect(head.isEventStream == isEventStream)
+    }
+}
