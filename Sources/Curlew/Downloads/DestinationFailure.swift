@@ -28,6 +28,8 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case notAFile
         /// Something that no download of this user has made stands where the part file or its note would be.
         case foreignPart
+        /// The directory of a store, or a file in it, belongs to another user, or other users may write it (EPERM).
+        case foreignStore
         /// The name is too long, that of the part file included (ENAMETOOLONG).
         case nameTooLong
         /// Something else, which `errno` tells.
@@ -43,7 +45,7 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
     private let text: String
 
     init(_ failure: DiskFailure) {
-        reason = failure.isForeign ? .foreignPart : failure.isSpecial ? .notAFile : Reason(failure.errno)
+        reason = failure.found ?? Reason(failure.errno)
         path = failure.path
         errno = failure.errno
         text = failure.description
@@ -58,6 +60,13 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
 
     /// One sentence, with the path.
     public var description: String { text }
+}
+
+extension DiskFailure {
+    /// What is in the way, where that is no word of the system's.
+    fileprivate var found: DestinationFailure.Reason? {
+        isForeign ? .foreignPart : isForeignStore ? .foreignStore : isSpecial ? .notAFile : nil
+    }
 }
 
 extension DestinationFailure.Reason {
@@ -89,6 +98,8 @@ extension DestinationFailure.Reason {
         case .busy: "Wait for the other download of it, or choose another name."
         case .notAFile: "Choose another name; a download writes regular files alone."
         case .foreignPart: "Remove or rename it, or give the download another name."
+        case .foreignStore:
+            "Choose another directory; a store's belongs to this user, and others may not write it (chmod go-w)."
         case .nameTooLong: "A name has \(FileName.longest) bytes at most, as UTF-8."
         case .other: nil
         }

@@ -4,6 +4,12 @@
 internal import CurlewEngine
 
 extension DownloadPart {
+    /// The numbers of further parts of one destination, where another download has the first.
+    static let numbers = 2..<1000
+
+    /// The path of a further part.
+    static func numbered(_ place: String, _ number: Int) -> String { "\(place.dropLast(5)).\(number).part" }
+
     /// Takes part and note away.
     ///
     /// - Parameter others: Whether also what another download has left, which was not replaced yet.

@@ -120,16 +120,16 @@ struct DownloadCourse {
         if request.method != .get { options.resumes = false }
         var number = 1
         while part == nil {
-            let name = number == 1 ? place : "\(place.dropLast(5)).\(number).part"
+            let name = number == 1 ? place : DownloadPart.numbered(place, number)
             do throws(DiskFailure) {
                 part = try await DownloadPart(
                     at: name, of: source, expected: token, options: options
                 ) { [download] size in download.wrote(size) }
             } catch {
                 number += 1
-                guard error.isBusy || error.isForeign, plan.overwrite == .uniquify, token == nil, number < 1000 else {
-                    throw error
-                }
+                guard error.isBusy || error.isForeign, plan.overwrite == .uniquify, token == nil,
+                    DownloadPart.numbers ~= number
+                else { throw error }
             }
         }
         // What is there was perhaps not read to its end.

@@ -50,16 +50,16 @@ final class TransferJournal: Sendable {
     ///
     /// For a disk thread.
     ///
-    /// - Throws: A failure with `EWOULDBLOCK` when another process has it, with `EPROTO` when it is of another kind.
+    /// - Throws: A failure with `EWOULDBLOCK` when another process has it, with `EPROTO` when it is of another kind, of a
+    ///   foreign store when another user has made, or may write, the directory or a file in it.
     init(in directory: String) throws(DiskFailure) {
-        try DiskFile.makePrivateDirectory(directory)
-        let owner = try DirectoryLock(directory)
+        let home = try OwnDirectory(directory)
+        let owner = try DirectoryLock(home)
         lock = Lock(owner)
-        let path = directory + "/journal"
-        let bytes = try DiskFile.contents(of: path, upTo: Self.most) ?? []
-        file = try JournalFile(path)
-        let replayed = try Replay(bytes, path)
-        if replayed.isDamaged { try DiskFile.replace(path + ".damaged", with: bytes, isSynced: true) }
+        file = try JournalFile("journal", in: home)
+        let bytes = try file.contents(upTo: Self.most)
+        let replayed = try Replay(bytes, file.path)
+        if replayed.isDamaged { try home.replace("journal.damaged", with: bytes) }
         state = Lock(State(records: replayed.records, lines: 0, isBehind: true))
         try rewrite()
     }

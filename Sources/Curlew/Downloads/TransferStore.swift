@@ -47,13 +47,15 @@ public actor TransferStore {
     /// Opens a store; its directory is made if it is missing, readable by this user alone.
     ///
     /// Files that had their names when an earlier process ended, or were whole and about to get them, are finished now,
-    /// without asking a server. Nothing else begins before ``reattach(_:adapting:)``.
+    /// without asking a server. Nothing else begins before ``reattach(_:adapting:)``. A directory that another user has
+    /// made or may write is refused before anything in it is read or changed.
     ///
     /// - Parameters:
     ///   - directory: The store's directory.
     ///   - queue: Lets so many of its downloads run at once; three, the oldest first, unless given.
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: another process has the store (the cause's
-    ///   reason is `.busy`), the directory cannot be written to, or holds something else.
+    ///   reason is `.busy`), the directory or a file in it is not this user's alone (`.foreignStore`), the directory cannot
+    ///   be written to, or holds something else.
     public init(at directory: String, queue: DownloadQueue = DownloadQueue()) async throws(NetworkError) {
         let directory = DiskFile.absolute(directory)
         self.directory = directory
@@ -303,41 +305,6 @@ extension StoredDownload {
         state = .finished
         self.bytes = bytes ?? self.bytes
         path = name
-    }
-
-    /// Finds out whether the file that was about to get its name has it, and gives it to it otherwise.
-    ///
-    /// For a disk thread.
-    ///
-    /// - Returns: The name; nil when neither the file nor its part is there any more, or the name is taken.
-    fileprivate func finishPlacing() throws(DiskFailure) -> String? {
-        guard let placing else { return nil }
-        var (name, number) = (placing.path, 1)
-        while let found = DiskFile.identity(of: name) {
-            if found == placing.identity {
-                // Where a file cannot just be renamed it may have both names.
-                if name != placing.part, DiskFile.identity(of: placing.part) == found { DiskFile.remove(placing.part) }
-                DiskFile.remove(placing.part + ".json")
-                if saving.isSynced { try DiskFile.syncDirectory(of: name) }
-                return name
-            }
-            guard overwrite == .uniquify, number < 10_000 else { break }
-            number += 1
-            name = FileName.numbered(path: placing.path, number)
-        }
-        guard DiskFile.identity(of: placing.part) == placing.identity else { return nil }
-        // What was not synced may be anything after the machine has ended.
-        guard saving.isSynced || placing.bootID == DiskFile.bootID else { return nil }
-        do throws(DiskFailure) {
-            let part = try PartFile.open(placing.part)
-            name = try DownloadPart.move(part, to: placing.path, overwrite)
-        } catch {
-            // The download says so itself, when it is reattached.
-            return nil
-        }
-        DiskFile.remove(placing.part + ".json")
-        if saving.isSynced { try DiskFile.syncDirectory(of: name) }
-        return name
     }
 }
 

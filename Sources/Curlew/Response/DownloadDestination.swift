@@ -66,7 +66,8 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    private func joined(_ directory: String, _ name: String) -> String {
+    /// The path of a file in a directory.
+    func joined(_ directory: String, _ name: String) -> String {
         directory.isEmpty ? name : directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 }

@@ -13,6 +13,8 @@ package struct DiskFailure: Error, CustomStringConvertible {
     package var isForeign = false
     /// Whether there is a device, a FIFO or a socket.
     package var isSpecial = false
+    /// Whether a store was to be in a directory, or of files, that are not this user's alone.
+    package var isForeignStore = false
 
     /// Something is there that Curlew has not made.
     package init(foreign what: String, _ path: String) {
@@ -24,6 +26,12 @@ package struct DiskFailure: Error, CustomStringConvertible {
     package init(special what: String, _ path: String) {
         self.init(what, path, EEXIST)
         isSpecial = true
+    }
+
+    /// A store's directory, or a file of it, is not this user's alone.
+    package init(foreignStore what: String, _ path: String) {
+        self.init(what, path, EPERM)
+        isForeignStore = true
     }
 
     package init(_ what: String, _ path: String, _ errno: Int32) {

@@ -27,6 +27,38 @@ package enum FileOwner {
         return nil
     }
 
+    /// What speaks against a store in a directory; nil for a directory of this user that others cannot write.
+    ///
+    /// - Parameters:
+    ///   - mode: Kind and permissions, as `stat` has them.
+    ///   - owner: The directory's user.
+    ///   - user: The user of this process.
+    package static func objection(toDirectory mode: UInt32, owner: UInt32, user: UInt32) -> String? {
+        guard mode & S_IFMT == S_IFDIR else { return "there is something else at" }
+        guard owner == user else { return "there is a directory of another user (uid \(owner)) at" }
+        return mode & writable == 0 ? nil : "there is a directory that other users may write at"
+    }
+
+    /// Refuses an open directory that another user has made, or may write.
+    static func check(directory descriptor: CInt, _ path: String) throws(DiskFailure) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        let objection = objection(toDirectory: status.st_mode, owner: status.st_uid, user: geteuid())
+        if let objection { throw DiskFailure(foreignStore: objection, path) }
+    }
+
+    /// Refuses an open file of a store that another user has made, or may write.
+    ///
+    /// A store makes its files for this user alone, whatever the umask.
+    static func check(ofStore descriptor: CInt, _ path: String) throws(DiskFailure) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        let objection = objection(
+            mode: status.st_mode, owner: status.st_uid, links: UInt64(status.st_nlink), user: geteuid(),
+            umask: { writable })
+        if let objection { throw DiskFailure(foreignStore: objection, path) }
+    }
+
     /// Refuses an open file that another user has made, or may write.
     ///
     /// - Parameter isSole: Whether it must not have another name.

@@ -49,22 +49,30 @@ package final class JournalFile: Sendable {
     }
 
     package let path: String
+    private let name: String
+    private let directory: OwnDirectory
     private let state: Lock<State>
 
     /// Opens a file to be added to, made if there is none.
-    package init(_ path: String) throws(DiskFailure) {
-        self.path = path
-        let (descriptor, size) = try Self.open(path)
-        state = Lock(State(descriptor: descriptor, size: size))
+    package init(_ name: String, in directory: OwnDirectory) throws(DiskFailure) {
+        path = directory.path(of: name)
+        (self.name, self.directory) = (name, directory)
+        let opened = try Self.open(name, directory)
+        state = Lock(opened)
     }
 
-    private static func open(_ path: String) throws(DiskFailure) -> (OwnedDescriptor, Int64) {
-        let number = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot open", path, errno) }
-        let descriptor = OwnedDescriptor(number)
+    private static func open(_ name: String, _ directory: OwnDirectory) throws(DiskFailure) -> State {
+        let descriptor = try directory.file(name)
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
-        return (descriptor, Int64(status.st_size))
+        guard fstat(descriptor.number, &status) == 0 else {
+            throw DiskFailure("cannot look at", directory.path(of: name), errno)
+        }
+        return State(descriptor: descriptor, size: Int64(status.st_size))
+    }
+
+    /// What the file holds, of at most `most` bytes; to be asked once, before anything is added.
+    package func contents(upTo most: Int) throws(DiskFailure) -> [UInt8] {
+        try DiskFile.rest(of: state.withLock { $0.descriptor }.number, path, upTo: most)
     }
 
     /// Adds bytes, and waits until they are on the disk.
@@ -100,9 +108,9 @@ package final class JournalFile: Sendable {
 
     /// Puts other bytes in its place, at once and as a whole.
     package func replace(with bytes: [UInt8]) throws(DiskFailure) {
-        try DiskFile.replace(path, with: bytes, isSynced: true)
-        let (descriptor, size) = try Self.open(path)
-        state.withLock { $0 = State(descriptor: descriptor, size: size) }
+        try directory.replace(name, with: bytes)
+        let next = try Self.open(name, directory)
+        state.withLock { $0 = next }
     }
 }
 
@@ -114,12 +122,13 @@ package final class DirectoryLock: Sendable {
     /// Takes a directory.
     ///
     /// - Throws: A failure with `EWOULDBLOCK` when somebody else has it.
-    package init(_ directory: String) throws(DiskFailure) {
-        let path = Self.path(of: directory)
-        let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot make", path, errno) }
-        descriptor = OwnedDescriptor(number)
-        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { throw DiskFailure("cannot lock", path, errno) }
+    package init(_ directory: OwnDirectory) throws(DiskFailure) {
+        descriptor = try directory.file(Self.name)
+        let number = descriptor.number
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
+            throw DiskFailure("cannot lock", directory.path(of: Self.name), errno)
+        }
+        // Whose file it is was found out before.
         let owner = Array("\(getpid())\n".utf8)
         ftruncate(number, 0)
         _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
@@ -132,9 +141,9 @@ package final class DirectoryLock: Sendable {
 
     /// The process that has a directory, as it says itself; nil when it does not.
     package static func owner(of directory: String) -> Int32? {
-        let bytes = try? DiskFile.contents(of: path(of: directory), upTo: 100)
+        let bytes = try? DiskFile.contents(of: directory + "/" + name, upTo: 100)
         return Int32(String(decoding: (bytes ?? []).prefix { $0 > 0x20 }, as: UTF8.self))
     }
 
-    private static func path(of directory: String) -> String { directory + "/lock" }
+    private static let name = "lock"
 }

@@ -188,6 +188,11 @@ package enum DiskFile {
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw DiskFailure("there is something else at", path, EEXIST)
         }
+        return try rest(of: number, path, upTo: most)
+    }
+
+    /// What an open file holds from where it stands, of at most `most` bytes.
+    static func rest(of number: CInt, _ path: String, upTo most: Int) throws(DiskFailure) -> [UInt8] {
         var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
         while true {
             let count = Glibc.read(number, &piece, piece.count)
@@ -203,26 +208,38 @@ package enum DiskFile {
     ///
     /// - Parameter isSynced: Whether it waits until both bytes and name are on the disk.
     package static func replace(_ path: String, with bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
-        let made = path + ".new"
+        try replace(path, in: AT_FDCWD, path, with: bytes, isSynced: isSynced)
+        if isSynced { try syncDirectory(of: path) }
+    }
+
+    /// Puts a file of an open directory in place as a whole.
+    ///
+    /// - Parameters:
+    ///   - name: The file's name in the directory.
+    ///   - path: What it is called when that fails.
+    ///   - isSynced: Whether it waits until the bytes are on the disk; the directory the caller has to sync.
+    static func replace(
+        _ name: String, in directory: CInt, _ path: String, with bytes: [UInt8], isSynced: Bool
+    ) throws(DiskFailure) {
+        let made = name + ".new"
         // One that is there may be somebody else's to read.
-        unlink(made)
-        let number = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot make", made, errno) }
+        unlinkat(directory, made, 0)
+        let number = openat(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw DiskFailure("cannot make", path + ".new", errno) }
         defer { close(number) }
         do throws(DiskFailure) {
             let written = bytes.withUnsafeBytes { buffer -> Result<Void, DiskFailure> in
-                do throws(DiskFailure) { return .success(try write(buffer, to: number, made)) } catch {
+                do throws(DiskFailure) { return .success(try write(buffer, to: number, path + ".new")) } catch {
                     return .failure(error)
                 }
             }
             try written.get()
-            if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", made, errno) }
-            guard rename(made, path) == 0 else { throw DiskFailure("cannot make", path, errno) }
+            if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", path + ".new", errno) }
+            guard renameat(directory, made, directory, name) == 0 else { throw DiskFailure("cannot make", path, errno) }
         } catch {
-            unlink(made)
+            unlinkat(directory, made, 0)
             throw error
         }
-        if isSynced { try syncDirectory(of: path) }
     }
 
     private static func write(

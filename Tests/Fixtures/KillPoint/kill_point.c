@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,27 @@ int renameat2(int from_directory, const char *from, int to_directory, const char
     return CALL(
         "renameat2", int (*)(int, const char *, int, const char *, unsigned int), from_directory, from, to_directory, to,
         flags);
+}
+
+int renameat(int from_directory, const char *from, int to_directory, const char *to) {
+    step();
+    return CALL(
+        "renameat", int (*)(int, const char *, int, const char *), from_directory, from, to_directory, to);
+}
+
+// Only where a file may be made.
+int openat(int directory, const char *path, int flags, ...) {
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    if (flags & O_CREAT) step();
+    return CALL("openat", int (*)(int, const char *, int, ...), directory, path, flags, mode);
+}
+
+int unlinkat(int directory, const char *path, int flags) {
+    step();
+    return CALL("unlinkat", int (*)(int, const char *, int), directory, path, flags);
 }
 
 int unlink(const char *path) {
