@@ -18,8 +18,7 @@ extension StoredDownload {
                 // Where a file cannot just be renamed it may have both names.
                 if name != placing.part, DiskFile.identity(of: placing.part) == found { DiskFile.remove(placing.part) }
                 DiskFile.remove(placing.part + ".json")
-                if saving.isSynced { try DiskFile.syncDirectory(of: name) }
-                return name
+                return try synced(name)
             }
             guard overwrite == .uniquify, number < 10_000 else { break }
             number += 1
@@ -36,7 +35,16 @@ extension StoredDownload {
             return nil
         }
         DiskFile.remove(placing.part + ".json")
-        if saving.isSynced { try DiskFile.syncDirectory(of: name) }
+        return try synced(name)
+    }
+
+    /// A name that is on the disk for certain, where the download wants that.
+    private func synced(_ name: String) throws(DiskFailure) -> String {
+        guard saving.isSynced else { return name }
+        do throws(DiskFailure) { try DiskFile.syncDirectory(of: name) } catch {
+            // The file has its name all the same.
+            guard error.isFull else { throw error }
+        }
         return name
     }
 

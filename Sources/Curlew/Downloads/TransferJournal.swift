@@ -20,8 +20,9 @@ final class TransferJournal: Sendable {
     struct Ticket: Sendable { fileprivate let number: UInt64 }
 
     fileprivate struct State {
-        /// In the order in which they came.
-        var records: [StoredDownload]
+        var records: RecordTable
+        /// What the file held when there were lines in it that make no sense, until it is kept elsewhere.
+        var damaged: [UInt8]?
         /// The lines that are not written yet.
         var pending: [UInt8] = []
         var pendingLines = 0
@@ -42,34 +43,51 @@ final class TransferJournal: Sendable {
     /// How many void lines a file may have in any case.
     private static let slack = 1000
 
+    /// How many records are made lines of in one go.
+    private static let batch = 16
+
+    private let home: OwnDirectory
     private let file: JournalFile
     private let lock: Lock<DirectoryLock?>
     private let state: Lock<State>
 
     /// Opens the journal of a directory, which is made if it is missing.
     ///
+    /// On a full disk what is known can be read, and the first change that finds room writes it anew.
+    ///
     /// For a disk thread.
     ///
     /// - Throws: A failure with `EWOULDBLOCK` when another process has it, with `EPROTO` when it is of another kind, of a
     ///   foreign store when another user has made, or may write, the directory or a file in it.
     init(in directory: String) throws(DiskFailure) {
-        let home = try OwnDirectory(directory)
+        home = try OwnDirectory(directory)
         let owner = try DirectoryLock(home)
         lock = Lock(owner)
         file = try JournalFile("journal", in: home)
         let bytes = try file.contents(upTo: Self.most)
         let replayed = try Replay(bytes, file.path)
-        if replayed.isDamaged { try home.replace("journal.damaged", with: bytes) }
-        state = Lock(State(records: replayed.records, lines: 0, isBehind: true))
-        try rewrite()
+        state = Lock(
+            State(
+                records: RecordTable(replayed.records), damaged: replayed.isDamaged ? bytes : nil, lines: 0,
+                isBehind: true))
+        do throws(DiskFailure) { try rewrite() } catch {
+            // What is known can be read, and the file stays as it is until there is room.
+            guard error.isFull else { throw error }
+        }
     }
 
     /// All that is known, in the order in which it came.
-    var records: [StoredDownload] { state.withLock { $0.records } }
+    var records: [StoredDownload] { state.withLock { $0.records.all() } }
 
-    subscript(id: String) -> StoredDownload? {
-        state.withLock { state in state.records.first { $0.id == id } }
-    }
+    var count: Int { state.withLock { $0.records.count } }
+
+    subscript(id: String) -> StoredDownload? { state.withLock { $0.records.find(id) } }
+
+    /// The oldest record that is over and is none of these.
+    func firstOver(except ids: Set<String>) -> StoredDownload? { state.withLock { $0.records.firstOver(except: ids) } }
+
+    /// How many records were looked at so far.
+    var visits: Int { state.withLock { $0.records.visits } }
 
     /// Lets another process have it; nothing can be written any more.
     ///
@@ -83,11 +101,7 @@ final class TransferJournal: Sendable {
     /// Takes down a record, new or changed; it is on the disk when the ticket was settled.
     func put(_ record: StoredDownload) -> Ticket {
         state.withLock { state in
-            if let index = state.records.firstIndex(where: { $0.id == record.id }) {
-                state.records[index] = record
-            } else {
-                state.records.append(record)
-            }
+            state.records.put(record)
             return state.add(Entry(put: record))
         }
     }
@@ -95,16 +109,17 @@ final class TransferJournal: Sendable {
     /// Changes a record, if there is one.
     func change(_ id: String, _ change: (inout StoredDownload) -> Void) -> Ticket? {
         state.withLock { state -> Ticket? in
-            guard let index = state.records.firstIndex(where: { $0.id == id }) else { return nil }
-            change(&state.records[index])
-            return state.add(Entry(put: state.records[index]))
+            guard var record = state.records.find(id) else { return nil }
+            change(&record)
+            state.records.put(record)
+            return state.add(Entry(put: record))
         }
     }
 
     /// Forgets a record.
     func drop(_ id: String) -> Ticket {
         state.withLock { state in
-            state.records.removeAll { $0.id == id }
+            state.records.remove(id)
             return state.add(Entry(drop: id))
         }
     }
@@ -167,9 +182,16 @@ final class TransferJournal: Sendable {
             (state.pending, state.pendingLines) = ([], 0)
             return (state.records, state.last)
         }
-        var bytes = Array((Self.header + "\n").utf8)
-        for record in records { bytes += Entry(put: record).line }
-        try file.replace(with: bytes)
+        if let bytes = state.withLock({ $0.damaged }) {
+            try home.replace("journal.damaged", with: CollectionOfOne(bytes))
+            state.withLock { $0.damaged = nil }
+        }
+        // Piece by piece: on a full disk it ends with the first.
+        let pieces = stride(from: -Self.batch, to: records.slotCount, by: Self.batch).lazy.map { start -> [UInt8] in
+            if start < 0 { return Array((Self.header + "\n").utf8) }
+            return records.slots(from: start, atMost: Self.batch).flatMap { Entry(put: $0).line }
+        }
+        try file.replace(with: pieces)
         state.withLock { state in
             state.lines = records.count
             (state.written, state.synced) = (max(state.written, number), max(state.synced, number))

@@ -34,8 +34,7 @@ extension TransferStore {
         }
         while !Task.isCancelled, !journal.isClosed {
             let rings = bell.rings
-            let records = journal.records
-            if let next = records.first(where: { $0.isOver && !delivered.contains($0.id) }) {
+            if let next = journal.firstOver(except: delivered) {
                 delivered.insert(next.id)
                 // What is told is on the disk; where that fails, it is told all the same.
                 try? await journal.settle()
@@ -46,11 +45,17 @@ extension TransferStore {
                 }
                 return next.state == .finished ? .finished(next) : .failed(next)
             }
-            if !hasDrained, live.isEmpty, records.allSatisfy({ resting.contains($0.id) }) { return .drained }
+            if !hasDrained, live.isEmpty, isResting { return .drained }
             // After it was drained, something new has to happen first.
             guard await bell.wait(after: rings) else { return nil }
         }
         return nil
+    }
+
+    /// Whether all that is known was cancelled here, and waits to be gone on with.
+    private var isResting: Bool {
+        // Cheap while something is not: this is asked with each change.
+        resting.count >= journal.count && journal.records.allSatisfy { resting.contains($0.id) }
     }
 
     /// Hands back what was told to a reader who went away.

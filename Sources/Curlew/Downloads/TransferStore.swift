@@ -50,6 +50,9 @@ public actor TransferStore {
     /// without asking a server. Nothing else begins before ``reattach(_:adapting:)``. A directory that another user has
     /// made or may write is refused before anything in it is read or changed.
     ///
+    /// On a full disk a store can be opened and read: ``downloads`` and ``reports`` tell what it knows, and what was reported
+    /// is told again by the next process. What needs the disk fails, by kind `.destinationFailed`, until there is room.
+    ///
     /// - Parameters:
     ///   - directory: The store's directory.
     ///   - queue: Lets so many of its downloads run at once; three, the oldest first, unless given.
@@ -71,7 +74,10 @@ public actor TransferStore {
                     record.placing = nil
                     if let name { record.finish(at: name) }
                 }
-                if let ticket { try await journal.settle(ticket) }
+                // Where there is no room, the next process finds out by itself.
+                do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
+                    guard error.isFull else { throw error }
+                }
             }
         } catch {
             throw Self.failure(error, directory)

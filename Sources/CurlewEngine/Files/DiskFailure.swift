@@ -52,6 +52,9 @@ package struct DiskFailure: Error, CustomStringConvertible {
     /// Whether somebody else has it.
     package var isBusy: Bool { errno == EWOULDBLOCK }
 
+    /// Whether there is no room: a full disk, the user's share of it, or a limit of the process.
+    package var isFull: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
+
     package var description: String { "\(what) \(path): \(String(cString: strerror(errno)))" }
 }
 

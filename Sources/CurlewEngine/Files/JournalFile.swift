@@ -107,8 +107,10 @@ package final class JournalFile: Sendable {
     }
 
     /// Puts other bytes in its place, at once and as a whole.
-    package func replace(with bytes: [UInt8]) throws(DiskFailure) {
-        try directory.replace(name, with: bytes)
+    ///
+    /// - Parameter pieces: What the file is to hold; after a failure, no further ones are asked for.
+    package func replace(with pieces: some Sequence<[UInt8]>) throws(DiskFailure) {
+        try directory.replace(name, with: pieces)
         let next = try Self.open(name, directory)
         state.withLock { $0 = next }
     }

@@ -65,8 +65,10 @@ package final class OwnDirectory: Sendable {
     }
 
     /// Puts a file in place as a whole, and waits until both bytes and name are on the disk.
-    package func replace(_ name: String, with bytes: [UInt8]) throws(DiskFailure) {
-        try DiskFile.replace(name, in: descriptor.number, path(of: name), with: bytes, isSynced: true)
+    ///
+    /// - Parameter pieces: What the file is to hold; after a failure, no further ones are asked for.
+    package func replace(_ name: String, with pieces: some Sequence<[UInt8]>) throws(DiskFailure) {
+        try DiskFile.replace(name, in: descriptor.number, path(of: name), with: pieces, isSynced: true)
         // Some file systems have nothing to wait for.
         guard fsync(descriptor.number) == 0 || errno == EINVAL else { throw DiskFailure("cannot sync", path, errno) }
     }

@@ -208,7 +208,7 @@ package enum DiskFile {
     ///
     /// - Parameter isSynced: Whether it waits until both bytes and name are on the disk.
     package static func replace(_ path: String, with bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
-        try replace(path, in: AT_FDCWD, path, with: bytes, isSynced: isSynced)
+        try replace(path, in: AT_FDCWD, path, with: CollectionOfOne(bytes), isSynced: isSynced)
         if isSynced { try syncDirectory(of: path) }
     }
 
@@ -217,9 +217,10 @@ package enum DiskFile {
     /// - Parameters:
     ///   - name: The file's name in the directory.
     ///   - path: What it is called when that fails.
+    ///   - pieces: What the file is to hold; after a failure, no further ones are asked for.
     ///   - isSynced: Whether it waits until the bytes are on the disk; the directory the caller has to sync.
     static func replace(
-        _ name: String, in directory: CInt, _ path: String, with bytes: [UInt8], isSynced: Bool
+        _ name: String, in directory: CInt, _ path: String, with pieces: some Sequence<[UInt8]>, isSynced: Bool
     ) throws(DiskFailure) {
         let made = name + ".new"
         // One that is there may be somebody else's to read.
@@ -228,12 +229,14 @@ package enum DiskFile {
         guard number >= 0 else { throw DiskFailure("cannot make", path + ".new", errno) }
         defer { close(number) }
         do throws(DiskFailure) {
-            let written = bytes.withUnsafeBytes { buffer -> Result<Void, DiskFailure> in
-                do throws(DiskFailure) { return .success(try write(buffer, to: number, path + ".new")) } catch {
-                    return .failure(error)
+            for bytes in pieces {
+                let written = bytes.withUnsafeBytes { buffer -> Result<Void, DiskFailure> in
+                    do throws(DiskFailure) { return .success(try write(buffer, to: number, path + ".new")) } catch {
+                        return .failure(error)
+                    }
                 }
+                try written.get()
             }
-            try written.get()
             if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", path + ".new", errno) }
             guard renameat(directory, made, directory, name) == 0 else { throw DiskFailure("cannot make", path, errno) }
         } catch {

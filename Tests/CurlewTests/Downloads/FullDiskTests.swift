@@ -58,6 +58,132 @@ struct FullDiskTests {
             !((try? FileManager.default.contentsOfDirectory(atPath: disk)) ?? []).contains { $0 == "a" || $0 == "b" })
     }
 
+    // MARK: Stores
+
+    /// What an earlier process leaves: a file that was about to get its name, a failure, and a download that waits.
+    private func leaveStore(_ disk: String, _ url: String) async throws {
+        let bytes = [UInt8](repeating: 7, count: 30_000)
+        #expect(FileManager.default.createFile(atPath: disk + "/a.part", contents: Data(bytes)))
+        let identity = try #require(DiskFile.identity(of: disk + "/a.part"))
+        let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in
+            try TransferJournal(in: disk + "/store")
+        }
+        for name in ["a", "b", "c"] {
+            var record = try StoredDownload(
+                Request(url), to: .file(disk + "/" + name), overwrite: .fail, expecting: nil,
+                saving: DownloadOptions(), userInfo: ["name": name])
+            if name == "a" {
+                record.placing = StoredDownload.Placing(
+                    part: disk + "/a.part", path: disk + "/a", inode: identity.inode, writtenAt: identity.writtenAt,
+                    bytes: identity.size, bootID: DiskFile.bootID)
+            }
+            if name == "b" { (record.state, record.failure) = (.failed, "why") }
+            try await journal.settle(journal.put(record))
+        }
+        await journal.close()
+    }
+
+    /// What a store tells until it has told everything.
+    private func told(_ store: TransferStore) async -> [String] {
+        var names: [String] = []
+        for await report in store.reports {
+            switch report {
+            case .finished(let record): names.append("finished \(record.userInfo["name"] ?? "?")")
+            case .failed(let record): names.append("failed \(record.userInfo["name"] ?? "?")")
+            case .drained: return names
+            }
+            if names.count == 2 { return names }
+        }
+        return names
+    }
+
+    private func expectFull(_ store: TransferStore, _ url: String, _ path: String) async {
+        do throws(NetworkError) {
+            // More than may be left in a block of the file.
+            let info = ["large": String(repeating: "x", count: 20_000)]
+            try await store.download(Request(url), on: session, to: .file(path), userInfo: info)
+            Issue.record("it was taken down")
+        } catch {
+            let reason = (error.cause as? DestinationFailure)?.reason
+            #expect(error.kind == .destinationFailed && (reason == .noSpace || reason == .tooLarge), "\(error)")
+            #expect(error.hint != nil)
+        }
+    }
+
+    @Test func aStoreOnAFullDiskCanBeRead() async throws {
+        let disk = folder("disk")
+        mkdir(disk, 0o700)
+        guard mount("tmpfs", disk, "tmpfs", 0, "size=524288,mode=700") == 0 else {
+            try Test.cancel("this user may not mount a small file system")
+        }
+        defer { umount2(disk, 2) }
+        let server = try ResourceServer(RangeResource(PatternBody(seed: 3, length: 40_000)))
+        try await leaveStore(disk, server.url)
+        try fill(disk + "/filler")
+        let journal = try DiskFile.contents(of: disk + "/store/journal", upTo: .max)
+        do {
+            let store = try await TransferStore(at: disk + "/store")
+            #expect(store.downloads.map(\.state) == [.finished, .failed, .waiting])
+            #expect(store.downloads.first?.path == disk + "/a" && DiskFile.identity(of: disk + "/a")?.size == 30_000)
+            #expect(await told(store) == ["finished a", "failed b"])
+            await expectFull(store, server.url, disk + "/d")
+            let again = try #require(await store.reattach(session).last)
+            let error = await failure { () async throws(NetworkError) in try await again.transfer.value }
+            #expect((error?.cause as? DestinationFailure)?.reason == .noSpace, "\(error as Any)")
+            await store.close()
+        }
+        #expect(try DiskFile.contents(of: disk + "/store/journal", upTo: .max) == journal)
+
+        // The next process hears it again, and with room everything goes on.
+        let store = try await TransferStore(at: disk + "/store")
+        #expect(await told(store) == ["finished a", "failed b"])
+        DiskFile.remove(disk + "/filler")
+        let again = try #require(await store.reattach(session).first)
+        #expect(try await again.transfer.value.bytes == 40_000 && again.record.userInfo["name"] == "c")
+        await store.close()
+        let next = try await TransferStore(at: disk + "/store")
+        #expect(next.downloads.map(\.path) == [nil, disk + "/c"])
+    }
+
+    /// Writes until there is no room.
+    private func fill(_ path: String) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(file) }
+        let block = [UInt8](repeating: 1, count: 4096)
+        while write(file, block, block.count) > 0 {}
+        #expect(errno == ENOSPC)
+    }
+
+    /// Lines that make no sense are kept as soon as there is room.
+    @Test func aDamagedJournalWaitsForRoom() async throws {
+        await #expect(processExitsWith: .success) {
+            let folder = try Folder()
+            let record = try StoredDownload(
+                Request("https://example.com/"), to: .file(folder("a")), overwrite: .fail, expecting: nil,
+                saving: DownloadOptions(), userInfo: [:])
+            let open = { @Sendable () async throws -> TransferJournal in
+                try await DiskThread.syncing.result { () throws(DiskFailure) in
+                    try TransferJournal(in: folder("store"))
+                }
+            }
+            let first = try await open()
+            try await first.settle(first.put(record))
+            await first.close()
+            let good = folder.bytes("store/journal") ?? []
+            let header = good.prefix { $0 != 10 }.count + 1
+            let bytes = Array(good[..<header]) + Array("nonsense\n".utf8) + Array(good[header...])
+            folder.write("store/journal", bytes)
+            limitFiles(to: 100)
+            let journal = try await open()
+            #expect(journal.records == [record])
+            await #expect(throws: DiskFailure.self) { try await journal.settle(journal.put(record)) }
+            #expect(folder.bytes("store/journal") == bytes && folder.bytes("store/journal.damaged") == nil)
+            limitFiles(to: rlim_t.max)
+            try await journal.settle(journal.put(record))
+            #expect(folder.bytes("store/journal") == good && folder.bytes("store/journal.damaged") == bytes)
+        }
+    }
+
     @Test func aDiskThatCanOnlyBeReadIsSaid() async throws {
         let disk = folder("disk")
         mkdir(disk, 0o700)

@@ -1,0 +1,97 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The records of a store in the order in which they came, each found by its id in one step.
+struct RecordTable {
+    /// How many empty slots are kept in any case.
+    private static let slack = 64
+
+    /// Empty where a record was forgotten.
+    private var slots: [StoredDownload?]
+    private var places: [StoredDownload.ID: Int] = [:]
+    /// The slots of those that are over, in order.
+    private var over: [Int] = []
+    /// How many records were looked at so far.
+    private(set) var visits = 0
+
+    init(_ records: [StoredDownload]) {
+        slots = records
+        index()
+    }
+
+    private mutating func index() {
+        (places, over) = ([:], [])
+        for (place, record) in slots.enumerated() {
+            guard let record else { continue }
+            places[record.id] = place
+            if record.isOver { over.append(place) }
+        }
+    }
+
+    var count: Int { places.count }
+
+    /// All of them, the oldest first.
+    mutating func all() -> [StoredDownload] {
+        visits += slots.count
+        return slots.compactMap(\.self)
+    }
+
+    /// How many slots there are, empty ones included.
+    var slotCount: Int { slots.count }
+
+    /// The records of so many slots.
+    func slots(from start: Int, atMost most: Int) -> [StoredDownload] {
+        slots[start..<min(start + most, slots.count)].compactMap(\.self)
+    }
+
+    mutating func find(_ id: StoredDownload.ID) -> StoredDownload? {
+        visits += 1
+        return places[id].flatMap { slots[$0] }
+    }
+
+    /// Takes a record, new or changed.
+    mutating func put(_ record: StoredDownload) {
+        visits += 1
+        guard let place = places[record.id] else {
+            places[record.id] = slots.count
+            if record.isOver { over.append(slots.count) }
+            return slots.append(record)
+        }
+        let wasOver = slots[place]?.isOver ?? false
+        slots[place] = record
+        if record.isOver == wasOver { return }
+        if wasOver { leaveOver(place) } else { over.insert(place, at: overIndex(of: place)) }
+    }
+
+    mutating func remove(_ id: StoredDownload.ID) {
+        visits += 1
+        guard let place = places.removeValue(forKey: id) else { return }
+        if slots[place]?.isOver == true { leaveOver(place) }
+        slots[place] = nil
+        guard slots.count > 2 * places.count + Self.slack else { return }
+        visits += slots.count
+        slots.removeAll { $0 == nil }
+        index()
+    }
+
+    /// The oldest that is over and is none of these.
+    mutating func firstOver(except ids: Set<StoredDownload.ID>) -> StoredDownload? {
+        for place in over {
+            visits += 1
+            if let record = slots[place], !ids.contains(record.id) { return record }
+        }
+        return nil
+    }
+
+    private mutating func leaveOver(_ place: Int) { over.remove(at: overIndex(of: place)) }
+
+    /// Where a slot stands, or would stand, among those that are over.
+    private func overIndex(of place: Int) -> Int {
+        var range = over.startIndex..<over.endIndex
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = over[middle] < place ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.lowerBound
+    }
+}

@@ -1,0 +1,94 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import CurlewEngine
+import CurlewTesting
+import Testing
+
+@testable import Curlew
+
+/// Stores of many downloads: eight times as many are eight times the work.
+@Suite(.timeLimit(.minutes(5)))
+struct StoreSizeTests {
+    private let folder: Folder
+    private let server: MockServer
+    private let session = Session()
+    private let gate = Gate()
+
+    init() throws {
+        folder = try Folder()
+        server = try MockServer { [gate] _ in .status(200).fault(.stall(gate), at: .start) }
+    }
+
+    /// How many records are looked at while a store is opened, reattached, read and closed.
+    private func visits(of count: Int) async throws -> Int {
+        let path = folder("\(count)")
+        let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in try TransferJournal(in: path) }
+        var last: TransferJournal.Ticket?
+        for number in 0..<count {
+            var record = try StoredDownload(
+                Request(server.url("/\(number)")), to: .file(folder("file \(number)")), overwrite: .fail,
+                expecting: nil,
+                saving: DownloadOptions(), userInfo: [:])
+            if number % 2 == 1 { record.state = .failed }
+            last = journal.put(record)
+        }
+        try await journal.settle(#require(last))
+        await journal.close()
+
+        let store = try await TransferStore(at: path, queue: DownloadQueue(atMost: 1))
+        #expect(await store.reattach(session).count == count / 2)
+        #expect(await store.reattach(session).count == count / 2)
+        #expect(await gate.waitUntilReached())
+        var told = 0
+        for await report in store.reports {
+            guard case .failed = report else { break }
+            told += 1
+            if told == count / 2 { break }
+        }
+        await store.close()
+        #expect(store.downloads.count <= count / 2 + 1)
+        return store.journal.visits
+    }
+
+    @Test func aStoresWorkGrowsWithItsRecords() async throws {
+        let few = try await visits(of: 250)
+        let many = try await visits(of: 2000)
+        #expect(few >= 250 && many <= few * 10, "\(few), \(many)")
+    }
+
+    // MARK: The table
+
+    private func record(_ number: Int) throws -> StoredDownload {
+        try StoredDownload(
+            Request("https://example.com/\(number)"), to: .file("/\(number)"), overwrite: .fail, expecting: nil,
+            saving: DownloadOptions(), userInfo: [:])
+    }
+
+    /// Like an array that is searched, whatever is done in whatever order.
+    @Test func theTableFindsWhatAnArrayFinds() throws {
+        var chance = SeededChance(11)
+        var (table, model) = (RecordTable([]), [StoredDownload]())
+        for number in 0..<2000 {
+            let index = model.isEmpty ? nil : Int(chance.next() % UInt64(model.count))
+            switch (chance.next() % 4, index) {
+            case (0, let index?):
+                table.remove(model[index].id)
+                model.remove(at: index)
+            case (1, let index?):
+                model[index].state = model[index].isOver ? .waiting : .failed
+                table.put(model[index])
+            default:
+                try model.append(record(number))
+                table.put(model[model.count - 1])
+            }
+            let known = Set(model.prefix(3).map(\.id))
+            #expect(table.firstOver(except: known) == model.first { $0.isOver && !known.contains($0.id) })
+            #expect(table.count == model.count)
+            if let index, index < model.count { #expect(table.find(model[index].id) == model[index]) }
+        }
+        #expect(table.all() == model && table.find("nobody") == nil)
+        table.remove("nobody")
+        #expect(RecordTable(model).slots(from: 0, atMost: 5) == Array(model.prefix(5)))
+    }
+}
