@@ -23,19 +23,12 @@ public final class DownloadQueue: Sendable {
         case lastInFirstOut
     }
 
-    fileprivate struct Waiter {
-        let ticket: UInt64
-        let run: TransferRun
-    }
-
     fileprivate struct State {
         var atMost: Int
         var running = 0
-        /// In the order in which they came.
-        var waiters: [Waiter] = []
+        var waiters = Waiters()
         /// Those that may go and do not know it yet.
         var admitted: Set<UInt64> = []
-        var lastTicket: UInt64 = 0
     }
 
     /// Who is next among downloads of equal priority.
@@ -73,18 +66,14 @@ public final class DownloadQueue: Sendable {
     ///
     /// - Throws: `CancellationError` when the task was cancelled first; then there is no place to be given back.
     func enter(_ run: TransferRun) async throws(CancellationError) {
-        let ticket = state.withLock { state in
-            state.lastTicket += 1
-            state.waiters.append(Waiter(ticket: state.lastTicket, run: run))
-            return state.lastTicket
-        }
+        let ticket = state.withLock { $0.waiters.append(run) }
         advance()
         while true {
             let rings = run.bell.rings
             if state.withLock({ $0.admitted.remove(ticket) != nil }) { return }
             if await run.bell.wait(after: rings), !Task.isCancelled { continue }
             let wasAdmitted = state.withLock { state in
-                state.waiters.removeAll { $0.ticket == ticket }
+                state.waiters.remove(ticket)
                 return state.admitted.remove(ticket) != nil
             }
             if wasAdmitted { leave() }
@@ -98,6 +87,12 @@ public final class DownloadQueue: Sendable {
         advance()
     }
 
+    /// Takes note that a transfer was paused, goes on, or has another priority.
+    func standingChanged(_ run: TransferRun) { state.withLock { $0.waiters.standingChanged(run) } }
+
+    /// How often runs were asked for how they stand.
+    var visits: Int { state.withLock { $0.waiters.visits } }
+
     /// Lets in as many as there are places for.
     func advance() {
         while let next = state.withLock({ $0.admit(order) }) { next.ring() }
@@ -107,14 +102,7 @@ public final class DownloadQueue: Sendable {
 extension DownloadQueue.State {
     fileprivate mutating func admit(_ order: DownloadQueue.Order) -> TransferRun? {
         guard running < atMost else { return nil }
-        var best: (index: Int, priority: Int)?
-        for (index, waiter) in waiters.enumerated() where !waiter.run.isPaused {
-            let priority = waiter.run.priority
-            let isBetter = best.map { priority > $0.priority || order == .lastInFirstOut && priority == $0.priority }
-            if isBetter ?? true { best = (index, priority) }
-        }
-        guard let best else { return nil }
-        let next = waiters.remove(at: best.index)
+        guard let next = waiters.takeNext(order) else { return nil }
         admitted.insert(next.ticket)
         running += 1
         return next.run

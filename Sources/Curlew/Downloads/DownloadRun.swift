@@ -85,7 +85,10 @@ final class DownloadRun: TransferKeeper {
 
     var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
 
+    func priorityChanged(_ run: TransferRun) { plan.options.queue?.standingChanged(run) }
+
     func pauseChanged(_ run: TransferRun) {
+        plan.options.queue?.standingChanged(run)
         if !run.isPaused { plan.options.queue?.advance() }
         state.withLock { $0.crew }?.pauseChanged()
         let grace = plan.options.boundedGrace

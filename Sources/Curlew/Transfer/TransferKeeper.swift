@@ -18,6 +18,8 @@ protocol TransferKeeper: AnyObject, Sendable {
     var isQueued: Bool { get }
     /// Hears that the transfer was paused, or goes on.
     func pauseChanged(_ run: TransferRun)
+    /// Hears that the transfer has another priority.
+    func priorityChanged(_ run: TransferRun)
 }
 
 extension TransferRun {

@@ -190,6 +190,7 @@ final class TransferRun: Sendable {
                 state.priority = newValue
                 state.current?.priority = newValue
             }
+            keeper?.priorityChanged(self)
         }
     }
 

@@ -57,6 +57,31 @@ struct StoreSizeTests {
         #expect(few >= 250 && many <= few * 10, "\(few), \(many)")
     }
 
+    // MARK: The queue
+
+    /// How often transfers are asked for how they stand while so many pass through a queue.
+    private func visits(of count: Int, in order: DownloadQueue.Order) async throws -> Int {
+        let missing = try MockServer { _ in .status(404) }
+        var options = DownloadOptions()
+        let queue = DownloadQueue(atMost: 1, order: order)
+        options.queue = queue
+        let transfers = (0..<count).map { number in
+            session.transfer(
+                Request(missing.url("/\(number)")), to: .file(folder("queued \(number)")), saving: options
+            ).start()
+        }
+        for transfer in transfers { _ = try? await transfer.value }
+        #expect(queue.running == 0 && queue.waiting == 0 && missing.requestCount == count)
+        return queue.visits
+    }
+
+    @Test(arguments: DownloadQueue.Order.allCases)
+    func aQueuesWorkGrowsWithItsDownloads(_ order: DownloadQueue.Order) async throws {
+        let few = try await visits(of: 50, in: order)
+        let many = try await visits(of: 400, in: order)
+        #expect(few >= 50 && many <= few * 10, "\(few), \(many)")
+    }
+
     // MARK: The table
 
     private func record(_ number: Int) throws -> StoredDownload {
