@@ -25,7 +25,7 @@ extension SigV4Signature {
     /// - Throws: `NetworkError` of kind `invalidRequest` for another time, or a URL that has a signature already or is
     ///   invalid; `.bodyFailed` when the body's source fails. What the closure that gives keys throws.
     public func presignedURL(for request: Request, expiresIn: Duration) async throws -> URL {
-        let seconds = expiresIn.components.seconds
+        let seconds = expiresIn.asWait.components.seconds
         guard Self.expiries.contains(seconds) else {
             throw refused("A signature cannot be good for \(expiresIn).", "Give 1 second to 7 days.", request)
         }

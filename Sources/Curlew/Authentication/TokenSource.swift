@@ -196,7 +196,7 @@ final class TokenSource: Sendable {
     ) async throws -> Value? {
         let (clock, timeout) = (settings.clock, settings.timeout)
         return try await Abandonment<Value?>.value(operation) {
-            do { try await clock.sleep(for: timeout) } catch { return nil }
+            do { try await clock.wait(for: timeout) } catch { return nil }
             return .success(nil)
         }
     }

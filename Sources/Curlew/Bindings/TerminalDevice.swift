@@ -26,7 +26,7 @@ struct TerminalDevice: Sendable {
             size: { size(of: descriptor) },
             write: { text in await DiskThread.showing.value { write(text, to: descriptor) } ?? false },
             now: { Monotonic.now() },
-            pause: { try? await Task.sleep(for: $0, clock: .continuous) })
+            pause: { try? await ContinuousClock().wait(for: $0) })
     }
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }

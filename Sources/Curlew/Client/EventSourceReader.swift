@@ -79,7 +79,7 @@ struct EventSourceReader {
         if let most = reconnection.attempts, failures >= max(most, 1) { return close(.exhausted(failures, failure)) }
         let wait = reconnection.wait(after: failures, retry: retry, retryAfter: failure?.retryAfter)
         onChange?(.waiting(wait, after: failure))
-        do { try await reconnection.sleep(for: wait) } catch {
+        do { try await reconnection.pause(for: wait) } catch {
             let isCancelled = error is CancellationError || Task.isCancelled
             close(
                 isCancelled

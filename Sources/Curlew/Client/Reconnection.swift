@@ -72,5 +72,5 @@ public struct Reconnection: Sendable {
 
     /// Waits.
     /// - Throws: `CancellationError` when the task is cancelled.
-    func sleep(for wait: Duration) async throws { try await clock.sleep(for: wait) }
+    func pause(for wait: Duration) async throws { try await clock.wait(for: wait) }
 }

@@ -68,7 +68,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     private nonisolated(nonsending) func start() async -> (Data, NetworkError?) {
         let run = token.run
         let patience = Task {
-            try await Task.sleep(for: Self.patience)
+            try await ContinuousClock().wait(for: Self.patience)
             run.cancel()
         }
         defer { patience.cancel() }

@@ -101,7 +101,7 @@ final class DownloadRun: TransferKeeper {
                 // Again and again: what cannot be gone on with now may be later.
                 var wait = grace
                 repeat {
-                    do { try await Task.sleep(for: wait, clock: .continuous) } catch { return }
+                    do { try await ContinuousClock().wait(for: wait) } catch { return }
                     wait = max(grace, .seconds(1))
                 } while self?.giveUpConnection(of: run) == false
             }

@@ -234,7 +234,7 @@ struct DownloadCourse {
         var body = Data()
         // This one alone: when the second is over, there may be another.
         let patience = Task { [attempt = context.run.state.withLock { $0.current }] in
-            try await Task.sleep(for: .seconds(1), clock: .continuous)
+            try await ContinuousClock().wait(for: .seconds(1))
             attempt?.cancel()
         }
         defer { patience.cancel() }

@@ -13,7 +13,9 @@ extension Duration {
 
     /// The duration in seconds.
     var inSeconds: Double {
-        Double(components.seconds) + Double(components.attoseconds) * 1e-18
+        // `components` traps beyond what 64 bits hold.
+        let (seconds, attoseconds) = min(max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
+        return Double(seconds) + Double(attoseconds) * 1e-18
     }
 
     /// A short English text in s, ms or µs, to a tenth: "1.5 s", "20 ms", "0 s".

@@ -103,8 +103,8 @@ private struct CurlCommand {
 
     /// Seconds with up to three decimals, rounded up; nil for what curl would not take: zero, negative, decades.
     private static func seconds(_ duration: Duration) -> String? {
+        guard duration > .zero, duration < .seconds(Duration.longestAccepted) else { return nil }
         let (seconds, attoseconds) = duration.components
-        guard duration > .zero, seconds < 1_000_000_000 else { return nil }
         let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
         let rest = milliseconds % 1000
         guard rest > 0 else { return "\(milliseconds / 1000)" }

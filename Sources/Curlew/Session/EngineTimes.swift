@@ -43,10 +43,9 @@ extension TransferPlan {
 }
 
 extension Duration {
-    /// Nanoseconds for the engine; what is longer than centuries never comes.
+    /// Nanoseconds for the engine: at least zero, at most 31 years.
     var engineTime: UInt64 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0, seconds < 1 << 33 else { return seconds < 0 ? 0 : UInt64(1) << 62 }
+        let (seconds, attoseconds) = asWait.components
         return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }

@@ -67,8 +67,8 @@ extension EngineConfiguration.TCP {
     fileprivate init(_ tcp: SessionConfiguration.TCP) {
         self.init()
         if let keepAlive = tcp.keepAlive {
-            keepAliveIdle = Int32(clamping: keepAlive.idle.components.seconds)
-            keepAliveInterval = Int32(clamping: keepAlive.interval.components.seconds)
+            keepAliveIdle = Int32(clamping: keepAlive.idle.asWait.components.seconds)
+            keepAliveInterval = Int32(clamping: keepAlive.interval.asWait.components.seconds)
             keepAliveCount = Int32(clamping: keepAlive.count)
         }
         if let timeout = tcp.userTimeout { userTimeout = UInt32(clamping: timeout.engineTime / 1_000_000) }

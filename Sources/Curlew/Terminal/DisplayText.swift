@@ -65,7 +65,8 @@ extension String {
 extension Duration {
     /// Hours, minutes and seconds as clocks show them, rounded up: "1:02:03", "0:07".
     var clock: String {
-        let seconds = Swift.max(components.seconds + (components.attoseconds > 0 ? 1 : 0), 0)
+        let (whole, rest) = asWait.components
+        let seconds = whole + (rest > 0 ? 1 : 0)
         func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)
         return hours > 0 ? "\(hours):\(two(minutes)):\(two(seconds % 60))" : "\(minutes):\(two(seconds % 60))"

@@ -94,7 +94,7 @@ final class Drive: Sendable {
         // What an interceptor sent may have another limit.
         while let left = run.timeLeft {
             guard left > .zero else { return expire() }
-            do { try await Task.sleep(for: left, clock: .continuous) } catch { return }
+            do { try await ContinuousClock().wait(for: left) } catch { return }
             await run.currentEnd()
         }
     }

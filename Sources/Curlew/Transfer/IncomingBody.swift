@@ -132,7 +132,7 @@ final class IncomingBody: Sendable {
         _ = attempt.reader
         let engine = attempt.engine
         let patience = Task {
-            try await Task.sleep(for: Self.longestWait)
+            try await ContinuousClock().wait(for: Self.longestWait)
             engine.letGo()
         }
         defer { patience.cancel() }

@@ -120,7 +120,7 @@ public struct InterceptorContext: Sendable {
             }
             if let limit {
                 group.addTask {
-                    try await clock.sleep(for: limit)
+                    try await clock.wait(for: limit)
                     return false
                 }
             }

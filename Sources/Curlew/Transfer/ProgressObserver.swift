@@ -87,7 +87,7 @@ final class ProgressObserver: Sendable {
 
     private func ring(_ run: TransferRun, after wait: UInt64) {
         Task { [weak self, weak run] in
-            try? await Task.sleep(nanoseconds: wait)
+            try? await ContinuousClock().wait(for: .nanoseconds(Int64(clamping: wait)))
             self?.state.withLock { $0.isTimed = false }
             run?.ring()
         }

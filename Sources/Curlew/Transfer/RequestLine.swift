@@ -12,6 +12,12 @@ struct RequestLine: OriginRecord {
     struct Pace: Sendable, Hashable {
         var interval: Duration
         var burst: Int
+
+        /// How long before its time a request may go; what exceeds 31 years makes no difference.
+        var credit: Duration {
+            let most = Duration.seconds(Duration.longestAccepted)
+            return interval.inSeconds * Double(burst - 1) < most.inSeconds ? interval * (burst - 1) : most
+        }
     }
 
     /// What requests go by.
@@ -108,7 +114,7 @@ struct RequestLine: OriginRecord {
     /// How long nobody may go.
     private func rest(_ rule: Rule, _ now: Duration) -> Duration {
         var opening = max(heldUntil, spacedUntil)
-        if let pace = rule.pace { opening = max(opening, paidAt - pace.interval * (pace.burst - 1)) }
+        if let pace = rule.pace { opening = max(opening, paidAt - pace.credit) }
         return max(opening - now, .zero)
     }
 

@@ -163,7 +163,7 @@ extension TransferRun {
     func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
         let closing = host.closing
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await clock.sleep(for: wait) }
+            group.addTask { try await clock.wait(for: wait) }
             group.addTask { _ = await closing.wait(after: 0) }
             defer { group.cancelAll() }
             try await group.next()

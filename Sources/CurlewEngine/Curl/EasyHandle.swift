@@ -152,7 +152,7 @@ final class EasyHandle {
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
         let left = transfer.plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
-        let timeout = left.map { Int(clamping: $0 / 1_000_000) } ?? Int(Int32.max)
+        let timeout = left.map { Int(Int32(clamping: $0 / 1_000_000)) } ?? Int(Int32.max)
         if connectTimeout != timeout {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
             connectTimeout = timeout
@@ -161,7 +161,7 @@ final class EasyHandle {
             keepsSending = false
             set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
-        let patience = Int(clamping: max(1, transfer.plan.continueTimeout / 1_000_000))
+        let patience = Int(Int32(clamping: max(1, transfer.plan.continueTimeout / 1_000_000)))
         if continueTimeout != patience {
             set(curlew_set_long(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, patience))
             continueTimeout = patience
