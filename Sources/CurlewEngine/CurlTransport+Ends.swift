@@ -221,7 +221,7 @@ extension CurlTransport {
             return EngineFailure(.noResources(errno: transfer.wire.socketErrno), phase: .connecting)
         }
         if code == CURLE_OPERATION_TIMEDOUT {
-            return EngineFailure(.timedOut(.connect), phase: phase)
+            return EngineFailure(.timedOut(.connect, after: transfer.plan.length(of: .connect)), phase: phase)
         }
         if code == CURLE_COULDNT_CONNECT {
             let errno = CInt(curlew_get_long(handle.curl, CURLINFO_OS_ERRNO))

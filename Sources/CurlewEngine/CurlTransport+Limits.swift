@@ -55,7 +55,7 @@ extension CurlTransport {
         }
         if let slowest = transfer.plan.slowest, !transfer.isHeldBack {
             let since = isConnected ? measuredSince(transfer) : nil
-            consider((since ?? now) &+ slowest.within, since == nil ? nil : .slow)
+            consider((since ?? now) &+ slowest.within, since == nil ? nil : .slow(bytes: slowest.bytes))
         }
         if let head = transfer.plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
@@ -148,10 +148,10 @@ extension CurlTransport {
                 if let origin = transfer.wire.origin {
                     let known = reports[ObjectIdentifier(origin)] ?? report(on: origin)
                     reports[ObjectIdentifier(origin)] = known
-                    remove(transfer, .queueTimedOut(known))
+                    remove(transfer, .queueTimedOut(known, after: transfer.plan.queueTimeout ?? 0))
                 }
             case .limit(.slow) where !isTooSlow(transfer, now): scheduleSweep(transfer)
-            case .limit(let limit): remove(transfer, .timedOut(limit))
+            case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.length(of: limit)))
             }
         }
         // Once for all streams of a connection, since libcurl then looks at each of them.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Curlew
+public import FoundationEssentials
 
 /// Why something is no XML that can be read, or no path that can be evaluated.
 ///
@@ -137,4 +138,12 @@ extension NetworkError {
             .decodingFailed, phase: .decoding, "The body is no XML that can be read: \(error)", hint: error.hint,
             cause: error)
     }
+}
+
+extension XMLError: LocalizedError {
+    /// The description, which is also `localizedDescription`: place, message and libxml2's number.
+    public var errorDescription: String? { description }
+
+    /// The hint, if there is one.
+    public var recoverySuggestion: String? { hint }
 }

@@ -24,6 +24,6 @@ struct RawHeadTests {
     @Test func aFailureKnowsWhetherItIsACancellation() {
         #expect(EngineFailure(.cancelled, phase: .queued).isCancellation)
         #expect(!EngineFailure(.closed, phase: .queued).isCancellation)
-        #expect(!EngineFailure(.timedOut(.idle), phase: .receiving).isCancellation)
+        #expect(!EngineFailure(.timedOut(.idle, after: 1), phase: .receiving).isCancellation)
     }
 }

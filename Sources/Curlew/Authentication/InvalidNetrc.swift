@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// Why a `.netrc` file cannot be read: the line, and what is wrong there, never what stands there.
 ///
 /// ```swift
@@ -44,4 +46,9 @@ public struct InvalidNetrc: Error, Sendable, Hashable, CustomStringConvertible {
         case .notUTF8: "Line \(line) is not UTF-8."
         }
     }
+}
+
+extension InvalidNetrc: LocalizedError {
+    /// The description, which is also `localizedDescription`.
+    public var errorDescription: String? { description }
 }

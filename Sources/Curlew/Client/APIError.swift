@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// Why an endpoint gave no output: the server said why, or something else happened.
 ///
 /// ```swift
@@ -44,4 +46,12 @@ extension APIError: CustomStringConvertible, CustomReflectable {
 
     /// The error below alone.
     public var customMirror: Mirror { Mirror(self, children: ["network": network]) }
+}
+
+extension APIError: LocalizedError {
+    /// The message of the error below, which is also `localizedDescription`; never what the server said.
+    public var errorDescription: String? { network.errorDescription }
+
+    /// The hint of the error below, if there is one.
+    public var recoverySuggestion: String? { network.recoverySuggestion }
 }

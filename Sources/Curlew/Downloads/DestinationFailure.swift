@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+public import FoundationEssentials
 internal import Glibc
 
 /// Why a file could not be put where it was to be; the cause of an error of kind `.destinationFailed`.
@@ -120,4 +121,12 @@ extension NetworkError {
 extension String {
     /// With a capital letter at its start.
     fileprivate var capitalizedSentence: String { prefix(1).uppercased() + dropFirst() }
+}
+
+extension DestinationFailure: LocalizedError {
+    /// The description as a sentence, which is also `localizedDescription`.
+    public var errorDescription: String? { "\(description.capitalizedSentence).".escapingControls }
+
+    /// What to try, if there is something.
+    public var recoverySuggestion: String? { reason.hint }
 }

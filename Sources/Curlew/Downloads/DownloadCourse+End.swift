@@ -43,7 +43,8 @@ extension DownloadCourse {
     /// What the end of the transfer's time is called, whoever was cancelled by it.
     func overdue(_ error: NetworkError) -> NetworkError {
         let drive = context.run.state.withLock { $0.drive }
-        return error.kind == .cancelled && drive?.hasExpired == true ? .overdue(request) : error
+        guard error.kind == .cancelled, drive?.hasExpired == true else { return error }
+        return .overdue(request, after: context.run.host.totalTimeout(of: request))
     }
 
     /// Waits, as the retry policy says, before the rest is asked for.

@@ -17,7 +17,7 @@ extension NetworkError {
         _ failure: EngineFailure, request: Request, response: ResponseHead? = nil, body: [UInt8] = [],
         duration: Duration? = nil
     ) {
-        let meaning = Meaning(failure)
+        let meaning = Meaning(failure, of: request)
         self.init(
             meaning.kind, phase: Phase(failure.phase), meaning.message,
             hint: meaning.kind == .bodyNotReplayable ? meaning.hint(naming: request.body) : meaning.hint,
@@ -75,16 +75,20 @@ extension NetworkError {
             return (hint.map { $0 + " " } ?? "") + "It is \(part) that can be read only once."
         }
 
-        init(_ failure: EngineFailure) {
+        init(_ failure: EngineFailure, of request: Request? = nil) {
             switch failure.reason {
+            case .curl(35, let text) where failure.phase == .securing && Self.isAnswerWithoutTLS(text):
+                self = Meaning(
+                    .tlsFailed, "The server speaks plain HTTP, or another protocol without TLS, at this port.",
+                    hint: "Use http:// instead of https://, or the port where the server speaks TLS.", code: 35)
             case .curl(let code, let text): self = Meaning(code: code, text: text, phase: failure.phase)
             case .cancelled: self = Meaning(.cancelled, "The transfer was cancelled.")
             case .closed:
                 self = Meaning(
                     .sessionClosed, "The session is closed.",
                     hint: "It was shut down, or this process was forked; make a new Session.")
-            case .timedOut(let limit): self = .timedOut(limit)
-            case .queueTimedOut(let report): self = .queueTimedOut(report)
+            case .timedOut(let limit, let after): self = .timedOut(limit, after: after, of: request)
+            case .queueTimedOut(let report, let after): self = .queueTimedOut(report, after: after, of: request)
             case .cannotResolve(let host, let text):
                 self = Meaning(
                     .cannotResolve, "The host “\(host)” cannot be resolved: \(text).",
@@ -133,6 +137,11 @@ extension NetworkError {
                 self = .identityRefused(alert, hadIdentity, authorities)
             default: self = Meaning(localOf: failure.reason)
             }
+        }
+
+        /// Whether OpenSSL found something else than a TLS record: its names for that are about the record's first bytes.
+        private static func isAnswerWithoutTLS(_ text: String) -> Bool {
+            text.contains("wrong version number") || text.contains(":http request")
         }
 
         /// What a server sent that has no one meaning, or may have been cut.
@@ -204,20 +213,39 @@ extension NetworkError {
                 hint: "Check its validity and who signed it.\(wanted)", code: 35)
         }
 
-        private static func timedOut(_ limit: EngineFailure.Limit) -> Meaning {
-            switch limit {
-            case .connect: Meaning(.timedOut, "No connection was made within timeouts.connect.")
-            case .head: Meaning(.timedOut, "No response head came within timeouts.responseHead.")
-            case .idle: Meaning(.timedOut, "No byte moved either way for timeouts.idle.")
-            case .slow:
+        private static func timedOut(
+            _ limit: EngineFailure.Limit, after nanoseconds: UInt64, of request: Request?
+        ) -> Meaning {
+            let length = Duration.nanoseconds(Int64(clamping: nanoseconds))
+            func text(_ member: String) -> String { NetworkError.limit(member, length, of: request) }
+            return switch limit {
+            case .connect:
                 Meaning(
-                    .timedOut, "Fewer bytes moved than timeouts.slowest demands.",
+                    .timedOut, "No connection was made within \(text("connect")).",
+                    hint: "Check that the host is up and no firewall is between, or raise the limit.")
+            case .head:
+                Meaning(
+                    .timedOut, "No response head came within \(text("responseHead")).",
+                    hint: "The server is slow or busy; try again later, or raise the limit.")
+            case .idle:
+                Meaning(
+                    .timedOut, "No byte moved either way for \(text("idle")).",
+                    hint: "The server or the network hangs; try again later, or raise the limit.")
+            case .slow(let bytes):
+                Meaning(
+                    .timedOut, "Fewer than \(ByteCount(bytes)) moved within \(text("slowest")).",
                     hint: "The server or the network is slow; try again later, or demand less.")
-            case .total: Meaning(.timedOut, "The transfer took longer than timeouts.total.")
+            case .total:
+                Meaning(
+                    .timedOut, NetworkError.lateness(of: request, after: length),
+                    hint: "Raise the limit if the transfer may take longer.")
             }
         }
 
-        private static func queueTimedOut(_ report: EngineFailure.QueueReport) -> Meaning {
+        private static func queueTimedOut(
+            _ report: EngineFailure.QueueReport, after nanoseconds: UInt64, of request: Request?
+        ) -> Meaning {
+            let limit = NetworkError.limit("queue", .nanoseconds(Int64(clamping: nanoseconds)), of: request)
             var reasons = ["\(report.active) of \(report.places) places at \(report.host) are taken"]
             if report.active < report.places {
                 reasons.append("\(report.connections) of \(report.connectionLimit) connections are in use")
@@ -229,7 +257,7 @@ extension NetworkError {
                 reasons.append("the longest\(label) has run for \(age)")
             }
             return Meaning(
-                .timedOut, "The transfer waited longer than timeouts.queue: \(reasons.joined(separator: ", ")).",
+                .timedOut, "The transfer waited longer than \(limit): \(reasons.joined(separator: ", ")).",
                 hint: "Start fewer transfers at once, or raise limits.connectionsPerHost or limits.connections.")
         }
 

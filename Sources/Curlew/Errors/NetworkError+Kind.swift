@@ -40,7 +40,7 @@ extension NetworkError.Kind {
     public static let tlsFailed = Self(rawValue: "tls_failed")
     /// The trust evaluator refused the peer's certificates.
     public static let untrusted = Self(rawValue: "untrusted")
-    /// A timeout passed; `phase` says which.
+    /// A limit of time passed; the message says which, how long it is and by which option it is set.
     public static let timedOut = Self(rawValue: "timed_out")
     /// The connection broke before the response was complete.
     public static let connectionLost = Self(rawValue: "connection_lost")

@@ -132,7 +132,9 @@ public struct RateLimitInterceptor: Interceptor {
         return NetworkError(
             .timedOut, phase: .queued,
             "The request would have waited \(wait.brief) for its turn at \(origin), which is longer than "
-                + (total ? "timeouts.total lets it." : "the \(longestWait.brief) of the rate limit."),
+                + (total
+                    ? "what is left of \(NetworkError.limit("total", context.total, of: request))."
+                    : "the \(longestWait.brief) of the rate limit."),
             hint: total ? "Send less, or try again then." : "Send less, try again then, or give a larger longestWait.",
             request: request, duration: context.elapsed, retryAfter: wait)
     }

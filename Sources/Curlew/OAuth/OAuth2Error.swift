@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+public import FoundationEssentials
 
 /// Why an authorization server gives no token (RFC 6749 §5.2): the cause of `.authenticationFailed`.
 ///
@@ -113,4 +113,12 @@ struct TokenResponse: Decodable {
             value, expiry: lasting.map { now.addingTimeInterval($0) }, refreshToken: refreshToken,
             permissions: permissions)
     }
+}
+
+extension OAuth2Error: LocalizedError {
+    /// The description, which is also `localizedDescription`.
+    public var errorDescription: String? { description }
+
+    /// What to try, if there is something.
+    public var recoverySuggestion: String? { hint }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+public import FoundationEssentials
 
 /// What proves to a server who asks: the value of `Authorization` (RFC 9110 §11.6.2).
 ///
@@ -81,4 +81,9 @@ public enum InvalidCredential: Error, Sendable, Hashable, CustomStringConvertibl
             "The password has a control character, perhaps the line end of the file it was read from."
         }
     }
+}
+
+extension InvalidCredential: LocalizedError {
+    /// The description, which is also `localizedDescription`.
+    public var errorDescription: String? { description }
 }

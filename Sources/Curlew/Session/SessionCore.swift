@@ -314,7 +314,7 @@ extension SessionCore: TransferHost {
         plan.course = place.course
         plan.isSaved = place.isSaved
         if let total = plan.totalTimeout {
-            guard total > place.offset else { throw .overdue(request) }
+            guard total > place.offset else { throw .overdue(request, after: totalTimeout(of: request)) }
             plan.totalTimeout = total - place.offset
         }
         return EngineTransfer(plan, on: share.loop)

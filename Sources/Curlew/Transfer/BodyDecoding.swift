@@ -114,8 +114,10 @@ final class BodyDecoding: @unchecked Sendable {
         guard let total = engine.plan.totalTimeout else { return }
         let deadline = standing.startedAt &+ total
         guard standing.finishedAt.map({ $0 &+ spent }) ?? now >= deadline else { return }
+        let length = Duration.nanoseconds(Int64(clamping: total &+ engine.plan.offset))
         throw NetworkError(
-            .timedOut, phase: .decoding, "The body was not decoded within timeouts.total.",
+            .timedOut, phase: .decoding,
+            "The body was not decoded within \(NetworkError.limit("total", length, of: request)).",
             hint: "\(ByteCount(decodedBytes)) were decoded by then.")
     }
 

@@ -80,8 +80,9 @@ final class Drive: Sendable {
             state.withLock { $0.answer = .success(response) }
             return (response.attempt, nil)
         } catch {
+            let late = error.isCancellation ? error.overdue(run.lateness) : error
             let error = state.withLock { state in
-                let error = state.isOverdue && !state.isCancelled && error.isCancellation ? error.overdue : error
+                let error = state.isOverdue && !state.isCancelled ? late : error
                 state.answer = .failure(error)
                 return error
             }
@@ -154,16 +155,16 @@ final class Drive: Sendable {
 
 extension NetworkError {
     /// What becomes of a request that is not sent, since the transfer's time is over.
-    static func overdue(_ request: Request) -> NetworkError {
+    static func overdue(_ request: Request, after total: Duration?) -> NetworkError {
         NetworkError(
-            .timedOut, phase: .preparing, "The transfer took longer than timeouts.total.",
+            .timedOut, phase: .preparing, lateness(of: request, after: total),
             hint: "The time passed before this request, one of several, was sent.", request: request)
     }
 
     /// The end of a chain that was cancelled because the transfer's time was over.
-    fileprivate var overdue: NetworkError {
+    fileprivate func overdue(_ lateness: String) -> NetworkError {
         NetworkError(
-            .timedOut, phase: phase, "The transfer took longer than timeouts.total.",
+            .timedOut, phase: phase, lateness,
             hint: "The time passed in an interceptor.", request: request, response: response, attempts: attempts,
             earlier: earlier, duration: duration)
     }

@@ -74,7 +74,8 @@ public enum InterceptorScope: String, Sendable, Hashable, CaseIterable {
 /// ```
 public struct InterceptorContext: Sendable {
     let run: TransferRun
-    private let total: Duration?
+    /// The request's `timeouts.total`; nil when it has none.
+    let total: Duration?
 
     init(_ run: TransferRun, total: Duration?) {
         self.run = run

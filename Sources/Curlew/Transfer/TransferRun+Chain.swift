@@ -84,7 +84,9 @@ extension TransferRun {
         }
         let isCancelled = state.withLock { $0.isCancelled }
         // Before the task's cancellation, which may come of it.
-        if !isCancelled, let total = host.totalTimeout(of: request), elapsed >= total { throw .overdue(request) }
+        if !isCancelled, let total = host.totalTimeout(of: request), elapsed >= total {
+            throw .overdue(request, after: total)
+        }
         if isCancelled || Task.isCancelled { throw .cancelled(phase, request) }
         adoptHold()
         let course = state.withLock { state in
@@ -150,9 +152,13 @@ extension TransferRun {
 
     /// What is left of the time that the request sent last may take, or the first one; nil for any time.
     var timeLeft: Duration? {
-        let latest = state.withLock { $0.latest } ?? request
-        return host.totalTimeout(of: latest).map { $0 - elapsed }
+        host.totalTimeout(of: latest).map { $0 - elapsed }
     }
+
+    /// The sentence for the end of the time that the request sent last may take, or the first one.
+    var lateness: String { NetworkError.lateness(of: latest, after: host.totalTimeout(of: latest)) }
+
+    private var latest: Request { state.withLock { $0.latest } ?? request }
 
     /// Waits for the end of what is on the wire.
     func currentEnd() async { _ = await state.withLock({ $0.current })?.ended() }

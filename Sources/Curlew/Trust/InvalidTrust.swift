@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// Why certificates, pins, lists, keys or patterns cannot be used: what is wrong with them, said when they are given.
 public struct InvalidTrust: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong, in one sentence without secrets.
@@ -20,4 +22,12 @@ public struct InvalidTrust: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The message and the hint.
     public var description: String { hint.map { "\(message) \($0)" } ?? message }
+}
+
+extension InvalidTrust: LocalizedError {
+    /// The message, which is also `localizedDescription`.
+    public var errorDescription: String? { message.escapingControls }
+
+    /// The hint, if there is one.
+    public var recoverySuggestion: String? { hint?.escapingControls }
 }

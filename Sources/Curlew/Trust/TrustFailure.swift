@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
+
 /// Why a server was refused: the rule, a sentence, the certificate that is to blame and what the server has shown.
 ///
 /// It is the cause of a `NetworkError` of kind `.untrusted`, whose `detailedDescription` shows all of it.
@@ -106,4 +108,12 @@ extension TrustFailure: CustomStringConvertible, DetailedCause {
         if chain.count > 10 { lines.append("and \(chain.count - 10) more") }
         return lines
     }
+}
+
+extension TrustFailure: LocalizedError {
+    /// The message, which is also `localizedDescription`.
+    public var errorDescription: String? { message.escapingControls }
+
+    /// The hint, if there is one.
+    public var recoverySuggestion: String? { hint?.escapingControls }
 }

@@ -8,10 +8,11 @@ package struct EngineFailure: Error {
         case curl(code: UInt32, text: String)
         case cancelled
         case closed
-        case timedOut(Limit)
+        /// A limit of the plan has passed, and how long it is in nanoseconds.
+        case timedOut(Limit, after: UInt64)
         /// No place on the wire within the plan's limit.
         /// Apart, since every transfer has room for a failure.
-        indirect case queueTimedOut(QueueReport)
+        indirect case queueTimedOut(QueueReport, after: UInt64)
         indirect case cannotResolve(host: String, text: String)
         /// The connection died before an answer, and repeating might do it twice.
         case notRepeated
@@ -54,7 +55,9 @@ package struct EngineFailure: Error {
     }
 
     package enum Limit: Sendable {
-        case connect, head, idle, slow, total
+        case connect, head, idle, total
+        /// So many bytes were to move, at least.
+        case slow(bytes: Int64)
     }
 
     /// Why a transfer had to wait for a place.

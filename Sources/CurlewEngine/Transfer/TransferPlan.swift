@@ -97,6 +97,17 @@ package struct TransferPlan: ~Copyable, Sendable {
         }
     }
 
+    /// How long a limit is, in nanoseconds, counted from the start of the transfer for the total; 0 where there is none.
+    func length(of limit: EngineFailure.Limit) -> UInt64 {
+        switch limit {
+        case .connect: connectTimeout ?? 0
+        case .head: headTimeout ?? 0
+        case .idle: idleTimeout ?? 0
+        case .slow: slowest?.within ?? 0
+        case .total: totalTimeout.map { $0 &+ offset } ?? 0
+        }
+    }
+
     package init(
         method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
         collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,

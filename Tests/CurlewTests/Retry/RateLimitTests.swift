@@ -117,7 +117,7 @@ struct RateLimitTests {
         var hurried = Request(server.url("/"))
         hurried.options = .timeout(.seconds(58))
         let second = try await networkError { try await session.data(for: hurried) }
-        #expect(second.kind == .timedOut && second.message.contains("timeouts.total"))
+        #expect(second.kind == .timedOut && second.message.contains("what is left of 58 s (`options.timeout`)"))
         let patient = session.transfer(Request(server.url("/"))).start()
         await clock.waitForSleeper(at: .seconds(61))
         clock.advance(by: .seconds(59))

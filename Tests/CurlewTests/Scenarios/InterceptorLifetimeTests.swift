@@ -245,7 +245,7 @@ struct InterceptorLifetimeTests {
         var request = Request(server.url("/"))
         request.options = .timeout(afterHead ? .seconds(2) : .milliseconds(50))
         let error = try await networkError { try await session.data(for: request) }
-        #expect(error.kind == .timedOut && error.message.contains("timeouts.total"), "\(error)")
+        #expect(error.kind == .timedOut && error.message.contains("options.timeout"), "\(error)")
         #expect(server.requestCount == (afterHead ? 1 : 0))
         // One that was cancelled before says so.
         let transfer = session.transfer(request).start()
