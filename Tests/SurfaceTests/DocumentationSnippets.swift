@@ -9,6 +9,7 @@ import FoundationEssentials
 
 private func offerRetry() {}
 private func show(_ error: NetworkError) { print(error) }
+private func show(_ text: String) { print(text) }
 
 // Errors/NetworkError+Kind.swift
 func snippetOfErrorKind(_ error: NetworkError) {
@@ -16,6 +17,11 @@ func snippetOfErrorKind(_ error: NetworkError) {
     case .timedOut, .connectionLost: offerRetry()
     default: show(error)
     }
+}
+
+// Errors/NetworkError+RequestFlaw.swift
+func snippetOfRequestFlaw(_ error: NetworkError) {
+    if error.requestFlaw == .scheme { show("Write the address with https:// in front.") }
 }
 
 // Errors/NetworkError.swift

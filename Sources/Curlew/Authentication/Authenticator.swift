@@ -83,9 +83,9 @@ extension Request {
     ) throws(NetworkError) {
         guard !allowsPlainHTTP, try target().isReadableByOthers else { return }
         throw NetworkError(
-            .invalidRequest, phase: head == nil ? .preparing : .validating,
+            invalid: .scheme,
             "\(secret) are not sent over plain http, where others on the network can read them.",
             hint: "Use an https URL, or set allowsPlainHTTP to true for a network you trust.", request: self,
-            response: head)
+            response: head, phase: head == nil ? .preparing : .validating)
     }
 }

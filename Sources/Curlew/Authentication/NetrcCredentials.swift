@@ -72,7 +72,7 @@ public struct NetrcCredentials: Authenticator {
             request.fields[.authorization] = try Credential.basic(login, entry.password ?? "").fieldValue
         } catch {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "The entry for \(target.host) in \(path) cannot be used: \(error)",
+                invalid: .credentials, "The entry for \(target.host) in \(path) cannot be used: \(error)",
                 hint: "Look at the file.", cause: error, request: request)
         }
         return try await next(request)
@@ -101,7 +101,7 @@ public struct NetrcCredentials: Authenticator {
     }
 
     private static func refused(_ message: String, _ hint: String, _ cause: (any Error)? = nil) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, cause: cause)
+        NetworkError(invalid: .credentials, message, hint: hint, cause: cause)
     }
 }
 

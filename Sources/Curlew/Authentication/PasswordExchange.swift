@@ -221,7 +221,7 @@ extension Credential {
 extension NetworkError {
     fileprivate static func unusable(_ flaw: InvalidCredential, _ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .preparing, "\(flaw)", hint: "Look where name and password come from.",
+            invalid: .credentials, "\(flaw)", hint: "Look where name and password come from.",
             cause: flaw, request: request)
     }
 }

@@ -40,12 +40,12 @@ extension SigV4Signature {
         let range = SignedChunks.sizes
         guard range.contains(Int(clamping: size.bytes)) else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "Chunks of \(size) cannot be signed.",
+                invalid: .configuration, "Chunks of \(size) cannot be signed.",
                 hint: "A chunk has 8 KiB to 16 MiB.")
         }
         guard let length = try body.knownLength() else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing,
+                invalid: .body,
                 "The length of the request's body is not known, which signed chunks begin with.",
                 hint: "Give the body with its length, or leave it out of the signature: payload .unsigned.")
         }

@@ -27,11 +27,11 @@ extension SigV4Signature {
     public func presignedURL(for request: Request, expiresIn: Duration) async throws -> URL {
         let seconds = expiresIn.asWait.components.seconds
         guard Self.expiries.contains(seconds) else {
-            throw refused("A signature cannot be good for \(expiresIn).", "Give 1 second to 7 days.", request)
+            throw refused(.usage, "A signature cannot be good for \(expiresIn).", "Give 1 second to 7 days.", request)
         }
         let target = try request.target()
         guard target.query?.contains("X-Amz-Signature=") != true else {
-            throw refused("The URL has a signature already.", "Sign the URL without it.", request)
+            throw refused(.url, "The URL has a signature already.", "Sign the URL without it.", request)
         }
         let keys = try await keys()
         let scope = scope(for: target)
@@ -51,12 +51,14 @@ extension SigV4Signature {
         let signature = try scope.signature(of: canonical, key: try scope.key(keys.secretKey))
         let base = target.text.prefix { $0 != "?" }
         guard let url = URL(string: "\(base)?\(signed)&X-Amz-Signature=\(signature)") else {
-            throw refused("The URL cannot be written as one.", "Look at its host and path.", request)
+            throw refused(.url, "The URL cannot be written as one.", "Look at its host and path.", request)
         }
         return url
     }
 
-    private func refused(_ message: String, _ hint: String, _ request: Request) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
+    private func refused(
+        _ flaw: NetworkError.RequestFlaw, _ message: String, _ hint: String, _ request: Request
+    ) -> NetworkError {
+        NetworkError(invalid: flaw, message, hint: hint, request: request)
     }
 }

@@ -127,7 +127,7 @@ public struct SigV4Signature: Authenticator {
         let keys = try await credentials()
         if keys.accessKey.isEmpty || keys.secretKey.isEmpty {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "The AWS credentials have no access key or no secret key.",
+                invalid: .credentials, "The AWS credentials have no access key or no secret key.",
                 hint: "Look at where they come from, perhaps variables of the environment.")
         }
         return keys

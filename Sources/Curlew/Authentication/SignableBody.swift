@@ -47,7 +47,7 @@ public struct SignableBody: Sendable {
     public func bytes(upTo limit: ByteCount = .mebibytes(1)) async throws(NetworkError) -> [UInt8] {
         if let bytes = try await replayable().collected(upTo: Int(clamping: limit.bytes)) { return bytes }
         throw NetworkError(
-            .invalidRequest, phase: .preparing, "The request body has more than the \(limit) that are to be signed.",
+            invalid: .body, "The request body has more than the \(limit) that are to be signed.",
             hint: "Raise the limit, or sign a digest of the body.")
     }
 
@@ -56,7 +56,7 @@ public struct SignableBody: Sendable {
     private func replayable() throws(NetworkError) -> RequestBody {
         guard body.canReplay else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing,
+                invalid: .body,
                 "The request's body can be read only once, so that it cannot be signed before it is sent.",
                 hint: body.replayHint(or: "leave the body out of the signature"))
         }

@@ -35,8 +35,8 @@ public struct BaseURL: Sendable, Hashable {
     public init(_ text: String, joining: Joining = .resolved) throws(NetworkError) {
         let reference = URLReference(text)
         guard reference.query == nil, reference.fragment == nil else {
-            throw Self.invalid(
-                "A base URL has no query and no fragment: \(redactedURL(text)).",
+            throw NetworkError(
+                invalid: .url, "A base URL has no query and no fragment: \(redactedURL(text)).",
                 hint: "Put what every call asks for into the client's query.")
         }
         let target: RequestTarget
@@ -44,14 +44,12 @@ public struct BaseURL: Sendable, Hashable {
             target = try RequestTarget(text)
             self.target = target.path.hasSuffix("/") ? target : try RequestTarget(target.text + "/")
         } catch {
-            throw Self.invalid("\(error).", hint: "A base URL is an absolute http or https URL.", error)
+            throw NetworkError(
+                invalid: error.reason.flaw, "\(error).", hint: "A base URL is an absolute http or https URL.",
+                cause: error)
         }
         self.text = self.target.text
         self.joining = joining
-    }
-
-    private static func invalid(_ message: String, hint: String, _ cause: (any Error)? = nil) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, cause: cause)
     }
 
     /// Whether it is an https URL.

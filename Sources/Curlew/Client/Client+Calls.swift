@@ -64,7 +64,7 @@ extension Client {
     ///
     /// - Parameters:
     ///   - call: What is asked for.
-    ///   - types: What `Accept` says where neither client nor call do.
+    ///   - types: What `Accept` says where neither client nor call do; nothing for an empty list.
     /// - Throws: `NetworkError` of kind `invalidRequest` or `encodingFailed`.
     public func request(for call: Call, accepting types: [MediaType] = [.any]) throws(NetworkError) -> Request {
         let (url, isElsewhere) = base.url(of: call.path.text)
@@ -139,14 +139,14 @@ extension MediaType {
 extension NetworkError {
     fileprivate static func leavingPath(_ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .preparing, "The path leaves the base URL, below which all paths are joined.",
+            invalid: .path, "The path leaves the base URL, below which all paths are joined.",
             hint: "Leave “..” and other URLs out of it, or make the base URL with BaseURL.Joining.resolved.",
             request: request)
     }
 
     fileprivate static func misleadingPath(_ what: Path.Misleading, _ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .preparing,
+            invalid: .path,
             "Interpolation \(what.number) makes the path's segment “\(what.segment)”, which names another resource.",
             hint: "Check the value; Path(raw:) is for paths that are meant to have such segments.", request: request)
     }

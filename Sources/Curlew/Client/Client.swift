@@ -143,7 +143,7 @@ extension Client where Trust: PinningTrust {
         let base = configuration.base
         guard base.isSecure || trust.allowsPlainHTTP(to: base.host) else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing,
+                invalid: .scheme,
                 "The base URL \(base) is http, and the client's evaluator pins: without TLS there is nothing to pin.",
                 hint: "Use an https base URL.")
         }

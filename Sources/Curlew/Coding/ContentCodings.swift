@@ -57,7 +57,8 @@ struct ContentCodings: Sendable {
     }
 
     /// What undoes codings applied in this order.
-    /// - Throws: `NetworkError` of kind `unsupported`, naming the coding and what is missing.
+    /// - Throws: `NetworkError` of kind `invalidResponse` for a coding that Curlew does not know and so never asked for;
+    ///   `unsupported` for one whose library is missing, naming its package, and for too many.
     func decoder(for names: [String]) throws(NetworkError) -> ContentDecoder {
         guard names.count <= Self.mostStacked else {
             throw NetworkError(
@@ -69,9 +70,9 @@ struct ContentCodings: Sendable {
         for name in names.reversed() {
             guard let coding = ContentCoding(token: name) else {
                 throw NetworkError(
-                    .unsupported, phase: .decoding,
-                    "The response is in the content coding “\(name.escapingControls)”, which Curlew does not know.",
-                    hint: Self.way)
+                    .invalidResponse, phase: .decoding,
+                    "The server used the content coding “\(name.shortened(to: 64).escapingControls)”, which Curlew does "
+                        + "not know and did not ask for.", hint: Self.way)
             }
             stages.append(ContentDecoder.Stage(coding, try codec(for: coding)))
         }

@@ -78,18 +78,21 @@ struct DownloadCourse {
 
     private func check() throws(NetworkError) {
         guard request.method == .get || request.method == .post else {
-            throw refusal("A download is made by GET or POST, and not by \(request.method.rawValue.escapingControls).")
+            throw refusal(
+                .method, "A download is made by GET or POST, and not by \(request.method.rawValue.escapingControls).")
         }
         guard !request.fields.contains(.range) else {
             throw refusal(
-                "A download asks for the whole, or for what is missing of it.",
+                .field, "A download asks for the whole, or for what is missing of it.",
                 hint: "Leave the Range field out; for a part alone, save a transfer's response.")
         }
         try request.check(expecting: [plan.checksum, plan.token?.checksum], computing: plan.options.digest)
     }
 
-    private func refusal(_ message: String, hint: String? = nil) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
+    private func refusal(
+        _ flaw: NetworkError.RequestFlaw, _ message: String, hint: String? = nil
+    ) -> NetworkError {
+        NetworkError(invalid: flaw, message, hint: hint, request: request)
     }
 
     private mutating func openEarlierPart() async throws {

@@ -13,7 +13,7 @@ extension Request {
         let checksums = checksums.compactMap(\.self)
         for checksum in checksums where checksum.digest.isEmpty {
             throw NetworkError(
-                .invalidRequest, phase: .preparing,
+                invalid: .destination,
                 "The checksum that is expected is no \(checksum.algorithm.rawValue) digest.",
                 hint: "It has \(checksum.algorithm.count * 2) hexadecimal digits, or is written in base64.",
                 request: self)
@@ -45,7 +45,7 @@ extension Request {
         let name = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last ?? ""[...].utf8
         guard !name.isEmpty, !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing,
+                invalid: .destination,
                 path.isEmpty ? "The file has no path." : "“\(path.escapingControls)” is no path of a file.",
                 hint: "For a file that the server names, give .directory.", request: self)
         }

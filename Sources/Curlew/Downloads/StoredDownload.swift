@@ -87,22 +87,22 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         expecting checksum: Checksum?, saving: DownloadOptions, userInfo: [String: String],
         withholding more: Set<HeaderName> = []
     ) throws(NetworkError) {
-        func refusal(_ message: String, _ hint: String) -> NetworkError {
-            NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, request: request)
+        func refusal(_ flaw: NetworkError.RequestFlaw, _ message: String, _ hint: String) -> NetworkError {
+            NetworkError(invalid: flaw, message, hint: hint, request: request)
         }
         guard request.method == .get, request.body.isNone else {
-            throw refusal("A store keeps downloads by GET alone.", "Only those can be gone on with.")
+            throw refusal(.method, "A store keeps downloads by GET alone.", "Only those can be gone on with.")
         }
         guard request.trust == nil else {
             throw refusal(
-                "A request with trust of its own cannot be stored: it would be forgotten.",
+                .option, "A request with trust of its own cannot be stored: it would be forgotten.",
                 "Give the trust to the session.")
         }
         switch destination.place {
         case .file(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), false)
         case .directory(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), true)
         case .choosing:
-            throw refusal("A closure that chooses the path cannot be stored.", "Use .file or .directory.")
+            throw refusal(.destination, "A closure that chooses the path cannot be stored.", "Use .file or .directory.")
         }
         id = UUID().uuidString
         url = request.urlText
@@ -124,7 +124,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         guard let text = try? JSONEncoder().encode(self), (try? JSONDecoder().decode(Self.self, from: text)) == self
         else {
             throw refusal(
-                "The request or its options cannot be stored: read back, they would be others.",
+                .option, "The request or its options cannot be stored: read back, they would be others.",
                 "Leave out what is no ordinary number, such as an infinite wait.")
         }
     }

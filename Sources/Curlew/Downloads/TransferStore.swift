@@ -150,7 +150,7 @@ public actor TransferStore {
         let record = try StoredDownload(
             request, to: destination, overwrite: overwrite, expecting: checksum, saving: options, userInfo: userInfo,
             withholding: withheld)
-        let closed = NetworkError(.invalidRequest, phase: .preparing, "The store is closed.", request: request)
+        let closed = NetworkError(invalid: .usage, "The store is closed.", request: request)
         if isClosing { throw closed }
         beginning.insert(record.id)
         defer { hasBegun(record.id) }

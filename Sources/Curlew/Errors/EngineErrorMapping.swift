@@ -22,7 +22,7 @@ extension NetworkError {
             meaning.kind, phase: Phase(failure.phase), meaning.message,
             hint: meaning.kind == .bodyNotReplayable ? meaning.hint(naming: request.body) : meaning.hint,
             cause: meaning.cause, request: request, response: response, body: body, duration: duration,
-            engineCode: meaning.code)
+            engineCode: meaning.code, requestFlaw: meaning.kind == .invalidRequest ? .url : nil)
     }
 
     /// Why a body was not written to a file.
@@ -30,7 +30,7 @@ extension NetworkError {
         switch failure {
         case .place(let failure):
             self.init(
-                .invalidRequest, phase: .preparing, "The body cannot be spooled: \(failure).",
+                invalid: .destination, "The body cannot be spooled: \(failure).",
                 hint: "Name a file that is not there yet, in a folder that is.", cause: failure)
         case .writing(let failure):
             self.init(

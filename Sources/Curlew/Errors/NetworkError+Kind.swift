@@ -30,7 +30,8 @@ extension NetworkError {
 }
 
 extension NetworkError.Kind {
-    /// The request cannot be sent as it is: its URL, method or a field is invalid.
+    /// The request cannot be sent as it is: its URL, method or a field is invalid; ``NetworkError/requestFlaw-swift.property``
+    /// says which part.
     public static let invalidRequest = Self(rawValue: "invalid_request")
     /// The host's name has no address, or no resolver answered.
     public static let cannotResolve = Self(rawValue: "cannot_resolve")
@@ -48,7 +49,7 @@ extension NetworkError.Kind {
     public static let streamRefused = Self(rawValue: "stream_refused")
     /// The server failed again and again, so a ``CircuitBreaker`` sent nothing.
     public static let circuitOpen = Self(rawValue: "circuit_open")
-    /// The peer sent something that is not HTTP, or more head than the limit allows.
+    /// The peer sent something that is not HTTP, more head than the limit allows, or an unknown content coding.
     public static let invalidResponse = Self(rawValue: "invalid_response")
     /// The body ended before its content coding (gzip and so on) did; what was decoded is not the whole.
     public static let truncatedEncoding = Self(rawValue: "truncated_encoding")

@@ -94,6 +94,8 @@ struct RetryRule: Sendable {
         RetryRule(.circuitOpen, .safe, "nothing was sent, and the circuit closes when the server recovers"),
         RetryRule(.resourceExhausted, in: unsent, .safe, "nothing was sent, and resources may be free again"),
         RetryRule(.resourceExhausted, in: sent, .repeatable, "the server may have acted before resources ran out"),
+        RetryRule(
+            .invalidResponse, in: .decoding ... .decoding, .never, "the server will use the same content coding again"),
         RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),
         RetryRule(.truncatedEncoding, .repeatable, "the server acted, and its answer broke off"),
         RetryRule(.corruptEncoding, .repeatable, "the server acted, and its answer was garbled"),

@@ -32,11 +32,13 @@ public struct NetworkError: Error, Sendable {
         let engineCode: Int32?
         let retryAfter: Duration?
         let resumeToken: ResumeToken?
+        let requestFlaw: RequestFlaw?
 
         init(
             kind: Kind, phase: Phase, message: String, hint: String?, cause: (any Error)?, request: Request?,
             response: ResponseHead?, body: [UInt8], attempts: Int, earlier: [NetworkError],
-            duration: Duration?, engineCode: Int32?, retryAfter: Duration?, resumeToken: ResumeToken?
+            duration: Duration?, engineCode: Int32?, retryAfter: Duration?, resumeToken: ResumeToken?,
+            requestFlaw: RequestFlaw?
         ) {
             self.kind = kind
             self.phase = phase
@@ -52,6 +54,7 @@ public struct NetworkError: Error, Sendable {
             self.engineCode = engineCode
             self.retryAfter = retryAfter
             self.resumeToken = resumeToken
+            self.requestFlaw = requestFlaw
         }
     }
 
@@ -74,11 +77,12 @@ public struct NetworkError: Error, Sendable {
     ///   - engineCode: The `CURLcode` behind this error.
     ///   - retryAfter: How long another try makes no sense; nil leaves that to the response, if one came.
     ///   - resumeToken: What a download left, to be gone on with.
+    ///   - requestFlaw: What an error of kind `.invalidRequest` is about; `.other` unless given, and nil for other kinds.
     public init(
         _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
         earlier: [NetworkError] = [], duration: Duration? = nil, engineCode: Int32? = nil,
-        retryAfter: Duration? = nil, resumeToken: ResumeToken? = nil
+        retryAfter: Duration? = nil, resumeToken: ResumeToken? = nil, requestFlaw: RequestFlaw? = nil
     ) {
         var request = request
         if let body = request?.body { request?.body = body.released }
@@ -86,7 +90,7 @@ public struct NetworkError: Error, Sendable {
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
             response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
             attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode, retryAfter: retryAfter,
-            resumeToken: resumeToken)
+            resumeToken: resumeToken, requestFlaw: kind == .invalidRequest ? requestFlaw ?? .other : nil)
     }
 
     /// How much of a response's body an error keeps, in bytes.
@@ -126,6 +130,9 @@ public struct NetworkError: Error, Sendable {
     /// What a download that failed has left, to be gone on with; nil when there is nothing, and for other transfers.
     public var resumeToken: ResumeToken? { storage.resumeToken }
 
+    /// What an error of kind `.invalidRequest` is about; nil for other kinds.
+    public var requestFlaw: RequestFlaw? { storage.requestFlaw }
+
     /// Whether this is a cancellation, which is usually not worth showing to anybody.
     public var isCancellation: Bool { kind == .cancelled }
 
@@ -139,7 +146,8 @@ public struct NetworkError: Error, Sendable {
             kind, phase: phase ?? self.phase, message, hint: hint ?? self.hint, cause: cause ?? self.cause,
             request: request ?? self.request, response: response ?? self.response, body: body ?? self.body,
             attempts: attempts ?? self.attempts, earlier: earlier ?? self.earlier, duration: duration ?? self.duration,
-            engineCode: engineCode, retryAfter: storage.retryAfter, resumeToken: resumeToken ?? self.resumeToken)
+            engineCode: engineCode, retryAfter: storage.retryAfter, resumeToken: resumeToken ?? self.resumeToken,
+            requestFlaw: requestFlaw)
     }
 }
 

@@ -58,7 +58,7 @@ public struct CircuitBreaker: Interceptor {
     {
         if let brokenRule = rule.firstBroken {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "The circuit breaker is not valid: \(brokenRule).",
+                invalid: .configuration, "The circuit breaker is not valid: \(brokenRule).",
                 request: request)
         }
         // Behind it the URL is refused.

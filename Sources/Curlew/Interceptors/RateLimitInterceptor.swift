@@ -83,7 +83,7 @@ public struct RateLimitInterceptor: Interceptor {
     {
         if let brokenRule {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "The rate limit is not valid: \(brokenRule).", request: request)
+                invalid: .configuration, "The rate limit is not valid: \(brokenRule).", request: request)
         }
         // Behind it the URL is refused.
         guard let origin = request.origin else { return try await next(request) }

@@ -61,7 +61,7 @@ public struct RetryInterceptor: Interceptor {
         guard policy.isOn else { return try await next(request) }
         if let rule = policy.firstBrokenRule {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "The retry policy is not valid: \(rule).", request: request)
+                invalid: .configuration, "The retry policy is not valid: \(rule).", request: request)
         }
         var tries = Tries(policy, policy.marking(request), context, clock)
         if let share = policy.budget { budget.deposit(share, for: tries.origin) }

@@ -89,7 +89,7 @@ public struct MultipartForm: Sendable {
     public func spool(to path: String) async throws(NetworkError) -> (body: RequestBody, contentType: MediaType) {
         let body = RequestBody.multipart(self)
         if let flaw = body.flaw {
-            throw NetworkError(.invalidRequest, phase: .preparing, flaw.message, hint: flaw.hint)
+            throw NetworkError(invalid: .body, flaw.message, hint: flaw.hint)
         }
         guard !body.isSpent else {
             throw NetworkError(

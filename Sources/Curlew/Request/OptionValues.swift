@@ -77,7 +77,8 @@ extension Request.Options: ExpressibleByArrayLiteral {
     /// Which statuses are a success.
     public static func statuses(_ statuses: StatusSet) -> Self { made { $0.statuses = statuses } }
 
-    /// Which media types are asked for and taken, in the place of what the serializer says.
+    /// Which media types are asked for and taken, in the place of what the serializer says; without any, every type is taken,
+    /// and `Accept` is left to the fields of the client and the session.
     public static func accepting(_ types: MediaType...) -> Self { made { $0.accepting = types } }
 
     /// How many bytes of bodies are sent and received in a second.

@@ -93,8 +93,11 @@ extension Request {
             get { others?.values.statuses }
             set { values.statuses = newValue }
         }
-        /// Which media types a client asks for and takes, in the place of what the response's serializer says.
+        /// Which media types a client asks for and takes, in the place of what the response's serializer says; nil for
+        /// what the serializer says.
         ///
+        /// An empty list takes every type, and responses without one. It writes no `Accept`: what the fields of the client or
+        /// the session say is sent, `*/*` unless set.
         /// Only a ``Client`` judges; a session returns whatever comes.
         public var accepting: [MediaType]? {
             get { others?.values.accepting }

@@ -14,31 +14,34 @@ extension Request {
     func validateParts() throws(NetworkError) {
         guard method.isValid else {
             throw refused(
-                "The method “\(method.rawValue.escapingControls)” is not a token.",
+                .method, "The method “\(method.rawValue.escapingControls)” is not a token.",
                 hint: "A method consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 9110 §5.6.2).")
         }
         try checkMethodAndBody()
         for field in fields { try check(field) }
         if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
-            throw refused("The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
+            throw refused(
+                .option, "The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
         }
         if let timeout = options.timeout, timeout <= .zero {
-            throw refused("The timeout is not above zero.", hint: "Leave options.timeout out for none.")
+            throw refused(.option, "The timeout is not above zero.", hint: "Leave options.timeout out for none.")
         }
         if let way = options.bandwidth?.firstInvalid {
-            throw refused("The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
+            throw refused(.option, "The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
         }
         if let rule = options.retry?.firstBrokenRule {
-            throw refused("The retry policy is not valid: \(rule).", hint: "See RetryPolicy.")
+            throw refused(.option, "The retry policy is not valid: \(rule).", hint: "See RetryPolicy.")
         }
         if let limit = options.responseLimit, limit < 0 {
-            throw refused("The response limit is negative.", hint: "Use nil for the session's limit.")
+            throw refused(.option, "The response limit is negative.", hint: "Use nil for the session's limit.")
         }
         if let threshold = options.compression?.threshold, threshold < 0 {
-            throw refused("The threshold of compression is negative.", hint: "Use zero to compress every body.")
+            throw refused(
+                .option, "The threshold of compression is negative.", hint: "Use zero to compress every body.")
         }
         if let policy = options.redirects, policy.maximum < 0 {
-            throw refused("The maximum of redirects is negative.", hint: "Use RedirectPolicy.none to follow none.")
+            throw refused(
+                .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.none to follow none.")
         }
     }
 
@@ -48,23 +51,26 @@ extension Request {
         do throws(InvalidURL) {
             return try RequestTarget(urlText)
         } catch {
-            throw refused("\(error).", hint: "Requests take absolute http and https URLs.", cause: error)
+            throw refused(
+                error.reason.flaw, "\(error).", hint: "Requests take absolute http and https URLs.", cause: error)
         }
     }
 
     private func checkMethodAndBody() throws(NetworkError) {
         if method == .connect {
             throw refused(
-                "The method “CONNECT” makes tunnels, which a request cannot be.",
+                .method, "The method “CONNECT” makes tunnels, which a request cannot be.",
                 hint: "Connections through proxies are made by the session.")
         }
-        if let flaw = body.flaw { throw refused(flaw.message, hint: flaw.hint) }
+        if let flaw = body.flaw { throw refused(.body, flaw.message, hint: flaw.hint) }
         if let length = body.length, length < 0 {
-            throw refused("The length of the body is negative.", hint: "Leave the length out when it is not known.")
+            throw refused(
+                .body, "The length of the body is negative.", hint: "Leave the length out when it is not known.")
         }
         if method == .head || method == .trace, !body.isNone {
             throw refused(
-                "A \(method.rawValue) request has no body (RFC 9110 §9.3).", hint: "Leave the body out, or use POST.")
+                .body, "A \(method.rawValue) request has no body (RFC 9110 §9.3).",
+                hint: "Leave the body out, or use POST.")
         }
     }
 
@@ -72,22 +78,24 @@ extension Request {
         let name = field.name.rawValue.escapingControls
         guard field.name.isValid else {
             throw refused(
-                "The field name “\(name)” is not a token.",
+                .field, "The field name “\(name)” is not a token.",
                 hint: "A field name has no spaces, colons or control characters (RFC 9110 §5.1).")
         }
         guard HeaderFields.isValidValue(field.value) else {
             let shown = field.redacted.value.escapingControls
             throw refused(
-                "The value “\(shown)” of the field “\(name)” contains a control character.",
+                .field, "The value “\(shown)” of the field “\(name)” contains a control character.",
                 hint: "Line breaks in values would let data become fields (RFC 9110 §5.5); remove or encode them.")
         }
         if let owned = Self.ownedFields[field.name] {
-            throw refused("The field “\(name)” is written by Curlew and cannot be set.", hint: owned)
+            throw refused(.field, "The field “\(name)” is written by Curlew and cannot be set.", hint: owned)
         }
     }
 
-    private func refused(_ message: String, hint: String, cause: (any Error)? = nil) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, message, hint: hint, cause: cause, request: self)
+    private func refused(
+        _ flaw: NetworkError.RequestFlaw, _ message: String, hint: String, cause: (any Error)? = nil
+    ) -> NetworkError {
+        NetworkError(invalid: flaw, message, hint: hint, cause: cause, request: self)
     }
 
     /// Fields that frame or route the message, and what to use in their place.

@@ -123,8 +123,7 @@ extension RequestBody {
         do throws(SourceFailure) {
             upload = try self.upload()
         } catch {
-            throw NetworkError(
-                .invalidRequest, phase: .preparing, "The request body is unusable: \(error).", cause: error)
+            throw NetworkError(invalid: .body, "The request body is unusable: \(error).", cause: error)
         }
         do throws(BodySpool.Failure) {
             try await BodySpool.write(upload, to: path)

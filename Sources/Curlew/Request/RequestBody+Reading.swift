@@ -69,7 +69,6 @@ extension RequestBody {
 
 extension NetworkError {
     fileprivate static func unreadableBody(_ failure: SourceFailure) -> NetworkError {
-        NetworkError(
-            .invalidRequest, phase: .preparing, "The request body is unusable: \(failure).", cause: failure)
+        NetworkError(invalid: .body, "The request body is unusable: \(failure).", cause: failure)
     }
 }

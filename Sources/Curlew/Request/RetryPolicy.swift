@@ -37,7 +37,10 @@ public struct RetryPolicy: Sendable, Hashable {
     /// How many repetitions there may be for one request, on average over all requests to an origin; 0.2 unless set, nil
     /// for any number.
     ///
-    /// Ten, and one more each second, are free: it is there to spare a server that is down, not to surprise a script.
+    /// Each request adds this share to the account of its origin, and each repetition takes one from it. An account begins
+    /// with ten repetitions, regains one each second while it has fewer than ten, and saves up to a hundred. Where it has
+    /// none left, the request is not sent again: the caller gets the last response or error, whose hint says so. Zero leaves
+    /// what is free. So a server that is down is spared, and a script that sends few requests notices nothing.
     public var budget: Double?
     /// Whether a request of another method than `methods` gets an `Idempotency-Key` (a random UUID, the same for each
     /// try), and so may be repeated; false unless set.
@@ -94,7 +97,7 @@ public struct RetryPolicy: Sendable, Hashable {
         if longestWait < .zero { return "longestWait must not be negative" }
         if let deadline, deadline <= .zero { return "deadline must be above zero" }
         if let budget, !(budget >= 0) { return "budget must not be negative" }
-        if backOff.first < .zero || backOff.longest < .zero || !(backOff.factor >= 1) {
+        if backOff.first < .zero || backOff.longest < .zero || backOff.least < .zero || !(backOff.factor >= 1) {
             return "backOff must not be negative nor grow by a factor below 1"
         }
         return nil

@@ -13,6 +13,9 @@ public struct BytesSerializer: ResponseSerializer {
     public let accepts: [MediaType]
 
     /// Reads bytes of some types; of any unless given.
+    ///
+    /// An empty list takes every type as well, and writes no `Accept`: what the fields of the client or the session say is
+    /// sent.
     public init(accepting types: [MediaType] = [.any]) {
         accepts = types
     }
@@ -27,6 +30,6 @@ extension ResponseSerializer where Self == BytesSerializer {
     /// The body as it came, of any type.
     public static var bytes: BytesSerializer { BytesSerializer() }
 
-    /// The body as it came, if it is of one of these types.
+    /// The body as it came, if it is of one of these types; of any type if there are none.
     public static func bytes(accepting types: [MediaType]) -> BytesSerializer { BytesSerializer(accepting: types) }
 }

@@ -190,7 +190,7 @@ public actor Session {
     public nonisolated func shutdown(_ mode: Shutdown = .graceful(within: .seconds(30))) async throws(NetworkError) {
         guard !isShared else {
             throw NetworkError(
-                .invalidRequest, phase: .preparing, "Session.shared cannot be shut down.",
+                invalid: .usage, "Session.shared cannot be shut down.",
                 hint: "Other code in the process uses it; make a Session of your own.")
         }
         let limit: UInt64 =

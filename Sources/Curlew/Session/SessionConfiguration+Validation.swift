@@ -60,6 +60,6 @@ extension SessionConfiguration {
     }
 
     private func refused(_ rule: String) -> NetworkError {
-        NetworkError(.invalidRequest, phase: .preparing, "The session's configuration is not valid: \(rule).")
+        NetworkError(invalid: .configuration, "The session's configuration is not valid: \(rule).")
     }
 }

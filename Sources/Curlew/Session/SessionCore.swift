@@ -138,7 +138,7 @@ final class SessionCore: Sendable {
             return
         }
         throw NetworkError(
-            .invalidRequest, phase: .preparing, rule, hint: "Use an https URL; after a redirect, look where it leads.",
+            invalid: .scheme, rule, hint: "Use an https URL; after a redirect, look where it leads.",
             request: request)
     }
 

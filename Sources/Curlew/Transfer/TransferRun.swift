@@ -252,8 +252,8 @@ final class TransferRun: Sendable {
         guard isTaken, keeper == nil else { return }
         if let error = failureOfTakenBody { throw error }
         throw NetworkError(
-            .invalidRequest, phase: .receiving, "The body was taken as a stream, so there is no value to wait for.",
-            hint: "Await the value or iterate the stream, not both.", request: request)
+            invalid: .usage, "The body was taken as a stream, so there is no value to wait for.",
+            hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
     }
 
     /// Takes note of why the reader of the stream has ended before the body.
@@ -281,8 +281,9 @@ final class TransferRun: Sendable {
         guard let isDirect else {
             if let error = failureOfTakenBody, error.isCancellation { throw error }
             throw NetworkError(
-                .invalidRequest, phase: .receiving, "The body has a reader already.",
-                hint: "A body is read once: by one stream, or by awaiting the value.", request: request)
+                invalid: .usage, "The body has a reader already.",
+                hint: "A body is read once: by one stream, or by awaiting the value.", request: request,
+                phase: .receiving)
         }
         guard isDirect, let attempt = direct else {
             begin()
@@ -334,13 +335,12 @@ extension NetworkError {
 
     static func unusableBody(_ failure: SourceFailure, _ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .preparing, "The request body is unusable: \(failure).", cause: failure,
-            request: request)
+            invalid: .body, "The request body is unusable: \(failure).", cause: failure, request: request)
     }
 
     static func secondReader(of request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .receiving, "Two tasks read one body at the same time.",
-            hint: "A body has one reader; hand its elements on from there.", request: request)
+            invalid: .usage, "Two tasks read one body at the same time.",
+            hint: "A body has one reader; hand its elements on from there.", request: request, phase: .receiving)
     }
 }

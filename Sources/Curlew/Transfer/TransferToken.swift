@@ -198,8 +198,8 @@ extension NetworkError {
 
     static func takenBody(_ request: Request) -> NetworkError {
         NetworkError(
-            .invalidRequest, phase: .receiving, "The body has been read already.",
+            invalid: .usage, "The body has been read already.",
             hint: "A body is read once. An interceptor that reads it hands on a response with a new one (with(body:)).",
-            request: request)
+            request: request, phase: .receiving)
     }
 }

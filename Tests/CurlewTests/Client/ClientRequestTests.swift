@@ -43,6 +43,7 @@ struct ClientRequestTests {
         }
         #expect(try accept(api, Call(.get, "x")) == "application/json, text/json; q=0.5, text/javascript; q=0.1")
         #expect(try accept(api, Call(.get, "x", options: .accepting("a/b", "*/*"))) == "a/b, */*")
+        #expect(try accept(api, Call(.get, "x", options: .accepting())) == nil, "the session's stays")
         #expect(try accept(api, Call(.get, "x", fields: [.accept: "c/d"])) == "c/d")
         let special = api.with { $0.fields[.accept] = "application/vnd.github+json" }
         #expect(try accept(special, Call(.get, "x")) == "application/vnd.github+json")

@@ -39,8 +39,9 @@ struct ContentCodingsTests {
     @Test(arguments: ["compress", "x-compress", "aws-chunked", "g\nzip", "gzip;q=1"])
     func unknownCodingsAreNamed(name: String) {
         let error = #expect(throws: NetworkError.self) { _ = try ContentCodings.system.decoder(for: ["gzip", name]) }
-        #expect(error?.kind == .unsupported && error?.phase == .decoding)
-        #expect(error?.message.contains("does not know") == true && error?.message.contains("\n") == false)
+        #expect(error?.kind == .invalidResponse && error?.phase == .decoding && error?.retriability == .never)
+        #expect(error?.message.contains("The server used") == true && error?.message.contains("\n") == false)
+        #expect(error?.message.contains("installed") == false && error?.hint?.contains("Install") == false)
     }
 
     @Test(

@@ -74,6 +74,7 @@ struct RetriabilityTests {
         #expect(error(.cannotConnect, .connecting, .post).retriability == .safe(after: nil))
         #expect(error(.circuitOpen, .queued, .post).retriability == .safe(after: nil))
         #expect(error(.invalidResponse, .receiving, .post).retriability == .ifIdempotent)
+        #expect(error(.invalidResponse, .decoding, .get).retriability == .never)
     }
 
     @Test func whatAnErrorIsMadeWithCounts() {

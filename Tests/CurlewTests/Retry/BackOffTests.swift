@@ -27,6 +27,21 @@ import Testing
         #expect(backOff.wait(after: 1, chance: -1) == .zero)
     }
 
+    @Test func chanceNeverGivesLessThanTheLeast() {
+        let backOff = BackOff(first: .seconds(1), longest: .seconds(4), least: .milliseconds(200))
+        #expect(backOff.wait(after: 1, chance: 0) == .milliseconds(200))
+        #expect(backOff.wait(after: 1, chance: -1) == .milliseconds(200))
+        #expect(backOff.wait(after: 1, chance: 0.5) == .milliseconds(600))
+        #expect(backOff.wait(after: 1, chance: 1) == .seconds(1) && backOff.wait(after: 9, chance: 1) == .seconds(4))
+        let high = BackOff(first: .milliseconds(10), longest: .seconds(4), least: .seconds(1))
+        #expect(high.ceiling(after: 1) == .seconds(1) && high.wait(after: 1, chance: 0.3) == .seconds(1))
+        #expect(high.wait(after: 9, chance: 0) == .seconds(1) && high.ceiling(after: 9) > .seconds(2))
+        #expect(BackOff(first: .zero, least: .seconds(1)).wait(after: 3, chance: 0) == .seconds(1))
+        #expect(BackOff(longest: .seconds(2), least: .seconds(9)).wait(after: 1, chance: 1) == .seconds(2))
+        #expect(BackOff(least: .seconds(-1)).wait(after: 1, chance: 0) == .zero)
+        #expect(BackOff.none.least == .zero && BackOff().least == .zero)
+    }
+
     @Test func whatMakesNoSenseIsHarmless() {
         #expect(BackOff.none.ceiling(after: 3) == .zero)
         #expect(BackOff(first: .seconds(-1)).ceiling(after: 1) == .zero)
@@ -39,7 +54,7 @@ import Testing
     }
 
     @Test func itIsReadAndWritten() throws {
-        let backOff = BackOff(first: .milliseconds(250), factor: 1.5, longest: .seconds(9))
+        let backOff = BackOff(first: .milliseconds(250), factor: 1.5, longest: .seconds(9), least: .milliseconds(20))
         let data = try JSONEncoder().encode(backOff)
         #expect(try JSONDecoder().decode(BackOff.self, from: data) == backOff)
         #expect(try JSONDecoder().decode(BackOff.self, from: Data("{}".utf8)) == BackOff())

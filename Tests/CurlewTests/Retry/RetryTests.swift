@@ -353,6 +353,7 @@ struct RetryTests {
         for policy in [
             RetryPolicy(limit: -1), RetryPolicy(limit: 1, longestWait: .seconds(-1)),
             RetryPolicy(limit: 1, backOff: BackOff(factor: 0.5)),
+            RetryPolicy(limit: 1, backOff: BackOff(least: .seconds(-1))),
         ] {
             let error = try await networkError { try SessionConfiguration { $0.retry = policy }.validate() }
             #expect(error.kind == .invalidRequest && error.message.contains("retry"))
