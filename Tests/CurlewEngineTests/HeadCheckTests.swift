@@ -56,6 +56,22 @@ struct HeadCheckTests {
         #expect(!check.hasLocation)
     }
 
+    /// libcurl writes one blank in front of each value of HTTP/2.
+    @Test(
+        arguments: [
+            ("a: b", nil), ("a: ", nil), ("a: b c", nil), ("a:  b", "“a” begins or ends"),
+            ("a: b\t", "“a” begins or ends"),
+            ("content-length:  3", "“content-length” begins or ends"), ("a:  ", "“a” begins or ends"),
+        ] as [(String, String?)])
+    func valuesOfHTTP2HaveNoBlanksAround(line: String, why: String?) {
+        var check = HeadCheck()
+        check.isHTTP2 = true
+        let found = reason(verdict("HTTP/2 200 \r\n\(line)\r\n\r\n", &check))
+        #expect((found != nil) == (why != nil))
+        if let why { #expect(found?.contains(why) == true, "\(found ?? "")") }
+        #expect(verdict("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n") == .end)
+    }
+
     // MARK: Status lines
 
     @Test(arguments: [

@@ -133,6 +133,10 @@ struct HeadCheck {
             let what = byte == 0 ? "a NUL" : "a bare CR"
             return .refused("the value of “\(HeadCheck.text(line, 0, colon))” contains \(what) (RFC 9110 §5.5)")
         }
+        if isHTTP2, HeadCheck.hasOuterBlank(line, from: colon + 1, to: end) {
+            let name = HeadCheck.text(line, 0, colon)
+            return .refused("the value of “\(name)” begins or ends with a blank (RFC 9113 §8.2.1)")
+        }
         lastWasFraming = false
         guard frames else { return .more }
         switch colon {
@@ -233,6 +237,13 @@ struct HeadCheck {
             index += 1
         }
         return nil
+    }
+
+    /// Whether a value of HTTP/2 begins or ends with a blank; libcurl writes one of its own in front of it.
+    private static func hasOuterBlank(_ line: UnsafeRawBufferPointer, from colon: Int, to end: Int) -> Bool {
+        guard colon + 1 < end else { return false }
+        let (first, last) = (line[colon + 1], line[end - 1])
+        return first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09
     }
 
     private static func skipBlanks(_ line: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Int {

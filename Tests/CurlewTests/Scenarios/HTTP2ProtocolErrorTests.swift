@@ -56,6 +56,25 @@ struct HTTP2ProtocolErrorTests {
         #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
     }
 
+    /// libcurl passes blanks around values on (RFC 9113 §8.2.1).
+    @Test(arguments: [" b", "b ", "\tb", "b\t", " ", "\t b \t"]) func blanksAroundAValue(_ value: String) async throws {
+        let scene = try HTTP2Scene { request in
+            request.path == "/trailers"
+                ? .now.head(200).body("abc").trailers([("a", value)]) : .respond(200, [("a", value)], text: "abc")
+        }
+        for path in ["/", "/trailers"] {
+            let error = try await scene.failure(scene.request(path))
+            #expect(error.kind == .invalidResponse && error.message.contains("blank"), "\(error)")
+            #expect(error.phase == .receiving && (error.response == nil) == (path == "/"))
+        }
+        #expect(scene.server.requests.count == 2)
+    }
+
+    @Test(arguments: ["", "b c", "b\t c"]) func blanksInsideAValueAreAllowed(_ value: String) async throws {
+        let scene = try HTTP2Scene { _ in .respond(200, [("a", value)], text: "abc") }
+        #expect(try await scene.session.data(for: scene.request()).1["a"] == value)
+    }
+
     @Test(
         .differsWithNewerLibcurl("Its text is another, and Curlew takes that for a lost connection."),
         arguments: ["2", "4", "x"])
