@@ -37,7 +37,7 @@ extension CurlTransport {
         // After an answer that came before the body's end, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
         if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
-            resetStream(over: connection, in: domain)
+            resetStream(of: transfer, by: handle, over: connection)
         }
         // It has not got so far that libcurl has certainly read them.
         if transfer.wire.name != nil, transfer.wire.sends == 0, let origin { domain.forgetTelling(origin) }
@@ -85,9 +85,15 @@ extension CurlTransport {
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
     /// connection or others go out, and the server goes on meanwhile.
     ///
-    /// A connection of HTTP/1.1 is closed by now; one that nobody else uses is closed here.
-    private func resetStream(over connection: SocketTable.Connection, in domain: CurlDomain) {
-        guard sockets.isUsed(connection) else { return sockets.buryIfIdle(connection) }
+    /// A connection of HTTP/1.1 is closed by now; one without other transfers is kept where that is safe, else closed
+    /// here.
+    private func resetStream(
+        of transfer: EngineTransfer, by handle: EasyHandle, over connection: SocketTable.Connection
+    ) {
+        guard sockets.isUsed(connection) else {
+            if keeps(connection, after: transfer, by: handle) { return }
+            return sockets.buryIfIdle(connection)
+        }
         // A pause that is none sends what is kept back.
         for neighbour in inUse {
             guard let other = neighbour.transfer, other.wire.connection == connection, !other.wire.isReceivingPaused
@@ -100,7 +106,7 @@ extension CurlTransport {
             curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
             return
         }
-        nudge(connection, domain)
+        nudge(connection, handle.domain)
     }
 
     /// Makes libcurl look at a connection without an event.

@@ -59,7 +59,8 @@ private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off
 private func socketOpened(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let address, let handle = handle(context) else { return -1 }
+    // A handle without a transfer only joins a connection that is there.
+    guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
     let origin = handle.transfer?.wire.origin
     if let origin { handle.domain.transport.makeRoom(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
@@ -83,7 +84,12 @@ private func requestIsNext(
     _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ remotePort: CInt, _ localPort: CInt
 ) -> CInt {
-    guard let handle = handle(context), let transfer = handle.transfer else { return CURL_PREREQFUNC_ABORT }
+    guard let handle = handle(context) else { return CURL_PREREQFUNC_ABORT }
+    let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
+    guard let transfer = handle.transfer else {
+        handle.joined(over: SocketTable.key(port: Int(localPort), isIPv6: isIPv6))
+        return CURL_PREREQFUNC_ABORT
+    }
     if transfer.plan.isSecure, TrustGate.ofConnection(under: handle)?.lets(handle) != true {
         transfer.wire.abort = .notJudged
         return CURL_PREREQFUNC_ABORT
@@ -95,7 +101,6 @@ private func requestIsNext(
     let wasShared = transfer.wire.isShared
     let isReused = handle.opened.isEmpty
     if let origin = transfer.wire.origin {
-        let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
         transfer.part()
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
         handle.forgetOpened(in: sockets)

@@ -60,14 +60,16 @@ final class EasyHandle {
     /// libcurl's own choice, until it is told another.
     private var uploadBuffer = smallBody
     private var method: String?
-    private var receiveBuffer = 0
+    private(set) var receiveBuffer = 0
     private var connectTimeout = 0
     private var continueTimeout = 1000
     private var waitsForShare = false
-    private var isFresh = false
+    var isFresh = false
     private var isAlone = false
     private var keepsSending = false
     private var spoken = EngineConfiguration.Version.automatic
+    /// The local port of the connection that the handle joins only to send what libcurl keeps back, and whether it has.
+    var flushing: (port: Int, isDone: Bool)?
     /// The addresses given to libcurl, which reads them when the transfer begins.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 

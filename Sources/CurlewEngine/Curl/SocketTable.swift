@@ -42,6 +42,8 @@ final class SocketTable {
         var serial: UInt64 = 0
         /// How many transfers are on the wire with a request over it: libcurl watches no socket of one that is paused.
         var users = 0
+        /// Two of them were there at the same time.
+        var hadCompany = false
         /// When it was last left, in the order of all that were.
         var leftAt: UInt64 = 0
         /// When it was opened, and last left, on the monotonic clock.
@@ -210,13 +212,29 @@ final class SocketTable {
     /// Takes note that a transfer sends its request over the connection to an origin that has this local port: a known one
     /// or one of those that were opened for the transfer.
     func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
-        let key = port | (isIPv6 ? 1 << 16 : 0)
+        let key = SocketTable.key(port: port, isIPv6: isIPv6)
         guard let descriptor = origin.descriptors[key] ?? find(key, for: origin, among: opened) else {
             origin.unplaced += 1
             return .unknown
         }
         entries[Int(descriptor)].users += 1
+        if entries[Int(descriptor)].users > 1 { entries[Int(descriptor)].hadCompany = true }
         return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
+    }
+
+    /// A local port as it names a connection of an origin.
+    static func key(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
+
+    /// The local port of an HTTP/2 connection that never served two transfers at the same time, as `key` gives it.
+    func portOfLone(_ connection: Connection) -> Int? {
+        guard let index = index(of: connection), !entries[index].hadCompany, entries[index].port >= 0 else {
+            return nil
+        }
+        switch entries[index].version {
+        case .http2: return entries[index].port
+        case .unknown: return entries[index].origin?.isShared == true ? entries[index].port : nil
+        case .http1: return nil
+        }
     }
 
     private func find(_ key: Int, for origin: Origin, among opened: [Connection]) -> CInt? {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewEngine
 import CurlewTesting
 import FoundationEssentials
 import Testing
@@ -124,6 +125,53 @@ struct HTTP2CancellationTests {
         let seen = try #require(await scene.server.nextRequest())
         await expectEnd(of: seen, isAlone: isAlone, scene)
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
+    }
+
+    /// The connection of a stream that was cut serves the next request.
+    @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")])
+    func theConnectionOutlivesACancelledDownload(_ script: HTTP2Script) async throws {
+        let gate = Gate()
+        let scene = try keepingScene(script.fault(.stall(gate)))
+        let transfer = scene.session.transfer(scene.request("/cut"))
+        transfer.start()
+        await gate.waitUntilReached()
+        transfer.cancel()
+        try await expectKept(scene)
+    }
+
+    @Test(arguments: [[], [(name: "content-length", value: "1000000")]])
+    func theConnectionOutlivesALimit(_ fields: [(name: String, value: String)]) async throws {
+        let scene = try keepingScene(.now.head(200, fields).body("abcdef"))
+        var request = scene.request("/cut")
+        request.options.responseLimit = .bytes(5)
+        #expect(try await scene.failure(request).kind == .bodyTooLarge)
+        try await expectKept(scene)
+    }
+
+    @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")])
+    func theConnectionOutlivesATimeout(_ script: HTTP2Script) async throws {
+        let scene = try keepingScene(script)
+        // A connection must be there, or the limit might end that.
+        _ = try await scene.session.data(for: scene.request())
+        var request = scene.request("/cut")
+        request.options.timeouts = Timeouts(total: .milliseconds(300))
+        #expect(try await scene.failure(request).kind == .timedOut)
+        try await expectKept(scene)
+    }
+
+    private func keepingScene(_ script: HTTP2Script) throws -> HTTP2Scene {
+        try HTTP2Scene(idle: .seconds(300)) { $0.path == "/cut" ? script : .respond(200, text: "next") }
+    }
+
+    /// The server hears of the end by RST_STREAM, and the next request comes over the same connection.
+    private func expectKept(_ scene: HTTP2Scene, _ location: SourceLocation = #_sourceLocation) async throws {
+        let seen = try #require(scene.server.requests.first { $0.path == "/cut" }, sourceLocation: location)
+        await expectEnd(of: seen, isAlone: CurlVersion.current.sharesPlainHTTP2, scene, location)
+        let (data, _) = try await scene.session.data(for: scene.request())
+        #expect(data == Data("next".utf8), sourceLocation: location)
+        #expect(scene.server.violations.isEmpty, sourceLocation: location)
+        if CurlVersion.current.sharesPlainHTTP2 { return }
+        #expect(scene.server.connectionCount == 1, sourceLocation: location)
     }
 
     /// A window that stays closed is silence.

@@ -1,0 +1,36 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewShims
+
+// What libcurl 7.88 does not do by itself over HTTP/2.
+extension EasyHandle {
+    /// Sends the RST_STREAM that libcurl 7.88 keeps back for a connection without transfers.
+    ///
+    /// The handle, whose own transfer was just taken off the wire, joins the idle connection and gives up before it
+    /// sends a request.
+    /// - Parameter port: The connection's local port, as the socket table names it.
+    /// - Returns: False when libcurl has closed the connection or chosen another one.
+    func flush(over port: Int) -> Bool {
+        transfer = nil
+        if isFresh {
+            isFresh = false
+            _ = curlew_set_long(curl, CURLOPT_FRESH_CONNECT, 0)
+        }
+        flushing = (port, false)
+        defer { flushing = nil }
+        guard curl_multi_add_handle(domain.multi, curl) == CURLM_OK else { return false }
+        domain.fireIfDue(now: clock.pointee)
+        curl_multi_remove_handle(domain.multi, curl)
+        return flushing?.isDone == true
+    }
+
+    /// Called for a handle without a transfer, right before it would send a request over a connection.
+    func joined(over port: Int) {
+        guard flushing?.port == port else { return }
+        // Toggling the pause state makes libcurl send what it keeps back.
+        curl_easy_pause(curl, CURLPAUSE_SEND)
+        curl_easy_pause(curl, CURLPAUSE_CONT)
+        flushing?.isDone = true
+    }
+}
