@@ -80,6 +80,8 @@ extension CurlTransport {
     private func takeFromWire(_ handle: EasyHandle) {
         curl_multi_remove_handle(handle.domain.multi, handle.curl)
         handle.forgetOpened(in: sockets)
+        handle.stopListening()
+        if !resting.isEmpty { resting.removeAll { $0.handle === handle } }
     }
 
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
@@ -143,6 +145,7 @@ extension CurlTransport {
         case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer, overFresh: false)
         default: break
         }
+        if let isAgain = restartRefused(handle, transfer, after: failure.reason) { return isAgain }
         guard transfer.wire.repairs == 0, transfer.wire.headBytes == 0 else { return false }
         switch failure.reason {
         case .streamRefused: return false
@@ -177,7 +180,10 @@ extension CurlTransport {
         return beginAgain(handle, transfer, overFresh: true)
     }
 
-    private func beginAgain(_ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool) -> Bool {
+    /// - Parameter pause: How many nanoseconds later; the transfer's limits go on meanwhile.
+    func beginAgain(
+        _ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool, after pause: UInt64 = 0
+    ) -> Bool {
         guard let url = handle.url, transfer.rewindBody() else { return false }
         takeFromWire(handle)
         transfer.part()
@@ -189,9 +195,15 @@ extension CurlTransport {
             transfer.wire.name = name
         }
         handle.gate = nil
+        let handle = renewed(handle)
         guard handle.apply(transfer, url: url, now: now) else { return false }
-        transfer.tellRestart()
-        add(handle)
+        if pause > 0 {
+            resting.append((handle, now &+ pause))
+            restsUntil = min(restsUntil, now &+ pause)
+        } else {
+            transfer.tellRestart()
+            add(handle)
+        }
         return true
     }
 
@@ -238,7 +250,7 @@ extension CurlTransport {
             // Reset before libcurl had so much as looked at it.
             return EngineFailure(.curl(code: CURLE_COULDNT_CONNECT.rawValue, text: text), phase: phase)
         }
-        if isRefused(handle, code, text) { return EngineFailure(.streamRefused, phase: .waiting) }
+        if isRefused(handle, code, text) || handle.isLeftOut { return EngineFailure(.streamRefused, phase: .waiting) }
         if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
         // A server that speaks HTTP/2 alone answers the attempt by HTTP/1.1 with what is none of it.
         if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }

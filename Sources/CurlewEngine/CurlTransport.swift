@@ -56,6 +56,9 @@ package final class CurlTransport {
     var throttle: Throttle
     var limited: [EngineTransfer] = []
     var releaseAt = Monotonic.never
+    /// Handles that send their requests again after a while, and when the first of them does.
+    var resting: [(handle: EasyHandle, until: UInt64)] = []
+    var restsUntil = Monotonic.never
     /// Origins that can take more than was thought.
     var widened: [Origin] = []
     /// Transfers without a place.
@@ -161,6 +164,7 @@ package final class CurlTransport {
         if !dirty.isEmpty { flush(now) }
         if now >= oweAt { settle(now) }
         if now >= releaseAt { release(now) }
+        if now >= restsUntil { endRests(now) }
         if !widened.isEmpty { admitWidened() }
         if now >= sweepAt { sweep(now) }
         if now >= sockets.rearmAt { sockets.rearm(now) }
@@ -181,7 +185,7 @@ package final class CurlTransport {
                 guard let transfer = handle.transfer else { continue }
                 let failure = failure(of: handle, transfer, message.pointee.data.result)
                 if let failure, restart(handle, transfer, after: failure) { continue }
-                end(handle, failure, isCut: false)
+                end(transfer.wire.handle ?? handle, failure, isCut: false)
             }
         }
     }
@@ -189,7 +193,7 @@ package final class CurlTransport {
     /// Milliseconds until something is due, rounded up; -1 for nothing.
     func timeout(now: UInt64) -> CInt {
         if wantsTurn || !turnsOver.isEmpty || !dirty.isEmpty { return 0 }
-        var first = min(sweepAt, closeAt, oweAt, releaseAt, sockets.rearmAt, sockets.expireAt)
+        var first = min(sweepAt, closeAt, oweAt, releaseAt, restsUntil, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)

@@ -53,6 +53,29 @@ void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, vo
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 
+static int words_came(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
+    (void)easy;
+    char line[128];
+    if (type != CURLINFO_TEXT || length >= sizeof line) return 0;
+    memcpy(line, text, length);
+    line[length] = 0;
+    curlew_stream_words *words = context;
+    unsigned number = 0;
+    if (sscanf(line, "Using Stream ID: %u", &number) == 1) words->stream = number;
+    // libcurl 7.88 misspells the first word.
+    if (strncmp(line, "rec", 3) == 0 && sscanf(line, "%*s GOAWAY, error=%*d, last_stream=%u", &number) == 1) {
+        words->last = number;
+        words->goes_away = true;
+    }
+    return 0;
+}
+
+void curlew_listen(CURL *easy, curlew_stream_words *words) {
+    curl_easy_setopt(easy, CURLOPT_VERBOSE, words ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, words ? words_came : NULL);
+    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, words);
+}
+
 void curlew_multi_set_callbacks(CURLM *multi, void *context, curlew_socket_callback socket,
                                 curlew_timer_callback timer) {
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);

@@ -108,10 +108,13 @@ private func requestIsNext(
         transfer.wire.isShared = sockets.version(of: connection) == .http2
         if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }
     }
+    let transport = handle.domain.transport
+    if transport.stopsConnected(transfer, over: transfer.wire.connection) { return CURL_PREREQFUNC_ABORT }
     if transfer.wire.sends > 1 {
         guard mayRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
         transfer.tellRestart()
     }
+    if transport.mustListen(for: transfer) { handle.listen() } else { handle.stopListening() }
     transfer.tellConnection(remote: text(of: remote, remotePort), isReused: isReused, handle)
     return CURL_PREREQFUNC_OK
 }
@@ -133,7 +136,7 @@ private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefu
         || wasRefused && !handle.hasDetail
     if !transfer.wire.isHeadComplete {
         transfer.wire.forgetHead()
-        if isRefused && transfer.wire.sends > 3 {
+        if isRefused && transfer.wire.sends > (transfer.wire.refusals == 0 ? 3 : 1) {
             transfer.wire.abort = .streamRefused
             return false
         }

@@ -33,4 +33,28 @@ extension EasyHandle {
         curl_easy_pause(curl, CURLPAUSE_CONT)
         flushing?.isDone = true
     }
+
+    // MARK: GOAWAY
+
+    /// Whether the server has said that it does nothing about the request (RFC 9113 §6.8); of a request that nothing was
+    /// listened for, false.
+    var isLeftOut: Bool {
+        guard isListening, let words = words?.pointee else { return false }
+        return words.goes_away && words.stream > words.last
+    }
+
+    /// Takes note, from here until the head comes, of what libcurl says of the request's stream.
+    func listen() {
+        let memory = words ?? .allocate(capacity: 1)
+        memory.initialize(to: curlew_stream_words())
+        words = memory
+        isListening = true
+        curlew_listen(curl, memory)
+    }
+
+    func stopListening() {
+        guard isListening else { return }
+        isListening = false
+        curlew_listen(curl, nil)
+    }
 }

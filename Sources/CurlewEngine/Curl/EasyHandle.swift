@@ -70,6 +70,9 @@ final class EasyHandle {
     private var spoken = EngineConfiguration.Version.automatic
     /// The local port of the connection that the handle joins only to send what libcurl keeps back, and whether it has.
     var flushing: (port: Int, isDone: Bool)?
+    /// What libcurl has said since it was last listened to, and whether it still is.
+    var words: UnsafeMutablePointer<curlew_stream_words>?
+    var isListening = false
     /// The addresses given to libcurl, which reads them when the transfer begins.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
@@ -88,6 +91,7 @@ final class EasyHandle {
         curl_easy_cleanup(curl)
         curl_slist_free_all(addresses)
         detail.deallocate()
+        words?.deallocate()
         head.free()
     }
 

@@ -22,6 +22,9 @@ package struct EngineFailure: Error {
         case refusedCoding
         /// The server does not want to be asked whether it takes the body; likewise.
         case refusedExpectation
+        /// HTTP/2: there is a connection for a request that was refused, which waits for the server's settings; nobody sees
+        /// this.
+        case connectedFirst
         /// HTTP/2: the server said that it did nothing with the request.
         case streamRefused
         case bodyTooLarge(limit: Int)

@@ -56,6 +56,7 @@ extension EngineTransfer {
                 wire.certificate = TrustGate.ofConnection(under: handle)?.certificate(under: handle)
             }
         }
+        handle.stopListening()
         if wire.hasInformational { wire.finalHeadBeganAt = handle.clock.pointee }
         wire.check.fieldLimit = plan.fieldLimit
         wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true

@@ -75,6 +75,9 @@ struct Wire {
     var sends = 0
     /// How often it was because of the connection.
     var repairs = 0
+    /// How often it was after a refusal that libcurl gave up at, and whether a connection is made first.
+    var refusals = 0
+    var connectsFirst = false
     /// The body waits while an answer that came before its end is received.
     var isUploadHeld = false
     /// When libcurl was last made to look at a silent HTTP/2 connection.

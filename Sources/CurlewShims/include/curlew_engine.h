@@ -56,6 +56,17 @@ typedef int (*curlew_prerequest_callback)(void *context, char *remote, char *loc
 /// Sets what is called right before a request is sent; its context is that of curlew_set_callbacks.
 void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, void *context);
 
+/// What libcurl 7.88 tells in its verbose words alone: the stream of a request (HTTP/2), 0 before there is one, and the last
+/// stream that the server's GOAWAY includes, if one came (RFC 9113 §6.8).
+typedef struct {
+    uint32_t stream;
+    uint32_t last;
+    bool goes_away;
+} curlew_stream_words;
+
+/// Makes libcurl tell `words` what it says; NULL makes it silent.
+void curlew_listen(CURL *easy, curlew_stream_words *words);
+
 // MARK: curl_easy_getinfo, by result type
 
 static inline long curlew_get_long(CURL *easy, CURLINFO info) {
