@@ -186,6 +186,7 @@ extension CurlTransport {
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.wire.launchedAt = now
         transfer.wire.lastActivity = max(now, transfer.wire.lastActivity)
+        if !transfer.plan.isResent { sockets.buryStale(of: url.origin, after: limits.staleAfter) }
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }

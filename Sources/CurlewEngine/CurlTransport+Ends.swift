@@ -154,7 +154,7 @@ extension CurlTransport {
             guard transfer.plan.isIdempotent else { return false }
         case .curl(CURLE_PARTIAL_FILE.rawValue, _):
             // A connection of HTTP/2 that had served before, and ended before an answer.
-            guard transfer.plan.isIdempotent, curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else {
+            guard transfer.plan.isResent, curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else {
                 return false
             }
         case .curl(CURLE_HTTP2_STREAM.rawValue, _):
@@ -174,7 +174,8 @@ extension CurlTransport {
             let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
             // A long body that a new connection does not take is not sent a second time.
             let isReused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0
-            guard isUnsent || transfer.plan.isIdempotent && (isReused || !transfer.isBodyPulled) else { return false }
+            let mayRepeat = isReused ? transfer.plan.isResent : transfer.plan.isIdempotent && !transfer.isBodyPulled
+            guard isUnsent || mayRepeat else { return false }
         default: return false
         }
         return beginAgain(handle, transfer, overFresh: true)

@@ -51,6 +51,9 @@ package struct EngineConfiguration: Sendable {
     package var streamsPerConnection = 100
     /// Nanoseconds after which a connection that nobody uses is closed.
     package var idleLifetime: UInt64 = 60_000_000_000
+    /// Nanoseconds after which an idle connection of HTTP/1.1 gets no request that must not be sent twice: just below 5 s,
+    /// after which many servers close theirs.
+    package var staleAfter: UInt64 = 4_000_000_000
     /// Nanoseconds after which a connection is closed as soon as nobody uses it.
     package var connectionLifetime = Monotonic.never
     package var tcp = TCP()

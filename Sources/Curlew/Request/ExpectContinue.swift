@@ -26,6 +26,13 @@ public struct ExpectContinue: Sendable, Hashable, Codable {
 public enum ConnectionUse: String, Sendable, Hashable, Codable, CaseIterable {
     /// One of the session's, which others use before, after or, over HTTP/2, at the same time.
     case shared
+    /// One of the session's, as with `shared`; the request is sent again when the connection, used before, ends without a byte
+    /// of the answer, whatever the method and once at most.
+    ///
+    /// Requests whose method is idempotent (RFC 9110 §9.2.2) are sent again unasked. A server mostly ends a connection that
+    /// was idle for too long and has not read the request then; but it may have acted on it, so this is for requests that may
+    /// be carried out twice. A body that can be read only once is not sent again.
+    case resending
     /// One that is opened for this request and closed after it, by HTTP/1.1 unless the session speaks nothing but
     /// HTTP/2.
     ///

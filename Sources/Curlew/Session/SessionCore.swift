@@ -122,6 +122,7 @@ final class SessionCore: Sendable {
         plan.continueTimeout = continueTime
         plan.asksFirst = asksFirst
         plan.ownsConnection = request.options.connection == .own
+        plan.resends = request.options.connection == .resending
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan

@@ -140,7 +140,7 @@ private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefu
             transfer.wire.abort = .streamRefused
             return false
         }
-        if isRefused || transfer.plan.isIdempotent { return true }
+        if isRefused || transfer.plan.isResent { return true }
     }
     transfer.wire.abort = transfer.wire.isHeadComplete ? .answerCut : .notRepeated
     return false

@@ -348,6 +348,25 @@ final class SocketTable {
         }
     }
 
+    /// Closes the idle HTTP/1.1 connections to an origin that have something to say, which can only be their end, and those
+    /// that were idle for at least `limit` nanoseconds, which the server may end at this moment.
+    ///
+    /// libcurl 7.88 takes a connection that has ended for a good one when a close_notify comes first (RFC 8446 §6.1).
+    func buryStale(of origin: Origin, after limit: UInt64) {
+        var questions: [pollfd] = []
+        for descriptor in origin.descriptors.values {
+            let entry = entries[Int(descriptor)]
+            guard entry.version != .http2, isIdle(Int(descriptor)) else { continue }
+            if now &- min(now, entry.idleSince) >= limit {
+                bury(descriptor)
+            } else {
+                questions.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
+            }
+        }
+        guard !questions.isEmpty, poll(&questions, nfds_t(questions.count), 0) > 0 else { return }
+        for question in questions where question.revents != 0 { bury(question.fd) }
+    }
+
     /// Closes the connection that is idle longest of those whose origin fits, without libcurl, which finds it dead when
     /// it looks.
     func buryOldestIdle(where fits: (Origin) -> Bool) {

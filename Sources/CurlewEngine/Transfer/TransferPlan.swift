@@ -61,6 +61,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var asksFirst = false
     /// Whether no other transfer may use its connection, before or after.
     package var ownsConnection = false
+    /// Whether it is sent again, whatever its method, when a reused connection ends before a byte of the answer.
+    package var resends = false
     /// Most bytes a collected body may have.
     package var collectLimit: Int
     package var headLimit: Int
@@ -107,6 +109,9 @@ package struct TransferPlan: ~Copyable, Sendable {
         case .total: totalTimeout.map { $0 &+ offset } ?? 0
         }
     }
+
+    /// Whether it is sent again when a reused connection ends before a byte of the answer.
+    package var isResent: Bool { isIdempotent || resends }
 
     package init(
         method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,

@@ -122,6 +122,18 @@ struct HTTP2RepetitionTests {
         }
     }
 
+    @Test(arguments: [SocketFault.close, .cut])
+    func aPostIsSentAgainWhereThatIsAskedFor(_ end: SocketFault) async throws {
+        let scene = try HTTP2Scene { request in
+            request.connection == 1 && request.stream > 1 ? .afterRequest.fault(end) : .respond(200, text: "ok")
+        }
+        _ = try await scene.session.data(for: scene.request())
+        var request = scene.small(.post)
+        request.options.connection = .resending
+        #expect(try await scene.session.data(for: request).0 == Data("ok".utf8))
+        #expect(scene.server.requests.map(\.connection) == [1, 1, 2])
+    }
+
     /// The stream was acted on, or may have been.
     @Test(
         .differsWithNewerLibcurl("It repeats a GET that a GOAWAY takes in when the connection closes."),

@@ -4,6 +4,7 @@
 import Curlew
 import CurlewTesting
 import FoundationEssentials
+import Glibc
 import Testing
 
 /// What servers do to connections that nobody uses at the moment, and what it must never do to the next request.
@@ -96,6 +97,58 @@ struct IdleConnectionTests {
             #expect(error.message.contains("reused connection"))
             #expect(server.requestCount == before + 1, "sent once")
         }
+    }
+
+    /// The server has read the whole request when it ends the connection.
+    @Test(arguments: [false, true], [SocketFault.close, .cut, .reset])
+    func aPostIsSentAgainWhereThatIsAskedFor(isSecure: Bool, _ end: SocketFault) async throws {
+        let authority = try TestAuthority()
+        let server = try MockServer(tls: isSecure ? authority.issue() : nil)
+        server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(end, at: .start) }
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
+        for body in [RequestBody.text("order"), .bytes(PatternBody(seed: 1, length: 100_000).bytes)] {
+            _ = try await session.data(for: Request(server.url("/")))
+            let before = server.requestCount
+            var request = Request(.post, server.url("/"), body: body)
+            request.options.connection = .resending
+            #expect(try await session.data(for: request).0 == Data("fresh".utf8))
+            #expect(server.requestCount == before + 2, "sent twice")
+        }
+    }
+
+    /// A connection that is new was not idle for too long, and an answer that has begun shows that the server has acted.
+    @Test(arguments: [1, 2]) func aPostIsSentOnceWhenTheServerMayHaveActed(_ ordinal: Int) async throws {
+        let server = try MockServer()
+        let fault = MockResponse.raw(ordinal == 1 ? "" : "HTTP/1.1 200 OK\r\nConten").fault(.close, at: .end)
+        server.on(nil, "/") { $0.ordinal == ordinal ? fault : .text("fresh") }
+        let session = Session()
+        if ordinal == 2 { _ = try await session.data(for: Request(server.url("/"))) }
+        var request = Request(.post, server.url("/"), body: .text("order"))
+        request.options.connection = .resending
+        let error = try await networkError { try await session.data(for: request) }
+        #expect(error.kind == .connectionLost && error.retriability == .ifIdempotent, "\(error)")
+        #expect(server.requestCount == ordinal, "sent once")
+    }
+
+    /// The end has come when the request goes to libcurl, and the loop has not looked at it.
+    @Test(arguments: [false, true], [SocketFault.close, .cut])
+    func aConnectionThatEndsRightBeforeAPostIsNotUsed(isSecure: Bool, _ end: SocketFault) async throws {
+        let authority = try TestAuthority()
+        let gate = Gate()
+        let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
+        server.on("GET", "/first", MockResponse.text("first").fault(.stall(gate), at: .end).fault(end, at: .end))
+        let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
+        _ = try await session.data(for: Request(server.url("/first")))
+        // On the loop, which sees nothing of the connection meanwhile.
+        let transfer = await Task(executorPreference: session.executor) {
+            gate.open()
+            while server.openConnections > 0 { sched_yield() }
+            let transfer = session.transfer(Request(.post, server.url("/second"), body: .text("order")))
+            transfer.start()
+            return transfer
+        }.value
+        #expect(try await transfer.value == Data("answer to /second".utf8))
+        #expect(server.connectionCount == 2)
     }
 
     @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
