@@ -246,9 +246,10 @@ extension CurlTransport {
     private func beginSearch(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        names.searches[host]?.ticket = limits.resolver.find(host) { [weak loop] answer in
+        let ticket = limits.resolver.find(host, for: names.session) { [weak loop] answer in
             loop?.call { $0.found(host, answer) }
         }
+        names.searches[host]?.ticket = ticket
     }
 
     private func found(_ host: String, _ answer: Resolver.Answer) {

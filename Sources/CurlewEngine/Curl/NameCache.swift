@@ -31,6 +31,8 @@ struct NameCache {
     /// How many names are remembered.
     private static let size = 1024
 
+    /// Tells look-ups of this session from those of others.
+    let session = curlew_next_id()
     private var names: [String: ResolvedName] = [:]
     private var failures: [String: (text: String, until: UInt64)] = [:]
     var searches: [String: Search] = [:]

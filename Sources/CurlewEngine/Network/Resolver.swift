@@ -6,6 +6,7 @@ internal import Glibc
 
 /// Looks up host names on a few threads of its own: the process asks for each name once at a time.
 ///
+/// `LookUpQueue` says which name is looked up when.
 /// libcurl would make a thread for each look-up, and join it when the transfer is over.
 package final class Resolver: Sendable {
     /// Why a name has no addresses.
@@ -23,16 +24,9 @@ package final class Resolver: Sendable {
         fileprivate let number: UInt64
     }
 
-    private struct LookUp {
-        var askers: [(number: UInt64, tell: @Sendable (Answer) -> Void)] = []
-        var isRunning = false
-    }
-
     private struct State {
-        var lookUps: [String: LookUp] = [:]
-        /// Names whose look-up has not begun, in the order they came; withdrawn ones are skipped.
-        var line: [String] = []
-        var threads = 0
+        var queue: LookUpQueue
+        var tells: [UInt64: @Sendable (Answer) -> Void] = [:]
         var lastNumber: UInt64 = 0
         var generation = curlew_fork_generation()
     }
@@ -40,36 +34,38 @@ package final class Resolver: Sendable {
     /// The system's name service, for all sessions of the process.
     package static let system = Resolver(lookUp: Resolver.ask)
 
-    private let most: Int
+    private let limits: LookUpQueue.Limits
     private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
     private let lookUp: @Sendable (String) -> Answer
     private let known: [String: [String]]
     /// Who looks up what is not known; nil when this one does.
     private let others: Resolver?
-    private let state = Lock(State())
+    private let state: Lock<State>
 
     /// - Parameters:
-    ///   - threads: How many names are looked up at once, at most.
+    ///   - limits: How many names are looked up at once, and for whom.
     ///   - start: Runs its argument on a new thread and gives 0, or errno.
     ///   - lookUp: Finds the addresses of a name, in the order to try them; it may block.
     package init(
-        threads: Int = 16,
+        limits: LookUpQueue.Limits = LookUpQueue.Limits(),
         start: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = { startThread("curlew-resolver", $0) },
         lookUp: @escaping @Sendable (String) -> Answer
     ) {
-        most = threads
+        self.limits = limits
         self.start = start
         self.lookUp = lookUp
         known = [:]
         others = nil
+        state = Lock(State(queue: LookUpQueue(limits)))
     }
 
     private init(knowing addresses: [String: [String]], or others: Resolver) {
-        most = others.most
+        limits = others.limits
         start = others.start
         lookUp = others.lookUp
         known = addresses
         self.others = others
+        state = Lock(State(queue: LookUpQueue(others.limits)))
     }
 
     /// The same, but for names whose addresses are given.
@@ -78,71 +74,87 @@ package final class Resolver: Sendable {
     package func knowing(_ addresses: [String: [String]]) -> Resolver { Resolver(knowing: addresses, or: self) }
 
     /// How many names wait or are being looked up, for tests.
-    package var pending: Int { others?.pending ?? state.withLock { $0.lookUps.count } }
+    package var pending: Int { others?.pending ?? state.withLock { $0.queue.count } }
 
     /// Finds the addresses of a name and tells them once, on a thread of the resolver or, when the system gives it none,
     /// before this returns.
-    package func find(_ name: String, tell: @escaping @Sendable (Answer) -> Void) -> Ticket {
+    ///
+    /// Names of one session wait for each other rather than for those of another one.
+    package func find(
+        _ name: String, for session: UInt64 = 0, tell: @escaping @Sendable (Answer) -> Void
+    ) -> Ticket {
         if let addresses = known[name.withoutFinalDot] {
             tell(.success(addresses))
             return Ticket(number: 0)
         }
-        if let others { return others.find(name, tell: tell) }
-        let (ticket, mustStart) = state.withLock { state in
-            if state.generation != curlew_fork_generation() { state = State() }
+        if let others { return others.find(name, for: session, tell: tell) }
+        let (number, actions) = state.withLock { state in
+            if state.generation != curlew_fork_generation() { state = State(queue: LookUpQueue(limits)) }
             state.lastNumber += 1
-            let number = state.lastNumber
-            let isNew = state.lookUps[name] == nil
-            state.lookUps[name, default: LookUp()].askers.append((number, tell))
-            if isNew { state.line.append(name) }
-            let mustStart = isNew && state.threads < most
-            if mustStart { state.threads += 1 }
-            return (Ticket(number: number), mustStart)
+            state.tells[state.lastNumber] = tell
+            let now = Monotonic.now()
+            return (state.lastNumber, state.queue.ask(name, state.lastNumber, for: session, now: now))
         }
-        guard mustStart else { return ticket }
-        let failure = start { self.work() }
-        guard failure != 0 else { return ticket }
-        let stranded = state.withLock { state -> [LookUp] in
-            state.threads -= 1
-            guard state.threads == 0 else { return [] }
-            // Nobody is there to look for those who came in the meantime either.
-            defer { state.line = [] }
-            return state.line.compactMap { state.lookUps.removeValue(forKey: $0) }
-        }
-        for asker in stranded.flatMap(\.askers) { asker.tell(.failure(.noThread(errno: failure))) }
-        return ticket
+        carryOut(actions)
+        return Ticket(number: number)
     }
 
     /// Makes sure that nobody is told any more; a look-up that nobody wants does not begin.
     package func withdraw(_ name: String, _ ticket: Ticket) {
         if let others { return others.withdraw(name, ticket) }
         state.withLock { state in
-            state.lookUps[name]?.askers.removeAll { $0.number == ticket.number }
-            if let left = state.lookUps[name], left.askers.isEmpty, !left.isRunning {
-                state.lookUps[name] = nil
-                state.line.removeAll { $0 == name }
+            state.tells[ticket.number] = nil
+            state.queue.withdraw(name, ticket.number)
+        }
+    }
+
+    private func carryOut(_ actions: [LookUpQueue.Action]) {
+        for action in actions {
+            switch action {
+            case .start(let name):
+                let failure = start { self.work(name) }
+                if failure != 0 { strand(name, errno: failure) }
+            case .watch:
+                let failure = start { self.watch() }
+                if failure != 0 { state.withLock { $0.queue.endWatch(hasThread: false) } }
             }
         }
     }
 
-    private func work() {
-        while let name = next() {
+    private func strand(_ name: String, errno: CInt) {
+        let stranded = state.withLock { state in
+            state.queue.threadFailed(for: name).compactMap { state.tells.removeValue(forKey: $0) }
+        }
+        for tell in stranded { tell(.failure(.noThread(errno: errno))) }
+    }
+
+    private func work(_ first: String) {
+        var current: String? = first
+        while let name = current {
             let answer = lookUp(name)
-            let askers = state.withLock { $0.lookUps.removeValue(forKey: name)?.askers ?? [] }
-            for asker in askers { asker.tell(answer) }
+            let isFound = if case .success = answer { true } else { false }
+            let (tells, next) = state.withLock { state in
+                let (askers, next) = state.queue.finish(name, isFound: isFound, now: Monotonic.now())
+                return (askers.compactMap { state.tells.removeValue(forKey: $0) }, next)
+            }
+            for tell in tells { tell(answer) }
+            current = next
         }
     }
 
-    /// The name to look up next; nil ends the thread.
-    private func next() -> String? {
-        state.withLock { state in
-            guard !state.line.isEmpty else {
-                state.threads -= 1
-                return nil
+    /// Adds threads while names wait for look-ups that take long.
+    private func watch() {
+        let pause = UInt32(clamping: max(1, min(limits.patience / 4, 250_000_000) / 1000))
+        var isWanted = true
+        while isWanted {
+            usleep(pause)
+            let actions = state.withLock { state in
+                let actions = state.queue.grow(Monotonic.now())
+                state.queue.endWatch()
+                isWanted = state.queue.isWatched
+                return actions
             }
-            let name = state.line.removeFirst()
-            state.lookUps[name]?.isRunning = true
-            return name
+            carryOut(actions)
         }
     }
 

@@ -46,9 +46,17 @@ struct ResolverTests {
         var most: Int { state.withLock { $0.most } }
     }
 
+    /// So many threads for anyone, however long look-ups take.
+    private func limits(threads: Int) -> LookUpQueue.Limits {
+        var limits = LookUpQueue.Limits()
+        (limits.usual, limits.most, limits.kept) = (threads, threads, 0)
+        (limits.share, limits.mostPerSession) = (threads, threads)
+        return limits
+    }
+
     @Test func threeHundredNamesTakeAFewThreads() async {
         let service = Service(reachedWith: 16)
-        let resolver = Resolver(threads: 16) { service.look(up: $0) }
+        let resolver = Resolver(limits: limits(threads: 16)) { service.look(up: $0) }
         let answers = Latch<Int>()
         let count = Lock(0)
         for number in 0..<300 {
@@ -70,6 +78,22 @@ struct ResolverTests {
         #expect(resolver.pending == 0)
     }
 
+    /// Without a call in between: names that wait get threads once those before them have taken long.
+    @Test func threadsAreAddedWhileLookUpsTakeLong() async {
+        let service = Service(reachedWith: 24)
+        var limits = LookUpQueue.Limits()
+        limits.patience = 1_000_000
+        let resolver = Resolver(limits: limits) { service.look(up: $0) }
+        for number in 0..<40 { _ = resolver.find("name-\(number)", for: 1) { _ in } }
+        _ = await service.isReached.value
+        #expect(resolver.pending == 40)
+        let answer = Latch<Resolver.Answer>()
+        _ = resolver.find("bad.example", for: 1) { answer.set($0) }
+        service.open()
+        #expect(await answer.value == .failure(.unknown("no such host")))
+        #expect(service.most <= 24)
+    }
+
     @Test func oneLookUpForAllWhoAsk() async {
         let service = Service(reachedWith: 1)
         let resolver = Resolver { service.look(up: $0) }
@@ -83,7 +107,7 @@ struct ResolverTests {
 
     @Test func whoWithdrawsIsNotTold() async {
         let service = Service(reachedWith: 1)
-        let resolver = Resolver(threads: 1) { service.look(up: $0) }
+        let resolver = Resolver(limits: limits(threads: 1)) { service.look(up: $0) }
         let first = Latch<Resolver.Answer>()
         _ = resolver.find("first") { first.set($0) }
         _ = await service.isReached.value
@@ -123,7 +147,7 @@ struct ResolverTests {
         let second = Latch<Resolver.Answer>()
         let inner = Lock<Resolver?>(nil)
         let starts = Lock(0)
-        let resolver = Resolver(threads: 2) { _ in
+        let resolver = Resolver(limits: limits(threads: 2)) { _ in
             // Somebody asks while the first thread is being made, and gets none either.
             let isFirst = starts.withLock { starts in
                 starts += 1

@@ -36,12 +36,14 @@ struct LookUpTests {
 
     private let names = NameService()
 
-    private func session(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
+    private func session(
+        resolver: Resolver? = nil, _ configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
         var configuration = SessionConfiguration()
         // Held look-ups must outlast a busy machine.
         configuration.timeouts.connect = .seconds(50)
         configure(&configuration)
-        return Session(configuration, resolver: Resolver { [names] in names.look(up: $0) })
+        return Session(configuration, resolver: resolver ?? Resolver { [names] in names.look(up: $0) })
     }
 
     @Test func aNameIsLookedUpOnceForManyTransfers() async throws {
@@ -134,6 +136,24 @@ struct LookUpTests {
             _ = try await session.data(for: request)
         }
         #expect(names.asked == ["api.example"])
+    }
+
+    /// A crawler that is led to names whose servers do not answer.
+    @Test func namesThatAreStuckDoNotStopOtherSessions() async throws {
+        let server = try MockServer { _ in .text("x") }
+        let resolver = Resolver { [names] in names.look(up: $0) }
+        let crawler = session(resolver: resolver)
+        let stuck = (0..<64).map { crawler.transfer(Request("http://slow-\($0).example/")).start() }
+        // The loop has taken all of them when it answers.
+        _ = await crawler.transfers
+        await names.isAsked.wait()
+        #expect(resolver.pending == 64)
+        let (data, _) = try await session(resolver: resolver).data(for: Request("http://api.example:\(server.port)/"))
+        #expect(data == Data("x".utf8))
+        #expect(resolver.pending == 64, "they are stuck still")
+        for transfer in stuck { transfer.cancel() }
+        for transfer in stuck { #expect(try await networkError { try await transfer.value }.kind == .cancelled) }
+        names.open()
     }
 
     @Test(arguments: [false, true]) func cancelledWhileLookingUp(byTask: Bool) async throws {
