@@ -26,7 +26,7 @@ import Testing
         let sink = FileSink(file, at: -Int64(batch.count)) { _ in }
         // So that both batches are on their way before the first fails.
         let busy = DispatchSemaphore(value: 0)
-        #expect(DiskThread.saving.run { busy.wait() })
+        #expect(DiskThread.saving.run(at: file.path) { busy.wait() })
         try await sink.append(Chunk(batch))
         try await sink.append(Chunk(batch))
         busy.signal()

@@ -3,6 +3,7 @@
 
 import CurlewShims
 import CurlewTesting
+import Dispatch
 import Glibc
 import Testing
 
@@ -163,6 +164,25 @@ struct ForkTests {
         }
         isOver.withLock { $0 = true }
         for thread in threads { thread.join() }
+    }
+
+    /// A wake-up of the child's must not reach a thread of the parent's instead.
+    @Test func theDiskThreadsOfAChildAreItsOwn() async {
+        let disk = DiskThread("curlew-test", patience: 60)
+        // The parent's thread has slept, and sleeps again.
+        for _ in 0..<2 { _ = await disk.value { true } }
+        let status = fork {
+            for _ in 0..<300 {
+                let done = DispatchSemaphore(value: 0)
+                if !disk.run({ done.signal() }) { return 1 }
+                done.wait()
+                // Gives the thread time to sleep, so that the next job has to wake it.
+                for _ in 0..<50 { sched_yield() }
+            }
+            return disk.threads == 1 ? 0 : 2
+        }
+        #expect(status == 0)
+        #expect(await disk.value { true } == true)
     }
 
     @Test func aLoopLetGoInAChildIsHarmless() async throws {

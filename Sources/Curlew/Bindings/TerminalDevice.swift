@@ -24,7 +24,9 @@ struct TerminalDevice: Sendable {
     static func descriptor(_ descriptor: Int32) -> TerminalDevice {
         TerminalDevice(
             size: { size(of: descriptor) },
-            write: { text in await DiskThread.showing.value { write(text, to: descriptor) } ?? false },
+            write: { text in
+                await DiskThread.showing.value(at: "/dev/fd/\(descriptor)/") { write(text, to: descriptor) } ?? false
+            },
             now: { Monotonic.now() },
             pause: { try? await ContinuousClock().wait(for: $0) })
     }

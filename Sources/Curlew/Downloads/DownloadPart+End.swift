@@ -16,7 +16,7 @@ extension DownloadPart {
     func remove(evenIfOfOthers others: Bool = false) async {
         let (file, goes) = (file, isOurs || others)
         guard goes else { return file.unlock() }
-        _ = await DiskThread.saving.value {
+        _ = await DiskThread.saving.value(at: file.path) {
             Self.remove(file)
             file.unlock()
         }
@@ -24,7 +24,7 @@ extension DownloadPart {
 
     /// Takes a part and its note away, unless a download has it, or it is of something else.
     static func remove(_ path: String, of url: String) async {
-        _ = await DiskThread.saving.value {
+        _ = await DiskThread.saving.value(at: path) {
             guard source(of: path) == url, DiskFile.exists(path), let file = try? PartFile.open(path) else { return }
             remove(file)
         }
@@ -47,18 +47,22 @@ extension DownloadPart {
     ) async throws(DiskFailure) -> String {
         try await sink.flush()
         let (file, isSynced) = (file, options.isSynced)
-        let size = try await DiskThread.saving.result { () throws(DiskFailure) in try file.size() }
+        let size = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in try file.size() }
         guard size == stored else { throw DiskFailure("somebody has changed", file.path, DiskFailure.taken) }
         isUnsure = isSynced
         if isSynced {
             let isKnown = witness != nil
-            try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync(withTimes: isKnown) }
+            try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in
+                try file.sync(withTimes: isKnown)
+            }
         }
         if let witness {
-            let identity = try await DiskThread.saving.result { () throws(DiskFailure) in try file.identity() }
+            let identity = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
+                try file.identity()
+            }
             try await witness.places(identity, from: file.path, at: path)
         }
-        let name = try await DiskThread.saving.result { () throws(DiskFailure) in
+        let name = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
             let name = try Self.move(file, to: path, overwrite)
             // Afterwards, since a part without a note is worth nothing.
             Self.removeNote(beside: file.path)
@@ -68,7 +72,9 @@ extension DownloadPart {
         isPlaced = true
         if isSynced {
             do throws(DiskFailure) {
-                try await DiskThread.syncing.result { () throws(DiskFailure) in try DiskFile.syncDirectory(of: name) }
+                try await DiskThread.syncing.result(at: name) { () throws(DiskFailure) in
+                    try DiskFile.syncDirectory(of: name)
+                }
             } catch {
                 throw DiskFailure(
                     "\(name) is there, and a loss of power may take it: \(error.what)", error.path, error.errno)

@@ -53,7 +53,7 @@ struct DownloadPart {
         at path: String, of url: String, expected: ResumeToken?, options: DownloadOptions,
         progressed: @escaping @Sendable (Int64) -> Void
     ) async throws(DiskFailure) {
-        let (file, note, size) = try await DiskThread.saving.result { () throws(DiskFailure) in
+        let (file, note, size) = try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in
             if options.createsDirectories { try DiskFile.makeDirectory(DiskFile.directory(of: path)) }
             let file = try PartFile.open(path)
             let size = try file.size()
@@ -122,7 +122,7 @@ struct DownloadPart {
         if note == nil { try await write(Mark(url: url)) } else { try await writeNote() }
         guard let total else { return }
         let file = file
-        try await DiskThread.saving.result { () throws(DiskFailure) in try file.reserve(from: 0, total) }
+        try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in try file.reserve(from: 0, total) }
     }
 
     /// Goes on with what is there.
@@ -131,7 +131,9 @@ struct DownloadPart {
     mutating func goOn(of total: Int64?) async throws(DiskFailure) {
         if hasRest {
             let (file, stored) = (file, stored)
-            try await DiskThread.saving.result { () throws(DiskFailure) in try file.truncate(to: stored) }
+            try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
+                try file.truncate(to: stored)
+            }
             hasRest = false
         }
         let isNews = total != nil && self.total == nil
@@ -152,7 +154,7 @@ struct DownloadPart {
         // What is on its way would come after the cut.
         try? await sink.flush()
         let file = file
-        try await DiskThread.saving.result { () throws(DiskFailure) in
+        try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
             // Bytes without a note would be nobody's; a note of more than there is says nothing.
             try file.truncate(to: 0)
             Self.removeNote(beside: file.path)
@@ -175,7 +177,7 @@ struct DownloadPart {
         guard let bytes = try? JSONEncoder().encode(value) else { return }
         let (path, isSynced) = (file.path + ".json", options.isSynced)
         let thread = isSynced ? DiskThread.syncing : DiskThread.saving
-        try await thread.result { () throws(DiskFailure) in
+        try await thread.result(at: path) { () throws(DiskFailure) in
             try DiskFile.replace(path, with: [UInt8](bytes), isSynced: isSynced)
         }
     }
@@ -219,7 +221,9 @@ struct DownloadPart {
         let file = file
         if Task.isCancelled { throw DiskFailure("nobody waits any more for", file.path, DiskFailure.cancelled) }
         let most = Int(min(Int64(Self.rereadPiece), end - start))
-        return try await DiskThread.saving.result { () throws(DiskFailure) in try file.read(at: start, upTo: most) }
+        return try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
+            try file.read(at: start, upTo: most)
+        }
     }
 
     /// The digest of what is there; nil when it is not computed.
@@ -246,7 +250,7 @@ struct DownloadPart {
         try await sink.flush()
         let file = file
         isUnsure = true
-        try await DiskThread.syncing.result { () throws(DiskFailure) in try file.sync() }
+        try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in try file.sync() }
         isUnsure = false
         note?.synced = sink.written
         if let pieces = note?.pieces {
@@ -312,7 +316,7 @@ struct DownloadPart {
         let isAllThere = stored == sink.written
         stored = sink.written
         let file = file
-        let isThere = await DiskThread.saving.value { file.isStillThere } ?? false
+        let isThere = await DiskThread.saving.value(at: file.path) { file.isStillThere } ?? false
         guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
         let known = note.offset == stored ? note.digest : nil
         note.offset = stored

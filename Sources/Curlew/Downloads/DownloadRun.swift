@@ -265,14 +265,14 @@ private final class FollowedFile: ChunkSource {
 
     /// A file to be read.
     private static func open(_ path: String) async throws(DiskFailure) -> PartFile {
-        try await DiskThread.saving.result { () throws(DiskFailure) in try PartFile.reading(path) }
+        try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in try PartFile.reading(path) }
     }
 
     /// A piece of what is written.
     private static func read(
         _ file: PartFile, at position: Int64, upTo most: Int
     ) async throws(DiskFailure) -> ByteChunk {
-        let chunk = try await DiskThread.saving.result { () throws(DiskFailure) in
+        let chunk = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
             try file.read(at: position, upTo: most)
         }
         return ByteChunk(chunk)

@@ -51,10 +51,12 @@ extension Request {
         }
         if name.count > FileName.longest { throw DiskFailure("cannot make", path, ENAMETOOLONG) }
         if overwrite == .uniquify { return }
-        let found = await DiskThread.saving.value { (DiskFile.exists(path), DiskFile.isDirectory(itself: path)) }
+        let found = await DiskThread.saving.value(at: path) {
+            (DiskFile.exists(path), DiskFile.isDirectory(itself: path))
+        }
         guard let (exists, isDirectory) = found, exists else { return }
         if isDirectory { throw DiskFailure("there is a directory at", path, EISDIR) }
         if overwrite == .fail { throw DiskFailure("there is already", path, EEXIST) }
-        try await DiskThread.saving.result { () throws(DiskFailure) in try DiskFile.checkReplaceable(path) }
+        try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in try DiskFile.checkReplaceable(path) }
     }
 }

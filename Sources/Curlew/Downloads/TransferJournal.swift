@@ -92,7 +92,7 @@ final class TransferJournal: Sendable {
     /// Lets another process have it; nothing can be written any more.
     ///
     /// Behind what is being written.
-    func close() async { _ = await DiskThread.syncing.value { self.lock.withLock { $0 = nil } } }
+    func close() async { _ = await DiskThread.syncing.value(at: file.path) { self.lock.withLock { $0 = nil } } }
 
     var isClosed: Bool { lock.withLock { $0 == nil } }
 
@@ -137,7 +137,7 @@ final class TransferJournal: Sendable {
             return false
         }
         if isDone { return }
-        try await DiskThread.syncing.result { () throws(DiskFailure) in try self.write(for: ticket) }
+        try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in try self.write(for: ticket) }
     }
 
     /// Waits until all that was taken down so far is on the disk.

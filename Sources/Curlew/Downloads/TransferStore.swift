@@ -64,7 +64,7 @@ public actor TransferStore {
         self.directory = directory
         self.queue = queue
         do throws(DiskFailure) {
-            let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in
+            let journal = try await DiskThread.syncing.result(at: directory + "/") { () throws(DiskFailure) in
                 try TransferJournal(in: directory)
             }
             self.journal = journal

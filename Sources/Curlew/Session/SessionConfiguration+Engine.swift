@@ -6,7 +6,11 @@ internal import CurlewEngine
 // A session's configuration in the engine's words.
 
 extension EngineConfiguration {
-    init(_ configuration: SessionConfiguration, _ resolver: Resolver) {
+    /// - Parameter keyLogRefused: Told why the file of `tls.keyLogFile` is not written, on any thread.
+    init(
+        _ configuration: SessionConfiguration, _ resolver: Resolver,
+        keyLogRefused: @escaping @Sendable (String) -> Void
+    ) {
         self.init()
         let addresses = configuration.tcp.addresses
         self.resolver =
@@ -15,6 +19,7 @@ extension EngineConfiguration {
             : resolver.knowing(
                 Dictionary(addresses.map { (HostName.key($0) ?? $0, $1) }, uniquingKeysWith: { first, _ in first }))
         tls = TLS(configuration.tls)
+        tls.keyLog = configuration.tls.keyLogFile.map { KeyLog(path: $0, refused: keyLogRefused) }
         switch configuration.http.version {
         case .automatic: version = .automatic
         case .http1Only: version = .http1Only
@@ -59,7 +64,6 @@ extension EngineConfiguration.TLS {
             tls.serverNames.map { (HostName.key($0) ?? $0, HostName.key($1) ?? $1) },
             uniquingKeysWith: { first, _ in first })
         negotiates = tls.negotiatesProtocol
-        keyLog = tls.keyLogFile.map { KeyLog(path: $0) }
     }
 }
 

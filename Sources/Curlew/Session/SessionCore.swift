@@ -45,8 +45,11 @@ final class SessionCore: Sendable {
         chain = SessionCore.chain(interceptors, retry, configuration.redirects)
         let relay = SessionRelay(observers.isEmpty ? nil : EndRecorder(observers))
         self.relay = relay
+        let engine = EngineConfiguration(configuration, resolver) { reason in
+            relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))
+        }
         share = LoopShare(
-            EventLoop(configuration: EngineConfiguration(configuration, resolver)) { nanoseconds in
+            EventLoop(configuration: engine) { nanoseconds in
                 relay.send(.slowTurn(.nanoseconds(Int64(clamping: nanoseconds))))
             })
         domains = TrustDomains(own: trust, identities: identities) { report in

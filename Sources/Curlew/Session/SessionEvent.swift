@@ -19,6 +19,11 @@ public enum SessionEvent: Sendable {
     case trustReport(TrustFailure)
     /// The files of a client identity changed and cannot be used; what they held before is still shown.
     case identityNotReloaded(InvalidTrust)
+    /// Secrets of TLS connections were not written to the file of `tls.keyLogFile`: it is no regular file, belongs to
+    /// another user, can be read or written by others, or the system says why.
+    ///
+    /// It is told once, and again when the reason changes.
+    case keyLogNotWritten(path: String, reason: String)
     /// So many events before this one were dropped, because the observer was too slow.
     case dropped(Int)
     /// The session was shut down or let go, and its transfers have ended; nothing more comes.
@@ -33,6 +38,7 @@ extension SessionEvent: CustomStringConvertible {
         case .slowTurn(let time): "a slow turn of \(time.brief)"
         case .trustReport(let failure): "would have refused \(failure.host): \(failure)"
         case .identityNotReloaded(let error): "a client identity was not reloaded: \(error)"
+        case .keyLogNotWritten(let path, let reason): "the key log \(path.escapingControls) was not written: \(reason)"
         case .dropped(let count): "dropped \(count) events"
         case .closed: "closed"
         }

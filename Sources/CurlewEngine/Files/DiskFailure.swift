@@ -61,11 +61,12 @@ package struct DiskFailure: Error, CustomStringConvertible {
 extension DiskThread {
     /// What a job gives that may fail.
     ///
+    /// - Parameter path: The file that the job is about; jobs about files of one directory run one after the other.
     /// - Throws: What the job throws; a failure with `ENOMEM` when there is no thread.
     package func result<Value: Sendable>(
-        of job: @escaping @Sendable () throws(DiskFailure) -> Value
+        at path: String = "", of job: @escaping @Sendable () throws(DiskFailure) -> Value
     ) async throws(DiskFailure) -> Value {
-        let result = await value { () -> Result<Value, DiskFailure> in
+        let result = await value(at: path) { () -> Result<Value, DiskFailure> in
             do throws(DiskFailure) { return .success(try job()) } catch { return .failure(error) }
         }
         guard let result else { throw DiskFailure("no thread for", "the disk", ENOMEM) }

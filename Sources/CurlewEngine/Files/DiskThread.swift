@@ -4,9 +4,10 @@
 internal import CurlewShims
 internal import Glibc
 
-/// A thread that does the disk's work, so that a slow disk never holds up a loop or a Swift task's thread.
+/// Threads that do the disk's work, so that a slow disk never holds up a loop or a Swift task's thread.
 ///
-/// It starts with the first job and stays; jobs are short, and run one after the other.
+/// Jobs at one place, mostly a directory, run one after the other; each place with work has a thread, so that a file
+/// system that hangs holds up its own files alone. Threads end when they have had nothing to do for a while.
 package final class DiskThread: Sendable {
     /// Reads files to be sent; every reader stops when its pipe is full.
     static let shared = DiskThread("curlew-disk")
@@ -16,30 +17,47 @@ package final class DiskThread: Sendable {
     package static let syncing = DiskThread("curlew-sync")
     /// Writes to terminals, which may stand still for as long as somebody likes.
     package static let showing = DiskThread("curlew-show")
+    /// Writes the secrets of TLS connections.
+    package static let keys = DiskThread("curlew-keys")
 
     private struct State {
-        var jobs: [@Sendable () -> Void] = []
-        var isStarted = false
-        /// Whether it has found nothing to do, and nobody has woken it since.
-        var isWaiting = false
-        var generation: UInt64
+        var queue: DiskQueue<@Sendable () -> Void>
+        var generation = curlew_fork_generation()
+        /// Wakes one thread for each time it is raised.
+        let signal = Semaphore()
     }
 
-    private let state = Lock(State(generation: curlew_fork_generation()))
-    private let signal = Lock<CInt>(-1)
+    private let state: Lock<State>
     private let name: String
+    private let most: Int
+    private let patience: Int
 
-    private init(_ name: String) { self.name = name }
+    /// - Parameters:
+    ///   - most: How many threads there are at once, at most.
+    ///   - patience: Seconds after which a thread with nothing to do ends.
+    init(_ name: String, most: Int = 32, patience: Int = 10) {
+        self.name = name
+        self.most = most
+        self.patience = patience
+        state = Lock(State(queue: DiskQueue(most: most)))
+    }
 
-    /// What a job gives, run after those before it; nil when there is no thread to run it.
+    /// How many threads there are, for tests.
+    var threads: Int { state.withLock { $0.queue.threads } }
+
+    /// What a job gives, run after those before it at the same place; nil when there is no thread to run it.
     ///
     /// It is not cancelled with the task that waits.
-    package func value<Value: Sendable>(of job: @escaping @Sendable () -> Value) async -> Value? {
+    ///
+    /// - Parameter path: The file that the job is about; jobs about files of one directory run one after the other.
+    package func value<Value: Sendable>(
+        at path: String = "", of job: @escaping @Sendable () -> Value
+    ) async -> Value? {
         // Handed over by a lock: a continuation that is resumed before its task waits orders memory, too, but the Thread
         // Sanitizer does not always see it.
         let result = Lock<Value?>(nil)
         await withUnsafeContinuation { continuation in
-            let isRun = run {
+            let isRun = run(at: path) {
                 let value = job()
                 result.withLock { $0 = value }
                 continuation.resume()
@@ -49,47 +67,73 @@ package final class DiskThread: Sendable {
         return result.withLock { $0 }
     }
 
-    /// Runs `job` after those before it.
+    /// Runs `job` after those before it about files of the same directory.
     ///
     /// False when there is no thread to run it.
-    func run(_ job: @escaping @Sendable () -> Void) -> Bool {
-        let (isStarted, wakes) = state.withLock { state in
-            let generation = curlew_fork_generation()
-            if state.generation != generation {
-                // A child of fork() has no threads of its parent, and no use for its jobs.
-                state = State(generation: generation)
+    package func run(at path: String = "", _ job: @escaping @Sendable () -> Void) -> Bool {
+        run(in: path.isEmpty ? "" : DiskFile.directory(of: path), job)
+    }
+
+    /// Runs `job` after those before it at the same place.
+    ///
+    /// False when there is no thread to run it.
+    func run(in place: String, _ job: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            // A child of fork() has no threads of its parent, and no use for its jobs.
+            if state.generation != curlew_fork_generation() { state = State(queue: DiskQueue(most: most)) }
+            switch state.queue.add(job, at: place) {
+            case .nothing: return true
+            case .waking:
+                state.signal.raise()
+                return true
+            case .thread:
+                let signal = state.signal
+                return startThread(name, { self.work(signal) }) == 0 || state.queue.threadFailed(for: place)
             }
-            if !state.isStarted { state.isStarted = begin() }
-            if state.isStarted { state.jobs.append(job) }
-            defer { state.isWaiting = false }
-            return (state.isStarted, state.isWaiting)
         }
-        if wakes { eventfd_write(signal.withLock { $0 }, 1) }
-        return isStarted
     }
 
-    private func begin() -> Bool {
-        let descriptor = signal.withLock { signal in
-            if signal < 0 { signal = curlew_eventfd_create() }
-            return signal
-        }
-        return descriptor >= 0 && startThread(name) { self.work(descriptor) } == 0
-    }
-
-    private func work(_ signal: CInt) {
+    private func work(_ signal: Semaphore) {
+        var place: String?
         while true {
-            let jobs = state.withLock { state in
-                defer { state.jobs = [] }
-                state.isWaiting = state.jobs.isEmpty
-                return state.jobs
-            }
-            for job in jobs { job() }
-            if jobs.isEmpty {
-                var waiting = pollfd(fd: signal, events: Int16(POLLIN), revents: 0)
-                poll(&waiting, 1, -1)
-                var value = eventfd_t()
-                eventfd_read(signal, &value)
+            if let (job, at) = state.withLock({ $0.queue.next(after: place) }) {
+                job()
+                place = at
+            } else {
+                place = nil
+                while !signal.wait(seconds: patience) {
+                    if state.withLock({ $0.queue.endSleeper() }) { return }
+                }
             }
         }
+    }
+}
+
+/// A counter that threads wait for; without a descriptor that a child of `fork()` would share with its parent.
+private final class Semaphore: @unchecked Sendable {
+    // Safe because the memory is made once, and the system's functions may be called by any thread.
+    private let memory = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() {
+        memory.initialize(to: sem_t())
+        sem_init(memory, 0, 0)
+    }
+
+    deinit {
+        sem_destroy(memory)
+        memory.deallocate()
+    }
+
+    func raise() { sem_post(memory) }
+
+    /// Waits until it was raised once more, and takes that back; false when it was not for so long.
+    func wait(seconds: Int) -> Bool {
+        var end = timespec()
+        clock_gettime(CLOCK_REALTIME, &end)
+        end.tv_sec += seconds
+        while sem_timedwait(memory, &end) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
     }
 }

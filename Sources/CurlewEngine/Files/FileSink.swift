@@ -94,7 +94,7 @@ package final class FileSink: Sendable {
             return (state.pending, state.position)
         }
         if chunks.isEmpty { return }
-        if !DiskThread.saving.run({ self.write(chunks, at: offset) }) {
+        if !DiskThread.saving.run(at: file.path, { self.write(chunks, at: offset) }) {
             done(.failure(DiskFailure("no thread to write", file.path, 12)))
         }
     }

@@ -42,6 +42,9 @@ package struct BodyPiece: Sendable {
         }
     }
 
+    /// The directory of a file.
+    var directory: String? { if case .file(let path) = source { DiskFile.directory(of: path) } else { nil } }
+
     private static func lengthOfFile(_ path: String) throws(SourceFailure) -> Int64 {
         var facts = stat()
         // C would read the path up to the NUL, and send another file than the one that is named.

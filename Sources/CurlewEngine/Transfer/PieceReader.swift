@@ -45,8 +45,8 @@ extension UploadPipe {
 /// Gives the pieces of a body, in order and as far ahead as the pipe has room: bytes and files on the disk thread, what
 /// produces by itself in its own task or thread.
 private final class PieceReader: @unchecked Sendable {
-    // Safe because the producer is locked, and everything else mutable is touched by jobs of the disk thread alone, one
-    // after the other.
+    // Safe because the producer is locked, and everything else mutable is touched by jobs of the disk at one place alone,
+    // which run one after the other.
 
     /// The producer of a piece that gives its bytes by itself.
     private struct Producer {
@@ -75,6 +75,8 @@ private final class PieceReader: @unchecked Sendable {
     private let known: [Int64?]
     private let feed: UploadPipe.Feed
     private let lengths: PieceLengths
+    /// The directories of the files, whose jobs run one after the other.
+    private let place: String
     private let producer = Lock(Producer())
     private var index = 0
     private var offset: Int64 = 0
@@ -88,6 +90,7 @@ private final class PieceReader: @unchecked Sendable {
         self.known = known
         self.feed = feed
         self.lengths = lengths
+        place = Set(pieces.compactMap(\.directory)).sorted().joined(separator: "\0")
     }
 
     /// There is room in the pipe.
@@ -105,7 +108,7 @@ private final class PieceReader: @unchecked Sendable {
     }
 
     private func run(_ job: @escaping @Sendable (PieceReader) -> Void) {
-        if !DiskThread.shared.run({ job(self) }) {
+        if !DiskThread.shared.run(in: place, { job(self) }) {
             feed.finish(SourceFailure(what: "no thread to read the body", errno: EAGAIN))
         }
     }
@@ -169,7 +172,7 @@ private final class PieceReader: @unchecked Sendable {
         let file = try open(path, length)
         var given = 0
         while offset < length {
-            // One thread serves all bodies, so that each has its turn.
+            // One thread serves all bodies of a directory, so that each has its turn.
             if given == Self.turn {
                 run { $0.work() }
                 return .waits

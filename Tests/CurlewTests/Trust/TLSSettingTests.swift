@@ -154,7 +154,7 @@ struct TLSSettingTests {
         _ = try await session.data(for: Request(server.url("/")))
         // The lines are written by a thread of their own, one after the other: what comes last has followed the others.
         await withCheckedContinuation { done in
-            if !DiskThread.shared.run({ done.resume() }) { done.resume() }
+            if !DiskThread.keys.run(at: path, { done.resume() }) { done.resume() }
         }
         let text = try String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self)
         let labels = Set(text.split(separator: "\n").map { $0.split(separator: " ")[0] })
@@ -162,6 +162,49 @@ struct TLSSettingTests {
         var facts = stat()
         #expect(stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o600)
         #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.keyLogFile = "" }.validate() }
+    }
+
+    /// What is in the way of a key log.
+    enum Obstacle: CaseIterable { case pipe, pipeWithReader, link, readable }
+
+    /// None of it holds up or breaks anything else; what is there stays as it is, and an observer hears of it.
+    @Test(arguments: Obstacle.allCases) func keyLogsThatAreRefused(_ obstacle: Obstacle) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (path, body) = (folder + "/keys", folder + "/body")
+        try Data("hello".utf8).write(to: URL(filePath: body))
+        var reader: CInt = -1
+        defer { if reader >= 0 { close(reader) } }
+        switch obstacle {
+        case .pipe: #expect(mkfifo(path, 0o600) == 0)
+        case .pipeWithReader:
+            #expect(mkfifo(path, 0o600) == 0)
+            reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        case .link: #expect(symlink(body, path) == 0)
+        case .readable:
+            try Data().write(to: URL(filePath: path))
+            #expect(chmod(path, 0o644) == 0)
+        }
+        let reason =
+            switch obstacle {
+            case .pipe, .pipeWithReader: "it is not a regular file"
+            case .link: "it is a symbolic link"
+            case .readable: "other users can read or write it (chmod 600 it)"
+            }
+        let server = try server()
+        let session = try session { $0.tls.keyLogFile = path }
+        let told = Task {
+            for await case .keyLogNotWritten(path: path, let reason) in session.events { return reason }
+            return ""
+        }
+        while session.core.relay.isObserved == false { await Task.yield() }
+        var request = Request(.post, server.url("/"))
+        request.body = .file(body)
+        _ = try await session.data(for: request)
+        #expect(await told.value == reason)
+        #expect(try Data(contentsOf: URL(filePath: body)) == Data("hello".utf8))
+        if obstacle == .readable { #expect(try Data(contentsOf: URL(filePath: path)).isEmpty) }
     }
 
     @Test func codable() throws {

@@ -1,0 +1,85 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Testing
+
+@testable import CurlewEngine
+
+/// The disk's threads with jobs that block as long as the test likes, as on a file system that hangs.
+@Suite("DiskThread", .timeLimit(.minutes(5)))
+struct DiskThreadTests {
+    @Test func aPlaceThatHangsHoldsUpNoOther() async {
+        let disk = DiskThread("curlew-test", patience: 1)
+        let (door, order) = (DispatchSemaphore(value: 0), Lock<[Int]>([]))
+        let done = Latch<Bool>()
+        let hangs = Latch<Bool>()
+        #expect(
+            disk.run(at: "/hung/a") {
+                hangs.set(true)
+                door.wait()
+                order.withLock { $0.append(1) }
+            })
+        _ = await hangs.value
+        #expect(disk.run(at: "/hung/b") { order.withLock { $0.append(2) } })
+        #expect(
+            disk.run(at: "/hung/a") {
+                order.withLock { $0.append(3) }
+                done.set(true)
+            })
+        for name in 0..<100 { #expect(await disk.value(at: "/whole-\(name)/a") { name } == name) }
+        #expect(order.withLock { $0 } == [])
+        #expect(disk.threads == 2)
+        door.signal()
+        _ = await done.value
+        #expect(order.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test func threadsEndWhenNothingIsToDo() async {
+        let disk = DiskThread("curlew-test", patience: 1)
+        #expect(await disk.value { 7 } == 7)
+        #expect(await waitUntil { disk.threads == 0 })
+        #expect(await disk.value { 8 } == 8)
+    }
+
+    @Test func manyJobsOfManyPlacesAllRun() async {
+        let disk = DiskThread("curlew-test", most: 4, patience: 1)
+        let sums = Lock<[String: [Int]]>([:])
+        await withTaskGroup(of: Void.self) { group in
+            for place in (0..<20).map({ "/p\($0)/f" }) {
+                group.addTask {
+                    for job in 0..<200 {
+                        let isRun = disk.run(at: place) { sums.withLock { $0[place, default: []].append(job) } }
+                        #expect(isRun)
+                    }
+                    _ = await disk.value(at: place) { true }
+                }
+            }
+        }
+        let found = sums.withLock { $0 }
+        #expect(found.count == 20 && found.values.allSatisfy { $0 == Array(0..<200) })
+        #expect(disk.threads <= 4)
+    }
+
+    /// A file of secrets that others may read or write is worse than a missing one.
+    @Test(
+        arguments: [
+            (S_IFREG | 0o600, 7, nil), (S_IFREG | 0o700, 7, nil), (S_IFREG | 0o640, 7, "other users can"),
+            (S_IFREG | 0o602, 7, "other users can"), (S_IFREG | 0o600, 8, "it is a file of another user (uid 8)"),
+            (S_IFIFO | 0o600, 7, "it is not a regular file"),
+        ] as [(UInt32, UInt32, String?)]) func whatSpeaksAgainstAKeyLog(mode: UInt32, owner: UInt32, text: String?)
+    {
+        let objection = KeyLog.objection(mode: mode, owner: owner, user: 7)
+        #expect(text.map { objection?.hasPrefix($0) == true } ?? (objection == nil))
+    }
+
+    private func waitUntil(_ condition: () -> Bool) async -> Bool {
+        let end = Monotonic.now() + 60_000_000_000
+        while !condition() {
+            if Monotonic.now() > end { return false }
+            await Task.yield()
+        }
+        return true
+    }
+}
