@@ -43,7 +43,8 @@ extension Request {
     /// - Throws: `NetworkError` for what is no path of a file; `DiskFailure` for what the disk has to say.
     func check(_ path: String, _ overwrite: DownloadOverwrite) async throws {
         let name = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last ?? ""[...].utf8
-        guard !name.isEmpty, !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else {
+        guard !name.isEmpty, !DiskFile.hasNUL(path), !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8)
+        else {
             throw NetworkError(
                 invalid: .destination,
                 path.isEmpty ? "The file has no path." : "“\(path.escapingControls)” is no path of a file.",

@@ -63,7 +63,7 @@ extension RequestBody {
     /// Whether the body is a file that is not there.
     var isMissingFile: Bool {
         guard case .file(let path) = content else { return false }
-        return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)
+        return !path.utf8.contains(0) && access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)
     }
 }
 

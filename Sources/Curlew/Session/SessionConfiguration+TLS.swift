@@ -79,6 +79,7 @@ extension SessionConfiguration {
             }
             if cipherSuites?.isEmpty == true { return "tls.cipherSuites must not be empty" }
             if keyLogFile?.isEmpty == true { return "tls.keyLogFile must not be empty" }
+            if keyLogFile?.utf8.contains(0) == true { return "tls.keyLogFile must not contain a NUL" }
             return nil
         }
     }

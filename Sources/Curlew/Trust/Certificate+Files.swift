@@ -40,6 +40,9 @@ extension Certificate {
     /// - Throws: `InvalidTrust` when there is no such file, or one of them cannot be read.
     public static func all(directory path: String) throws(InvalidTrust) -> [Certificate] {
         let names: [String]
+        if DiskFile.hasNUL(path) {
+            throw InvalidTrust("The directory \(path.escapingControls) cannot be read: its path contains a NUL.")
+        }
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
@@ -67,6 +70,7 @@ enum TrustFile {
 
     static func bytes(of path: String) throws(InvalidTrust) -> [UInt8] {
         let data: Data
+        if DiskFile.hasNUL(path) { throw unreadable(path, "its path contains a NUL") }
         do {
             data = try Data(contentsOf: URL(filePath: path))
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {

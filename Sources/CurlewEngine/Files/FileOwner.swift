@@ -97,7 +97,7 @@ extension DiskFile {
     /// The kind of what has a name and is neither a file, a directory nor a link: "device"; nil for those.
     package static func specialKind(of path: String) -> String? {
         var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
+        guard !hasNUL(path), lstat(path, &status) == 0 else { return nil }
         switch status.st_mode & S_IFMT {
         case S_IFCHR, S_IFBLK: return "device"
         case S_IFIFO: return "FIFO"

@@ -26,7 +26,7 @@ extension DiskFile {
     /// Which file has a name; nil when none has.
     package static func identity(of path: String) -> FileIdentity? {
         var status = stat()
-        return lstat(path, &status) == 0 ? FileIdentity(status) : nil
+        return !hasNUL(path) && lstat(path, &status) == 0 ? FileIdentity(status) : nil
     }
 }
 
@@ -90,7 +90,7 @@ package final class JournalFile: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 let failure = DiskFailure("cannot write", path, errno)
-                ftruncate(descriptor.number, off_t(size))
+                _ = ftruncate(descriptor.number, off_t(size))
                 throw failure
             }
             done += count
@@ -132,7 +132,7 @@ package final class DirectoryLock: Sendable {
         }
         // Whose file it is was found out before.
         let owner = Array("\(getpid())\n".utf8)
-        ftruncate(number, 0)
+        _ = ftruncate(number, 0)
         _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
     }
 

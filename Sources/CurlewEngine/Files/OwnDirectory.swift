@@ -14,7 +14,7 @@ package final class OwnDirectory: Sendable {
     ///
     /// - Throws: A failure of a foreign store for a link, and for a directory that another user has made or may write.
     package init(_ path: String) throws(DiskFailure) {
-        guard !path.utf8.contains(0) else { throw DiskFailure("cannot make", path, EINVAL) }
+        try DiskFile.checkPath(path)
         let path = Self.trimmed(path)
         try DiskFile.makePrivateDirectory(path)
         let number = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

@@ -22,7 +22,7 @@ package final class PartFile: Sendable {
     ///
     /// - Throws: A failure with `EWOULDBLOCK` when another download writes it, with `EEXIST` for a file of another user.
     package static func open(_ path: String) throws(DiskFailure) -> PartFile {
-        guard !path.utf8.contains(0) else { throw DiskFailure("cannot make", path, EINVAL) }
+        try DiskFile.checkPath(path)
         while true {
             var made = try create(path)
             if made == nil { made = try find(path) }
@@ -58,6 +58,7 @@ package final class PartFile: Sendable {
 
     /// Opens a file to be read, which others may write.
     package static func reading(_ path: String) throws(DiskFailure) -> PartFile {
+        try DiskFile.checkPath(path)
         let number = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw DiskFailure("cannot open", path, Glibc.errno) }
         return PartFile(path, OwnedDescriptor(number))
@@ -153,6 +154,7 @@ package final class PartFile: Sendable {
     /// - Parameter replaces: Whether it takes the place of a file of that name.
     /// - Throws: A failure with `EEXIST` when there is one and it does not, or when a device, FIFO or socket has the name.
     package func move(to name: String, replacing replaces: Bool) throws(DiskFailure) {
+        try DiskFile.checkPath(name)
         guard isStillThere else { throw DiskFailure("somebody has moved or removed", path, ENOENT) }
         if replaces { try DiskFile.checkReplaceable(name) }
         let code = replaces ? (rename(path, name) == 0 ? 0 : Glibc.errno) : curlew_rename_new(path, name)
@@ -170,12 +172,22 @@ package final class PartFile: Sendable {
 
 /// Small files as a whole, and directories; to be called on a disk thread.
 package enum DiskFile {
+    /// Refuses a path with a NUL: C would read it up to there, and name another file.
+    ///
+    /// - Throws: A failure with `EINVAL`.
+    package static func checkPath(_ path: String) throws(DiskFailure) {
+        if hasNUL(path) { throw DiskFailure("there is a NUL in", path, EINVAL) }
+    }
+
+    package static func hasNUL(_ path: String) -> Bool { path.utf8.contains(0) }
+
     /// What a file of at most `most` bytes holds; nil when there is no such file.
     ///
     /// - Parameter isOwn: Whether it has to be a file that this user has made and others cannot write.
     package static func contents(
         of path: String, upTo most: Int, isOwn: Bool = false
     ) throws(DiskFailure) -> [UInt8]? {
+        try checkPath(path)
         // A pipe of that name must not hold up everybody.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if number < 0, errno == ENOENT { return nil }
@@ -208,6 +220,7 @@ package enum DiskFile {
     ///
     /// - Parameter isSynced: Whether it waits until both bytes and name are on the disk.
     package static func replace(_ path: String, with bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
+        try checkPath(path)
         try replace(path, in: AT_FDCWD, path, with: CollectionOfOne(bytes), isSynced: isSynced)
         if isSynced { try syncDirectory(of: path) }
     }
@@ -260,6 +273,7 @@ package enum DiskFile {
     /// Waits until the names in a file's directory are on the disk.
     package static func syncDirectory(of path: String) throws(DiskFailure) {
         let directory = directory(of: path)
+        try checkPath(directory)
         let number = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         // It may be one that this user cannot read.
         if number < 0, errno == EACCES || errno == EPERM { return }
@@ -287,7 +301,7 @@ package enum DiskFile {
     /// Whether there is something of that name, be it a link that leads nowhere.
     package static func exists(_ path: String) -> Bool {
         var status = stat()
-        return lstat(path, &status) == 0
+        return !hasNUL(path) && lstat(path, &status) == 0
     }
 
     /// Whether it is a directory, or a link to one.
@@ -296,11 +310,12 @@ package enum DiskFile {
     /// Whether it is a directory, and no link to one.
     package static func isDirectory(itself path: String) -> Bool {
         var status = stat()
-        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return !hasNUL(path) && lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Makes a directory and those it is in, where they are missing.
     package static func makeDirectory(_ path: String) throws(DiskFailure) {
+        try checkPath(path)
         if isDirectory(path) { return }
         let parent = directory(of: path)
         if parent != path, parent != ".", !isDirectory(parent) { try makeDirectory(parent) }
@@ -309,12 +324,13 @@ package enum DiskFile {
 
     /// Makes a directory that only this user can look into, and those it is in, where they are missing.
     package static func makePrivateDirectory(_ path: String) throws(DiskFailure) {
+        try checkPath(path)
         if isDirectory(path) { return }
         try makeDirectory(directory(of: path))
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw DiskFailure("cannot make", path, errno) }
     }
 
-    package static func remove(_ path: String) { unlink(path) }
+    package static func remove(_ path: String) { if !hasNUL(path) { unlink(path) } }
 
     /// What names this start of the machine; "" where the kernel does not say.
     package static let bootID: String = {

@@ -11,7 +11,7 @@ package struct FileStamp: Equatable, Sendable {
     /// Nil when there is no such file.
     package init?(_ path: String) {
         var stamp = curlew_stamp()
-        guard curlew_file_stamp(path, &stamp) else { return nil }
+        guard !DiskFile.hasNUL(path), curlew_file_stamp(path, &stamp) else { return nil }
         (inode, size, seconds, nanoseconds) = (stamp.inode, stamp.size, stamp.seconds, stamp.nanoseconds)
     }
 }

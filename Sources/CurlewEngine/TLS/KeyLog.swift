@@ -35,7 +35,7 @@ package final class KeyLog: Sendable {
 
     /// Adds text to the file; gives why it cannot.
     private static func write(_ text: String, to path: String) -> String? {
-        if path.utf8.contains(0) { return "its path contains a NUL" }
+        if DiskFile.hasNUL(path) { return "its path contains a NUL" }
         // A FIFO of that name must not hold up this thread.
         let file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { return reason(errno) }

@@ -161,7 +161,9 @@ struct TLSSettingTests {
         #expect(labels.isSuperset(of: ["CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"]), "\(labels)")
         var facts = stat()
         #expect(stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o600)
-        #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.keyLogFile = "" }.validate() }
+        for path in ["", "a\u{0}b"] {
+            #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.keyLogFile = path }.validate() }
+        }
     }
 
     /// What is in the way of a key log.
