@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -165,48 +166,85 @@ static bool is_socket(int descriptor, uint32_t *inode) {
     return true;
 }
 
-// Looks from near to far, since both ends got the lowest free numbers of one moment. A kernel without sock_diag leaves
-// a guess: both ends have neighbouring inode numbers, as a rule.
+// Looks from near to far, since both ends got the lowest free numbers of one moment. Without sock_diag the other end is
+// not known, and stays as it is.
 void curlew_close_pair_on_exec(int descriptor) {
     uint32_t own, other;
     if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 || !is_socket(descriptor, &own)) return;
     uint32_t peer = peer_inode(own);
-    for (int distance = 1; distance <= (peer ? 8192 : 64); distance++) {
+    if (peer == 0) return;
+    for (int distance = 1; distance <= 8192; distance++) {
         for (int side = -1; side <= 1; side += 2) {
             int candidate = descriptor + side * distance;
-            if (!is_socket(candidate, &other)) continue;
-            if (peer ? other != peer : other != own + 1 && own != other + 1) continue;
+            if (!is_socket(candidate, &other) || other != peer) continue;
             fcntl(candidate, F_SETFD, FD_CLOEXEC);
             return;
         }
     }
 }
 
-static bool is_silent_unix_socket(int descriptor) {
-    int domain = 0, waiting = 0;
+// An open Unix socket that may be an end of a wake-up pair.
+typedef struct {
+    int descriptor;
+    // What one unread wake-up counts at the writing end; 0 at the reading end.
+    int weight;
+} wakeup_end;
+
+static bool is_silent(int descriptor) {
+    int waiting = 0, sent = 0;
+    return ioctl(descriptor, FIONREAD, &waiting) == 0 && ioctl(descriptor, SIOCOUTQ, &sent) == 0 && waiting == 0 &&
+           sent == 0;
+}
+
+static bool may_be_wakeup(int descriptor) {
+    int domain = 0;
     socklen_t size = sizeof domain;
     int flags = fcntl(descriptor, F_GETFD);
     if (flags < 0 || (flags & FD_CLOEXEC)) return false;
     if (getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 || domain != AF_UNIX) return false;
-    return ioctl(descriptor, FIONREAD, &waiting) == 0 && waiting == 0;
+    return is_silent(descriptor);
 }
 
-// A wake-up makes exactly the reading end of the pair go from empty to readable, which no API would tell us.
+// Whether exactly so many wake-ups are unread in a socket; the weight that it had before must be the same.
+static bool holds_wakeups(wakeup_end *end, int count, bool is_first) {
+    int waiting = 0, sent = 0;
+    if (ioctl(end->descriptor, FIONREAD, &waiting) < 0 || ioctl(end->descriptor, SIOCOUTQ, &sent) < 0) return false;
+    bool reads = waiting == count && sent == 0, writes = waiting == 0 && sent > 0 && sent % count == 0;
+    int weight = writes ? sent / count : 0;
+    if (is_first) end->weight = weight;
+    return (reads || writes) && end->weight == weight;
+}
+
+// No API gives the numbers. So the pair is asked twice: it alone holds as many bytes as there were wake-ups, and none
+// after libcurl has read them. The counts are chance, so that no socket of another thread does the same.
 void curlew_close_wakeup_on_exec(CURLM *multi) {
     enum { most = 1024 };
-    int candidates[most], count = 0;
+    wakeup_end ends[most];
+    int count = 0, ready = 0;
     DIR *all = opendir("/proc/self/fd");
     if (!all) return;
     for (struct dirent *entry; (entry = readdir(all)) && count < most;) {
         int descriptor = atoi(entry->d_name);
-        if (descriptor > 2 && is_silent_unix_socket(descriptor)) candidates[count++] = descriptor;
+        if (descriptor > 2 && may_be_wakeup(descriptor)) ends[count++].descriptor = descriptor;
     }
     closedir(all);
-    if (count == 0 || curl_multi_wakeup(multi) != CURLM_OK) return;
-    for (int i = 0; i < count; i++) {
-        int waiting = 0;
-        if (ioctl(candidates[i], FIONREAD, &waiting) == 0 && waiting > 0) curlew_close_pair_on_exec(candidates[i]);
+    for (int round = 0; round < 2 && count > 0; round++) {
+        uint8_t chance = 0;
+        if (getrandom(&chance, 1, 0) != 1) return;
+        int wakeups = 2 + chance % 30, kept = 0;
+        for (int i = 0; i < wakeups; i++) {
+            if (curl_multi_wakeup(multi) != CURLM_OK) return;
+        }
+        for (int i = 0; i < count; i++) {
+            if (holds_wakeups(&ends[i], wakeups, round == 0)) ends[kept++] = ends[i];
+        }
+        if (curl_multi_poll(multi, NULL, 0, 0, &ready) != CURLM_OK) return;
+        count = 0;
+        for (int i = 0; i < kept; i++) {
+            if (is_silent(ends[i].descriptor)) ends[count++] = ends[i];
+        }
     }
+    for (int i = 0; i < count; i++) fcntl(ends[i].descriptor, F_SETFD, FD_CLOEXEC);
 }
 
 int curlew_netlink_open(void) {

@@ -117,13 +117,15 @@ uint64_t curlew_next_id(void);
 /// Forks; in the child runs `body` and ends the process with what it returns. Gives the child's exit status.
 int curlew_run_in_fork(int (*body)(void *), void *argument);
 
-/// Marks both ends of a socket pair that libcurl made close-on-exec, given one end.
+/// Marks both ends of a socket pair that libcurl made close-on-exec, given one end; the other stays as it is where the
+/// kernel does not say which it is.
 void curlew_close_pair_on_exec(int descriptor);
 /// Sees to room for `count` bytes from `offset` on in a file whose size stays. Returns errno.
 int curlew_reserve(int descriptor, int64_t offset, int64_t count);
 /// Gives a file another name that nobody has. Returns errno: EEXIST when somebody has it.
 int curlew_rename_new(const char *from, const char *to);
-/// Finds the wake-up pair inside a CURLM, which libcurl 7.88 leaves open across exec, and marks it close-on-exec.
+/// Finds the wake-up pair inside a CURLM, which libcurl 7.88 leaves open across exec, by what wake-ups do to it, and marks
+/// it close-on-exec. No other descriptor is changed.
 void curlew_close_wakeup_on_exec(CURLM *multi);
 
 static const uint32_t curlew_readable = 0x001;
