@@ -11,6 +11,9 @@
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <linux/unix_diag.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -111,6 +114,12 @@ uint64_t curlew_fork_generation(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+void curlew_trim_heap(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 uint64_t curlew_next_id(void) {

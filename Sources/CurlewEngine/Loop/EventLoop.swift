@@ -196,6 +196,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var batch: [Record] = []
         var isStopping = false
         var rounds = 0
+        var activity = LoopActivity()
         var turnStart = Monotonic.now()
         while true {
             takeInbox(into: &batch, sleepingAllowed: false)
@@ -208,7 +209,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
             let now = Monotonic.now()
             if now &- turnStart > configuration.slowTurn { onSlowTurn(now &- turnStart) }
-            let timeout = transport.timeout(now: now)
+            note(activity.update(isIdle: transport.isIdle, now: now))
+            let timeout = activity.timeout(transport.timeout(now: now), now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
             // What was posted meanwhile, mostly on this thread, is carried out without asking for events in between. The clock
             // stands still: what is too late is known only when everything was read that has come.
@@ -227,6 +229,15 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             transport.advance(now: turnStart)
         }
         confined = nil
+        if activity.isActive { note(.ended) }
+    }
+
+    private func note(_ change: LoopActivity.Change?) {
+        switch change {
+        case .began: HeapTrimmer.shared.began()
+        case .ended: HeapTrimmer.shared.ended()
+        case nil: break
+        }
     }
 
     /// Swaps the inbox into `batch`, or, when asked to prepare for sleep, only marks the loop asleep if nothing waits.

@@ -114,6 +114,9 @@ uint64_t curlew_fork_generation(void);
 /// Numbers that grow within the process, the first one 1.
 uint64_t curlew_next_id(void);
 
+/// Gives the memory that the allocator keeps for later back to the system; a no-op where the C library is not glibc.
+void curlew_trim_heap(void);
+
 /// Forks; in the child runs `body` and ends the process with what it returns. Gives the child's exit status.
 int curlew_run_in_fork(int (*body)(void *), void *argument);
 

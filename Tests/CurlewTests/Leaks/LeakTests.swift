@@ -38,6 +38,13 @@ struct LeakTests {
         var isPartFinished: [Bool]
     }
 
+    private struct Memory: Decodable {
+        var base: Int
+        var full: Int
+        var final: Int
+        var received: Int
+    }
+
     private struct Exec: Decodable {
         var inherited: [String]
         var control: [String]
@@ -139,6 +146,15 @@ struct LeakTests {
         #expect(report.isPartFinished == [true, true, true])
         #expect(report.base > 1024)
         #expect(report.peak - report.base <= 8 << 10, "KiB")
+    }
+
+    @Test func anIdleProcessGivesItsMemoryBack() async throws {
+        let servers = try Servers()
+        servers.plain.on("GET", "/large", .pattern(PatternBody(seed: 4, length: 4 << 20)))
+        let report = try await SoakProcess.run(["memory", servers.plain.origin], as: Memory.self)
+        #expect(report.received == 32 * 4 << 20)
+        #expect(report.full - report.base > 48 << 10, "KiB")
+        #expect(report.final - report.base <= 16 << 10, "KiB")
     }
 
     @Test func aProgramStartedInMidTransferGetsNoneOfOurDescriptors() async throws {

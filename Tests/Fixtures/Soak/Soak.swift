@@ -13,6 +13,7 @@ import Glibc
 struct Soak {
     private static let usage = """
         usage: curlew-soak mixed|slow|exec|handshakes|keylog|rootless PLAIN-ORIGIN SECURE-ORIGIN ROOTS-PEM
+               curlew-soak memory PLAIN-ORIGIN
                curlew-soak multipart PLAIN-ORIGIN MEBIBYTES
                curlew-soak crowd
                curlew-soak faults SECONDS [SEED]
@@ -30,6 +31,7 @@ struct Soak {
         case ("rootless", 4): try await report(RootlessScene(servers: Servers(arguments)).run())
         case ("multipart", 3):
             try await report(MultipartScene(origin: arguments[1], mebibytes: Int64(arguments[2]) ?? 1).run())
+        case ("memory", 2): try await report(MemoryScene(origin: arguments[1]).run())
         case ("crowd", 1): try await report(CrowdScene().run())
         case ("faults", 2...3):
             let seed = arguments.count == 3 ? UInt64(arguments[2]) : UInt64.random(in: 0..<1_000_000)

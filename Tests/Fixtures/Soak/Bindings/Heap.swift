@@ -9,3 +9,9 @@ func trimHeap() {
     guard let trim = dlsym(nil, "malloc_trim") else { return }
     _ = unsafeBitCast(trim, to: Trim.self)(0)
 }
+
+/// Allocates 64 MiB in small blocks, writes to them and frees all but the last.
+func leaveHoles() {
+    let blocks = (0..<16_384).compactMap { _ in malloc(4096).map { memset($0, 1, 4096) } }
+    for block in blocks.dropLast() { free(block) }
+}

@@ -1,0 +1,63 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import CurlewEngine
+
+@Suite("HeapTrimmer", .timeLimit(.minutes(5)))
+struct HeapTrimmerTests {
+    private let patience = LoopActivity.patience
+
+    @Test func aLoopIsQuietAfterAWhile() {
+        var activity = LoopActivity()
+        #expect(activity.update(isIdle: true, now: 0) == nil)
+        #expect(activity.timeout(-1, now: 0) == -1)
+        #expect(activity.update(isIdle: false, now: 1) == .began)
+        #expect(activity.update(isIdle: false, now: 2) == nil)
+        #expect(activity.timeout(7, now: 2) == 7)
+        #expect(activity.update(isIdle: true, now: 10) == nil)
+        #expect(activity.timeout(-1, now: 10) == 5000)
+        #expect(activity.timeout(100, now: 10) == 100)
+        #expect(activity.timeout(-1, now: 11 + patience) == 0)
+        #expect(activity.update(isIdle: false, now: 11) == nil, "it works on")
+        #expect(activity.update(isIdle: true, now: 12) == nil)
+        #expect(activity.update(isIdle: true, now: 11 + patience) == nil)
+        #expect(activity.update(isIdle: true, now: 12 + patience) == .ended)
+        #expect(!activity.isActive && activity.timeout(-1, now: 12 + patience) == -1)
+        #expect(activity.update(isIdle: true, now: 13 + 2 * patience) == nil, "once")
+        #expect(activity.update(isIdle: false, now: 14 + 2 * patience) == .began)
+    }
+
+    @Test func memoryIsGivenBackOnceAfterTheLastLoop() async {
+        let trims = Lock(0)
+        let trimmed = Latch<Bool>()
+        let trimmer = HeapTrimmer(patience: 1_000_000) {
+            trims.withLock { $0 += 1 }
+            trimmed.set(true)
+        }
+        trimmer.began()
+        trimmer.began()
+        trimmer.ended()
+        #expect(trims.withLock { $0 } == 0, "another loop works")
+        trimmer.ended()
+        _ = await trimmed.value
+        #expect(trims.withLock { $0 } == 1)
+    }
+
+    @Test func workPutsItOff() async {
+        let trims = Lock(0)
+        let trimmed = Latch<Bool>()
+        let trimmer = HeapTrimmer(patience: 1_000_000) {
+            trims.withLock { $0 += 1 }
+            trimmed.set(true)
+        }
+        // However these fall into the pauses of the thread that waits: it is one, and gives memory back after the last.
+        for _ in 0..<1000 {
+            trimmer.began()
+            trimmer.ended()
+        }
+        _ = await trimmed.value
+        #expect(trims.withLock { $0 } < 1000)
+    }
+}
