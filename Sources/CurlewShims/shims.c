@@ -225,11 +225,12 @@ static bool holds_wakeups(wakeup_end *end, int count, bool is_first) {
 }
 
 // No API gives the numbers. So the pair is asked twice: it alone holds as many bytes as there were wake-ups, and none
-// after libcurl has read them. The counts are chance, so that no socket of another thread does the same.
+// after libcurl has read them. The counts are chance and differ, so that no socket of another thread does the same: one
+// message of its own may weigh as much as all wake-ups of one round, but not as those of both.
 void curlew_close_wakeup_on_exec(CURLM *multi) {
     enum { most = 1024 };
     wakeup_end ends[most];
-    int count = 0, ready = 0;
+    int count = 0, ready = 0, wakeups = 0;
     DIR *all = opendir("/proc/self/fd");
     if (!all) return;
     for (struct dirent *entry; (entry = readdir(all)) && count < most;) {
@@ -240,7 +241,9 @@ void curlew_close_wakeup_on_exec(CURLM *multi) {
     for (int round = 0; round < 2 && count > 0; round++) {
         uint8_t chance = 0;
         if (getrandom(&chance, 1, 0) != 1) return;
-        int wakeups = 2 + chance % 30, kept = 0;
+        // From 2 to 31, and the second time another number than the first.
+        wakeups = round == 0 ? 2 + chance % 30 : 2 + (wakeups - 2 + 1 + chance % 29) % 30;
+        int kept = 0;
         for (int i = 0; i < wakeups; i++) {
             if (curl_multi_wakeup(multi) != CURLM_OK) return;
         }
