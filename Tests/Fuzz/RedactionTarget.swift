@@ -28,7 +28,8 @@ private func examineHidden(_ text: String) {
     demand(!shown.contains(secret), "\(text) is shown as \(shown)")
     demand(!shown.unicodeScalars.contains { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }, "controls are shown")
     // Each byte becomes an escape of eight characters, or belongs to an item with "<redacted>", at most.
-    demand(shown.utf8.count <= 12 * (text.utf8.count + 1), "a text of \(text.utf8.count) bytes becomes \(shown.utf8.count)")
+    let (length, shownLength) = (text.utf8.count, shown.utf8.count)
+    demand(shownLength <= 12 * (length + 1), "a text of \(length) bytes becomes \(shownLength)")
 }
 
 /// A user and a password after what could be meant for the start of a URL.
