@@ -34,6 +34,7 @@ extension CurlTransport {
         transfer.part()
         leaveLimits(transfer)
         transfer.wire.handle = nil
+        if let connection, let failure, !failure.isOrdered { sockets.noteFailure(over: connection) }
         // After an answer that came before the body's end, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
         if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
@@ -82,6 +83,7 @@ extension CurlTransport {
         handle.forgetOpened(in: sockets)
         handle.stopListening()
         if !resting.isEmpty { resting.removeAll { $0.handle === handle } }
+        streams.forget(handle)
     }
 
     /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
@@ -218,19 +220,7 @@ extension CurlTransport {
         default: break
         }
         if let reason = transfer.wire.abort { return EngineFailure(reason, phase: phase(of: handle, transfer)) }
-        if code == CURLE_OK {
-            // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
-            guard transfer.wire.isHeadComplete else {
-                return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
-            }
-            if let gate = transfer.wire.closingGate, !gate.isEndAnnounced {
-                return EngineFailure(.endNotAnnounced, phase: .receiving)
-            }
-            if case .pipe(let pipe) = transfer.upload, pipe.hasOverrun, let declared = pipe.declared {
-                return EngineFailure(.bodyTooLong(declared: declared), phase: .sending)
-            }
-            return nil
-        }
+        if code == CURLE_OK { return flaw(of: handle, transfer) }
         let phase = phase(of: handle, transfer)
         if let failure = judgement(of: handle, transfer) { return failure }
         if code == CURLE_SSL_CONNECT_ERROR, phase == .securing, handle.gate?.isCut == true {
@@ -257,6 +247,33 @@ extension CurlTransport {
         if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }
         let reason = misbehaviour(of: handle, transfer, code, text) ?? .curl(code: code.rawValue, text: text)
         return EngineFailure(reason, phase: phase)
+    }
+
+    /// What is wrong where libcurl reports success, nil when nothing is.
+    private func flaw(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
+        // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
+        guard transfer.wire.isHeadComplete else {
+            return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
+        }
+        if let gate = transfer.wire.closingGate, !gate.isEndAnnounced {
+            return EngineFailure(.endNotAnnounced, phase: .receiving)
+        }
+        if isCut(transfer) { return EngineFailure(.answerCut, phase: .receiving) }
+        if case .pipe(let pipe) = transfer.upload, pipe.hasOverrun, let declared = pipe.declared {
+            return EngineFailure(.bodyTooLong(declared: declared), phase: .sending)
+        }
+        return nil
+    }
+
+    /// Whether an HTTP/2 response without a length has ended before its body: only END_STREAM ends it (RFC 9113 §8.1).
+    private func isCut(_ transfer: EngineTransfer) -> Bool {
+        let wire = transfer.wireHalf
+        guard wire.pointee.check.isHTTP2, wire.pointee.expectsBody, wire.pointee.check.length == nil else {
+            return false
+        }
+        if let isEnded = wire.pointee.isStreamEnded { return !isEnded }
+        guard CurlVersion.current.passesCutStreams, let connection = wire.pointee.connection else { return false }
+        return sockets.mayHaveCut(connection)
     }
 
     /// Who of the two refused the other for its certificates.

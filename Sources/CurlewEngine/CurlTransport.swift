@@ -12,6 +12,7 @@ package final class CurlTransport {
     unowned(unsafe) let loop: EventLoop
     let limits: EngineConfiguration
     let sockets: SocketTable
+    let streams = StreamEnds()
     /// Whether transfers can share a connection of HTTP/2 without TLS, by libcurl's version.
     let sharesPlainHTTP2 = CurlVersion.current.sharesPlainHTTP2
     /// For what comes first of a body, and for what follows when there is more than that.
@@ -103,9 +104,13 @@ package final class CurlTransport {
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
         witness = loop.witnessOfAll
+        streams.start()
     }
 
-    deinit { turnClock.deallocate() }
+    deinit {
+        streams.stop()
+        turnClock.deallocate()
+    }
 
     // MARK: Turns
 

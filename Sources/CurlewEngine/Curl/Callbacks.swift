@@ -106,6 +106,8 @@ private func requestIsNext(
         handle.forgetOpened(in: sockets)
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
+        transfer.wire.isStreamEnded = nil
+        if sockets.version(of: connection) != .http1 { handle.domain.transport.streams.expect(handle) }
         if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }
     }
     let transport = handle.domain.transport

@@ -30,6 +30,10 @@ package struct CurlVersion: Sendable {
     /// again, and both transfers fail.
     package let sharesPlainHTTP2: Bool
 
+    /// Whether libcurl reports success when a connection of HTTP/2 ends or breaks the protocol inside a body without a
+    /// length: until 8.1.0, which reads streams in another way.
+    package var passesCutStreams: Bool { number < 0x080100 }
+
     private init() {
         // At exit OpenSSL would free what a loop thread may still be using.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)

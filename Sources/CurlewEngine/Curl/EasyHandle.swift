@@ -39,6 +39,8 @@ final class EasyHandle {
     @exclusivity(unchecked)
     #endif
     var gate: TrustGate?
+    /// The HTTP/2 stream of its request, by a pointer that is libcurl's.
+    var stream: UnsafeMutableRawPointer?
     /// Sockets that were opened for the transfer since it last began to send.
     #if !DEBUG
     @exclusivity(unchecked)

@@ -24,36 +24,6 @@ final class SocketTable {
     /// What a connection speaks, known with its first head.
     enum Version { case unknown, http1, http2 }
 
-    private struct Entry {
-        var wanted: UInt32 = 0
-        var registered: UInt32 = 0
-        var domain: UInt32 = 0
-        /// The domain for which it was opened.
-        var home: UInt32 = 0
-        /// Opened by us, so that its closing is seen too; libcurl's resolver makes others.
-        var isOurs = false
-        /// Counted among those that are open.
-        var isCounted = false
-        var version = Version.unknown
-        var isMarked = false
-        /// Where it leads to, and its local port there, once that is known.
-        var origin: Origin?
-        var port = -1
-        var serial: UInt64 = 0
-        /// How many transfers are on the wire with a request over it: libcurl watches no socket of one that is paused.
-        var users = 0
-        /// Two of them were there at the same time.
-        var hadCompany = false
-        /// When it was last left, in the order of all that were.
-        var leftAt: UInt64 = 0
-        /// When it was opened, and last left, on the monotonic clock.
-        var openedAt: UInt64 = 0
-        var idleSince: UInt64 = 0
-        /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
-        var vain = 0
-        var muteUntil: UInt64 = 0
-    }
-
     private let epoll: CInt
     #if !DEBUG
     @exclusivity(unchecked)
@@ -65,8 +35,9 @@ final class SocketTable {
     private(set) var open = 0
     private var lastSerial: UInt64 = 0
     private var lastLeaving: UInt64 = 0
-    /// Connections that were closed after the server had ended them: the last ones.
-    private var ended: [UInt64] = []
+    /// Connections that were closed after the server had ended them: the last ones, and whether their end can have cut
+    /// no answer but one.
+    private var ended: [(serial: UInt64, isClean: Bool)] = []
     /// When a descriptor is to be asked again for being writable.
     private(set) var rearmAt = Monotonic.never
     /// The turn's clock.
@@ -115,7 +86,8 @@ final class SocketTable {
         guard Int(descriptor) < entries.count else { return }
         if entries[Int(descriptor)].version == .http2, curlew_peer_has_ended(descriptor) {
             if ended.count >= 64 { ended.removeFirst(32) }
-            ended.append(entries[Int(descriptor)].serial)
+            let entry = entries[Int(descriptor)]
+            ended.append((entry.serial, entry.users <= 1 && !entry.hasFailed))
         }
         forget(descriptor)
     }
@@ -284,8 +256,24 @@ final class SocketTable {
 
     /// Whether nothing but a refusal can have ended the only request over a connection: it has not ended itself.
     func isGoodFor(oneOf connection: Connection) -> Bool {
-        guard let index = index(of: connection) else { return !ended.contains(connection.serial) }
+        guard let index = index(of: connection) else { return !ended.contains { $0.serial == connection.serial } }
         return entries[index].users <= 1 && entries[index].isCounted && !curlew_peer_has_ended(connection.descriptor)
+    }
+
+    /// Takes note that a request over a connection failed.
+    func noteFailure(over connection: Connection) {
+        if let index = index(of: connection) { entries[index].hasFailed = true }
+    }
+
+    /// Whether a connection of HTTP/2 may have cut an answer that passes for whole: it has ended with others on it, or
+    /// was closed although the server had not ended it.
+    func mayHaveCut(_ connection: Connection) -> Bool {
+        guard connection != .unknown else { return false }
+        guard let index = index(of: connection) else {
+            return !ended.contains { $0.serial == connection.serial && $0.isClean }
+        }
+        let isClean = entries[index].users <= 1 && !entries[index].hasFailed
+        return !isClean && curlew_peer_has_ended(connection.descriptor)
     }
 
     private func index(of connection: Connection) -> Int? {

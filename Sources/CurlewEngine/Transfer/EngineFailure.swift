@@ -16,7 +16,7 @@ package struct EngineFailure: Error {
         indirect case cannotResolve(host: String, text: String)
         /// The connection died before an answer, and repeating might do it twice.
         case notRepeated
-        /// HTTP/2: the server ended the stream inside its answer.
+        /// HTTP/2: the stream or its connection ended inside the answer.
         case answerCut
         /// The server does not take the body's coding; the request is sent again without, so nobody sees this.
         case refusedCoding

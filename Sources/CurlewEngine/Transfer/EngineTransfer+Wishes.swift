@@ -83,7 +83,7 @@ extension EngineTransfer {
         let length = wire.check.length ?? -1
         if length >= 0 { return wire.counters.received >= length }
         // The first attempt after the hold fails; a later one may have dropped bytes.
-        return wire.bodySentAt == 0 && wire.pulls <= 1
+        return wire.bodySentAt == 0 && wire.pulls <= 1 && wire.isStreamEnded != false
     }
 
     /// Whether it shares its connection with nobody.

@@ -101,6 +101,21 @@ static inline CURLSHcode curlew_share_tls_sessions(CURLSH *share) {
     return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
 }
 
+// MARK: HTTP/2 streams
+
+/// What a watcher of a thread's HTTP/2 streams is told; `user` is the pointer that libcurl gave nghttp2 for the stream.
+typedef struct {
+    /// libcurl begins a stream.
+    void (*submitted)(void *context, void *user);
+    /// A head or the end of a stream was received; `is_end` means END_STREAM.
+    void (*received)(void *context, void *user, bool is_end);
+} curlew_stream_calls;
+
+/// Watches the streams of libcurl's connections on the calling thread from now on; NULL ends that.
+///
+/// With some builds of libcurl nothing is ever told; streams.c says with which.
+void curlew_watch_streams(const curlew_stream_calls *calls, void *context);
+
 // MARK: Threads, fork, descriptors
 
 /// Starts a detached thread that has every signal blocked. Returns errno.

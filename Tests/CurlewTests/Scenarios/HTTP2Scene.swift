@@ -6,19 +6,20 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// An HTTP/2 server over TLS and a session that trusts it.
+/// An HTTP/2 server and a session that trusts it.
 struct HTTP2Scene: Sendable {
     let server: HTTP2Server
     let session: Session
 
     /// - Parameters:
+    ///   - isSecure: Whether both speak TLS; without it the session knows that the server speaks HTTP/2.
     ///   - idle: The session's idle limit; by default none, so that readers may wait long for their turn.
     ///   - acknowledgesSettings: Whether the server acknowledges the client's SETTINGS.
     ///   - configure: Changes the rest of the session's configuration.
     ///   - connection: The script of the connection, by its number.
     ///   - respond: The script of a stream.
     init(
-        idle: Duration? = nil, acknowledgesSettings: Bool = true,
+        isSecure: Bool = true, idle: Duration? = nil, acknowledgesSettings: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
         _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
@@ -27,9 +28,10 @@ struct HTTP2Scene: Sendable {
         var options = HTTP2Server.Options()
         options.connection = connection
         options.acknowledgesSettings = acknowledgesSettings
-        server = try HTTP2Server(tls: authority.issue(), options: options, respond)
+        server = try HTTP2Server(tls: isSecure ? authority.issue() : nil, options: options, respond)
         var configuration = SessionConfiguration()
         configuration.timeouts.idle = idle
+        if !isSecure { configuration.http.version = .http2PriorKnowledge }
         configure(&configuration)
         session = try Session(configuration, trust: CustomRoots(pem: authority.certificatePEM))
     }

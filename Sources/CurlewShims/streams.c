@@ -1,0 +1,155 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether an HTTP/2 response is whole.
+//
+// Only END_STREAM ends a response (RFC 9113 section 8.1), and nothing else tells the end of a body without
+// Content-Length. libcurl reports success without END_STREAM, too: every version when RST_STREAM(NO_ERROR) closes the
+// stream, 7.88 also when the connection ends or breaks the protocol inside the body. nghttp2 hands every frame to
+// libcurl; libcurl does not pass them on.
+//
+// This file defines two functions of nghttp2. The dynamic linker looks into the program before it looks into libraries,
+// so libcurl calls these, and they call nghttp2's own. On a thread with a watcher they tell the watcher which pointer
+// libcurl gives nghttp2 for a new stream, and put a function in front of libcurl's callback for frames, which tells of
+// heads and of END_STREAM. For all other callers in the process they only pass the call on.
+//
+// Curlew works without that. libcurl does not call these functions when it contains nghttp2, or when the process loaded
+// libcurl before a library that contains Curlew; the engine then goes by its sockets. In a static link with nghttp2
+// the weak symbols give way to nghttp2's.
+#define _GNU_SOURCE
+#include "curlew_engine.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+// MARK: nghttp2, whose header is not needed to build: what nghttp2.h has declared since nghttp2 1.0
+
+typedef struct nghttp2_session nghttp2_session;
+typedef struct nghttp2_session_callbacks nghttp2_session_callbacks;
+
+/// nghttp2_frame_hd, which begins each nghttp2_frame.
+typedef struct {
+    size_t length;
+    int32_t stream_id;
+    uint8_t type;
+    uint8_t flags;
+    uint8_t reserved;
+} frame_header;
+
+_Static_assert(offsetof(frame_header, stream_id) == sizeof(size_t), "nghttp2_frame_hd is laid out as in nghttp2.h");
+_Static_assert(offsetof(frame_header, flags) == sizeof(size_t) + 5, "nghttp2_frame_hd is laid out as in nghttp2.h");
+
+enum { data_frame = 0, headers_frame = 1, end_stream = 1, invalid_argument = -501 };
+
+typedef int (*frame_callback)(nghttp2_session *session, const frame_header *frame, void *user);
+typedef void (*set_frame_callback)(nghttp2_session_callbacks *callbacks, frame_callback callback);
+typedef int32_t (*submit_request)(nghttp2_session *session, const void *priority, const void *fields, size_t count,
+                                  const void *body, void *user);
+typedef void *(*get_user)(nghttp2_session *session, int32_t stream);
+
+void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callbacks *callbacks,
+                                                          frame_callback callback);
+int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
+                               const void *body, void *user);
+
+// MARK: What a caller would get without this file
+
+typedef struct {
+    set_frame_callback set_callback;
+    submit_request submit;
+    get_user user;
+} functions;
+
+static functions in(void *library) {
+    return (functions){
+        .set_callback = (set_frame_callback)dlsym(library, "nghttp2_session_callbacks_set_on_frame_recv_callback"),
+        .submit = (submit_request)dlsym(library, "nghttp2_submit_request"),
+        .user = (get_user)dlsym(library, "nghttp2_session_get_stream_user_data"),
+    };
+}
+
+static functions following;
+static void find_following(void) { following = in(RTLD_NEXT); }
+
+// The next functions in the order of the whole process, else those of the caller's own libraries.
+static functions without_us(void *caller) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_following);
+    functions found = following;
+    Dl_info place;
+    if (found.submit || !dladdr(caller, &place)) return found;
+    void *library = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) return found;
+    functions own = in(library);
+    dlclose(library);
+    return own.submit == nghttp2_submit_request ? found : own;
+}
+
+// MARK: The watcher of a thread
+
+static _Thread_local struct {
+    curlew_stream_calls calls;
+    void *context;
+    get_user user;
+    /// libcurl's callbacks: one for servers, and since 8.1 another one for proxies.
+    frame_callback originals[2];
+} watcher;
+
+void curlew_watch_streams(const curlew_stream_calls *calls, void *context) {
+    watcher.calls = calls ? *calls : (curlew_stream_calls){0};
+    watcher.context = context;
+}
+
+static void look_at(nghttp2_session *session, const frame_header *frame) {
+    bool is_last = frame->type <= headers_frame && frame->flags & end_stream;
+    if (!watcher.calls.received || (!is_last && frame->type != headers_frame)) return;
+    void *user = watcher.user(session, frame->stream_id);
+    if (user) watcher.calls.received(watcher.context, user, is_last);
+}
+
+static int first(nghttp2_session *session, const frame_header *frame, void *user) {
+    look_at(session, frame);
+    return watcher.originals[0](session, frame, user);
+}
+
+static int second(nghttp2_session *session, const frame_header *frame, void *user) {
+    look_at(session, frame);
+    return watcher.originals[1](session, frame, user);
+}
+
+// Whether an address belongs to libcurl, which keeps this text.
+static bool is_in_libcurl(void *address) {
+    Dl_info place, libcurl;
+    return dladdr(address, &place) && dladdr(curl_easy_strerror(CURLE_OK), &libcurl) &&
+        place.dli_fbase == libcurl.dli_fbase;
+}
+
+// MARK: What libcurl calls instead of nghttp2
+
+__attribute__((weak, visibility("default")))
+void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callbacks *callbacks,
+                                                          frame_callback callback) {
+    static const frame_callback ours[] = {first, second};
+    void *caller = __builtin_return_address(0);
+    functions nghttp2 = without_us(caller);
+    if (!nghttp2.set_callback) return;
+    // A session stays on its thread, as libcurl's multi handles do here.
+    bool is_watched = callback && watcher.calls.received && nghttp2.user && is_in_libcurl(caller);
+    watcher.user = is_watched ? nghttp2.user : watcher.user;
+    for (int slot = 0; is_watched && slot < 2; slot++) {
+        if (watcher.originals[slot] && watcher.originals[slot] != callback) continue;
+        watcher.originals[slot] = callback;
+        nghttp2.set_callback(callbacks, ours[slot]);
+        return;
+    }
+    nghttp2.set_callback(callbacks, callback);
+}
+
+__attribute__((weak, visibility("default")))
+int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
+                               const void *body, void *user) {
+    functions nghttp2 = without_us(__builtin_return_address(0));
+    if (!nghttp2.submit) return invalid_argument;
+    if (watcher.calls.submitted && user) watcher.calls.submitted(watcher.context, user);
+    return nghttp2.submit(session, priority, fields, count, body, user);
+}
