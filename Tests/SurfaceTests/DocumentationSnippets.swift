@@ -114,6 +114,14 @@ func snippetOfTimeouts(_ request: inout Request) {
     request.options.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))
 }
 
+// Request/Timeouts.swift
+func snippetOfTimeouts(_ request: inout Request, _ session: Session) {
+    var timeouts = session.configuration.timeouts
+    (timeouts.responseHead, timeouts.idle, timeouts.slowest) = (nil, nil, nil)
+    timeouts.total = .seconds(1800)
+    request.options.timeouts = timeouts
+}
+
 // Response/Response.swift
 func snippetOfResponse(_ transfer: Transfer<Data>) async throws {
     let response: Response<Data> = try await transfer.response()

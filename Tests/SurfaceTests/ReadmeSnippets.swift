@@ -175,6 +175,11 @@ func readmeHosts(pins: PinnedPublicKeys) throws -> Session {
     return session
 }
 
+func readmeDevelopment() throws -> Session {
+    let session = try Session(trust: CustomRoots(file: "dev.crt").applying(.authoritiesAsServers))
+    return session
+}
+
 /// README.md, "What it does": a file.
 private func readmeDownload() async throws {
     let iso = try await Session.shared.download("https://example.com/big.iso", to: .directory("/srv/iso"))

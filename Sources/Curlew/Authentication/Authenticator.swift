@@ -76,16 +76,17 @@ extension Request {
     /// - Parameters:
     ///   - secret: What would be sent, in the plural, for the message.
     ///   - allowsPlainHTTP: Whether the caller has allowed it.
+    ///   - option: How the caller allows it, for the hint.
     ///   - head: The response that asks for the secret; nil when it is sent unasked.
     /// - Throws: `NetworkError` of kind `invalidRequest` for an http URL of another machine.
     func refusePlainHTTP(
-        for secret: String, unless allowsPlainHTTP: Bool, askedBy head: ResponseHead? = nil
+        for secret: String, unless allowsPlainHTTP: Bool, option: String, askedBy head: ResponseHead? = nil
     ) throws(NetworkError) {
         guard !allowsPlainHTTP, try target().isReadableByOthers else { return }
         throw NetworkError(
             invalid: .scheme,
             "\(secret) are not sent over plain http, where others on the network can read them.",
-            hint: "Use an https URL, or set allowsPlainHTTP to true for a network you trust.", request: self,
+            hint: "Use an https URL, or \(option) on a network you trust.", request: self,
             response: head, phase: head == nil ? .preparing : .validating)
     }
 }

@@ -36,7 +36,8 @@ public struct BasicAuthentication: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !request.saysWhoAsks else { return try await next(request) }
-        try request.refusePlainHTTP(for: "Basic credentials", unless: allowsPlainHTTP)
+        try request.refusePlainHTTP(
+            for: "Basic credentials", unless: allowsPlainHTTP, option: ".basic(…, allowsPlainHTTP: true)")
         var request = request
         request.fields[.authorization] = try Credential.basic(user, password, for: request).fieldValue
         return try await next(request)
@@ -73,7 +74,8 @@ public struct BearerAuthentication: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !request.saysWhoAsks else { return try await next(request) }
-        try request.refusePlainHTTP(for: "Bearer tokens", unless: allowsPlainHTTP)
+        try request.refusePlainHTTP(
+            for: "Bearer tokens", unless: allowsPlainHTTP, option: ".bearer(…, allowsPlainHTTP: true)")
         var request = request
         request.fields[.authorization] = credential.fieldValue
         return try await next(request)

@@ -53,7 +53,9 @@ public struct NetrcCredentials: Authenticator {
 
     /// Adds what the file says of the request's host, and passes the request on.
     /// - Throws: `NetworkError`: `.invalidRequest` when the file cannot be read, with ``InvalidNetrc`` as its cause when it
-    ///   is malformed, when an entry cannot be expressed as Basic credentials, or for an http URL; whatever ends transfers.
+    ///   is malformed, when an entry cannot be expressed as Basic credentials, or for an http URL of a machine that the file
+    ///   names, unless `allowsPlainHTTP`; whatever ends transfers. Without `allowsPlainHTTP` the `default` entry is left out
+    ///   of requests to http URLs.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -66,7 +68,10 @@ public struct NetrcCredentials: Authenticator {
         let host = HostName.key(target.host) ?? target.host
         guard let entry = entries.entry(where: { HostName.key($0) == host }), let login = entry.login
         else { return try await next(request) }
-        try request.refusePlainHTTP(for: "Passwords of a .netrc file", unless: allowsPlainHTTP)
+        // An entry for any host is no reason to refuse a request to this one.
+        if entry.isDefault, !allowsPlainHTTP, target.isReadableByOthers { return try await next(request) }
+        try request.refusePlainHTTP(
+            for: "Passwords of a .netrc file", unless: allowsPlainHTTP, option: ".netrc(allowsPlainHTTP: true)")
         var request = request
         do throws(InvalidCredential) {
             request.fields[.authorization] = try Credential.basic(login, entry.password ?? "").fieldValue

@@ -62,7 +62,7 @@ struct NetrcFile: Equatable {
 }
 
 extension NetrcFile.Entry {
-    fileprivate var isDefault: Bool { machine == nil }
+    var isDefault: Bool { machine == nil }
 }
 
 /// Takes a file apart into words.

@@ -71,7 +71,8 @@ struct PasswordExchange: Sendable {
             if request.body.isSpent { return response }
             if case .basic = choice {
                 try request.refusePlainHTTP(
-                    for: "Basic credentials", unless: rules.allowsPlainHTTP, askedBy: response.head)
+                    for: "Basic credentials", unless: rules.allowsPlainHTTP,
+                    option: ".password(…, allowsPlainHTTP: true)", askedBy: response.head)
             }
             answers += 1
             let answer = begin(choice, at: place)

@@ -45,7 +45,8 @@ public struct RefreshingAuthentication: Authenticator {
         public var refusals: StatusSet
         /// Whether tokens are sent without TLS, too, where others can read them (RFC 6750 §5.3); false unless set.
         ///
-        /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+        /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case. Requests for tokens have an option of their
+        /// own, ``OAuth2Client/allowsPlainHTTP``.
         public var allowsPlainHTTP: Bool
         /// What times out.
         public var clock: any Clock<Duration>
@@ -104,7 +105,9 @@ public struct RefreshingAuthentication: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
-        try request.refusePlainHTTP(for: "Access tokens", unless: allowsPlainHTTP)
+        try request.refusePlainHTTP(
+            for: "Access tokens", unless: allowsPlainHTTP,
+            option: "RefreshingAuthentication.Settings(allowsPlainHTTP: true)")
         let held = try await token(for: request, context)
         let response = try await next(request.carrying(held.token))
         guard refusals.contains(response.head.status) else {

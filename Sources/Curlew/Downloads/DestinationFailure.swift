@@ -29,7 +29,8 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case notAFile
         /// Something that no download of this user has made stands where the part file or its note would be.
         case foreignPart
-        /// The directory of a store, or a file in it, belongs to another user, or other users may write it (EPERM).
+        /// The directory of a store, or a file in it, belongs to another user, other users may write it, or it is a link
+        /// or a file with a second name (EPERM).
         case foreignStore
         /// The name is too long, that of the part file included (ENAMETOOLONG).
         case nameTooLong
@@ -100,7 +101,8 @@ extension DestinationFailure.Reason {
         case .notAFile: "Choose another name; a download writes regular files alone."
         case .foreignPart: "Remove or rename it, or give the download another name."
         case .foreignStore:
-            "Choose another directory; a store's belongs to this user, and others may not write it (chmod go-w)."
+            "A store's directory belongs to this user, is no link, and others may not write it (chmod go-w); the same "
+                + "goes for its files, which have one name each. Mend that, or choose another directory."
         case .nameTooLong: "A name has \(FileName.longest) bytes at most, as UTF-8."
         case .other: nil
         }

@@ -234,7 +234,8 @@ extension NetworkError {
             case .slow(let bytes):
                 Meaning(
                     .timedOut, "Fewer than \(ByteCount(bytes)) moved within \(text("slowest")).",
-                    hint: "The server or the network is slow; try again later, or demand less.")
+                    hint: "The server or the network is slow. Try again later, or set `timeouts.slowest` to nil for a "
+                        + "stream whose elements are rare.")
             case .total:
                 Meaning(
                     .timedOut, NetworkError.lateness(of: request, after: length),

@@ -33,9 +33,11 @@ public struct OAuth2Client: Sendable {
     public var scopes: [String]
     /// What the server wants to know beside that, such as `audience` or `resource` (RFC 8707).
     public var parameters: Query
-    /// Whether secrets are sent without TLS, too, where others can read them (RFC 6749 §3.2); false unless set.
+    /// Whether requests for tokens are sent without TLS, too, where others can read them (RFC 6749 §3.2); false unless
+    /// set.
     ///
-    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case. The requests that carry the tokens have an option
+    /// of their own, ``RefreshingAuthentication/Settings/allowsPlainHTTP``.
     public var allowsPlainHTTP: Bool
     /// What sends the requests.
     public var session: Session
@@ -145,7 +147,8 @@ public struct OAuth2Client: Sendable {
     /// The request, and the form it sends.
     private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
         var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
-        try request.refusePlainHTTP(for: "Requests for tokens", unless: allowsPlainHTTP)
+        try request.refusePlainHTTP(
+            for: "Requests for tokens", unless: allowsPlainHTTP, option: "OAuth2Client(…, allowsPlainHTTP: true)")
         var form = self.parameters.merging(parameters).merging(["grant_type": grant])
         request.fields = [.accept: "application/json", .contentType: "application/x-www-form-urlencoded"]
         if let secret, proof == .basic {

@@ -25,6 +25,9 @@ public struct ExpectContinue: Sendable, Hashable, Codable {
 /// Which connection serves a request.
 public enum ConnectionUse: String, Sendable, Hashable, Codable, CaseIterable {
     /// One of the session's, which others use before, after or, over HTTP/2, at the same time.
+    ///
+    /// A request whose method is not idempotent takes no HTTP/1.1 connection that was idle for 4 s: the server may be about
+    /// to end it.
     case shared
     /// One of the session's, as with `shared`; the request is sent again when the connection, used before, ends without a byte
     /// of the answer, whatever the method and once at most.

@@ -21,7 +21,8 @@ extension Request {
         for field in fields { try check(field) }
         if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
             throw refused(
-                .option, "The timeout “\(name)” is not above zero.", hint: "Use nil for no idle or total timeout.")
+                .option, "The timeout “\(name)” is not above zero.",
+                hint: name == "connect" ? "Give it a time." : "Use nil for no limit.")
         }
         if let timeout = options.timeout, timeout <= .zero {
             throw refused(.option, "The timeout is not above zero.", hint: "Leave options.timeout out for none.")

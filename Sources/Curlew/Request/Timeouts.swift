@@ -6,6 +6,16 @@
 /// ```swift
 /// request.options.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))
 /// ```
+///
+/// A request's timeouts replace those of its session as a whole. To change some of them for a long poll, or for a stream
+/// whose elements are rare, begin with the session's:
+///
+/// ```swift
+/// var timeouts = session.configuration.timeouts
+/// (timeouts.responseHead, timeouts.idle, timeouts.slowest) = (nil, nil, nil)
+/// timeouts.total = .seconds(1800)
+/// request.options.timeouts = timeouts
+/// ```
 public struct Timeouts: Hashable, Sendable {
     /// From the start of the transfer, after its wait in the queue, until a connection is ready for the request:
     /// resolving, connecting and the TLS handshake together.
@@ -16,8 +26,9 @@ public struct Timeouts: Hashable, Sendable {
     /// From the last byte of the request until the response's head is complete, informational ones left aside; nil for as
     /// long as `idle` and `total` allow.
     ///
-    /// 60 s unless set. Set it for long polls, and `idle` too. A request whose `Accept` begins with `text/event-stream` has
-    /// no limit unless another one is set, since some servers send the head together with the first event.
+    /// 60 s unless set. Long polls need nil or a longer time, here and for `idle`. A request whose `Accept` names
+    /// `text/event-stream` has no limit, unless a time other than 60 s is set: some servers send the head together with the
+    /// first event.
     public var responseHead: Duration?
 
     /// How long a connected transfer may pass without a byte in either direction; nil for ever.
@@ -27,8 +38,9 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The rate below which a body on its way is given up; nil for none.
     ///
-    /// 1 KiB within 60 s unless set: a peer that sends or takes a byte now and then is never idle. Streams of events
-    /// (`text/event-stream`) may be as slow as they like; other streams of rare elements need nil.
+    /// 1 KiB within 60 s unless set: a peer that sends or takes a byte now and then is never idle. A response of type
+    /// `text/event-stream` may always be as slow as it likes. Other streams whose elements are rare need nil: watches over
+    /// NDJSON, responses that a server keeps alive by blanks.
     public var slowest: MinimumRate?
 
     /// The whole transfer including its wait in the queue; nil, the default, for ever.

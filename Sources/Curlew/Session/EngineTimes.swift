@@ -18,7 +18,7 @@ struct EngineTimes: Sendable {
     /// The limit of the head for a request, which some servers answer with the first event of a stream.
     func head(for request: Request) -> UInt64? {
         guard head == EngineTimes.usual.head, let accept = request.fields[.accept] else { return head }
-        return accept.hasPrefix("text/event-stream") ? nil : head
+        return accept.lowercased().contains("text/event-stream") ? nil : head
     }
 
     init(_ timeouts: Timeouts) {

@@ -260,7 +260,8 @@ extension TrustStore.Verdict {
 
     fileprivate var hint: String? {
         guard kind == .authority else { return nil }
-        return "Issue a certificate for the server, pin this one, or apply ChainRules.authoritiesAsServers."
+        return "Issue a certificate for the server, pin this one (PinnedCertificates([…], anchors: .pinsOnly)), or use "
+            + "the evaluator's .applying(.authoritiesAsServers)."
     }
 }
 

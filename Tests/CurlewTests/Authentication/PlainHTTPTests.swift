@@ -24,7 +24,7 @@ struct PlainHTTPTests {
     }
 
     @Test func unasked() async throws {
-        let netrc = try ScratchFile("default login ann password SECRET".utf8)
+        let netrc = try ScratchFile("machine 0.0.0.0 login ann password SECRET default login ann password SECRET".utf8)
         let server = try MockServer { _ in .text("fine") }
         for auth in authenticators(false, netrc) {
             let session = Session(interceptors: [auth])
@@ -50,6 +50,17 @@ struct PlainHTTPTests {
             _ = try await Session(interceptors: [auth]).data(for: Request("http://0.0.0.0:\(server.port)/"))
             #expect(server.requests.last?.field("Authorization") != nil, "\(auth)")
         }
+    }
+
+    /// It is for any host, so no request asks for it by name.
+    @Test func theDefaultOfANetrcFileIsLeftOut() async throws {
+        let netrc = try ScratchFile("machine other login x password y default login ann password SECRET".utf8)
+        let server = try MockServer { _ in .text("fine") }
+        let request = Request("http://0.0.0.0:\(server.port)/")
+        _ = try await Session(interceptors: [.netrc(netrc.path)]).data(for: request)
+        #expect(server.requests.last?.field("Authorization") == nil)
+        _ = try await Session(interceptors: [.netrc(netrc.path, allowsPlainHTTP: true)]).data(for: request)
+        #expect(server.requests.last?.field("Authorization") != nil)
     }
 
     @Test func onDemand() async throws {
