@@ -58,3 +58,17 @@ func snippetOfLogging() {
     // #1 ← 200 OK GET https://example.com/list?page=2&token=<redacted> in 12 ms, 1.2 KiB {Content-Type: …}
     _ = session
 }
+
+// Session/SessionEvent.swift
+func snippetOfRecorder() {
+    struct Accounts: SessionRecorder {
+        let write: @Sendable (String, TransferMetrics) -> Void
+
+        func record(_ end: TransferEvent) {
+            if case .metrics(let metrics) = end.kind { write(end.url, metrics) }
+        }
+    }
+
+    let session = Session(observers: [Accounts { url, metrics in print(url, metrics) }])
+    _ = session
+}

@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 
-/// Calls the observers of a session for the end of each attempt and each transfer, one call after the other, in a task of
+/// Calls the recorders of a session for the end of each attempt and each transfer, one call after the other, in a task of
 /// its own.
 ///
 /// The loop only queues. A task that waits for a transfer waits for what was queued until then, so that as many ends wait
@@ -21,10 +21,14 @@ final class EndRecorder: Sendable {
         var waiters: [(count: UInt64, continuation: UnsafeContinuation<Void, Never>)] = []
     }
 
-    private let observers: [any SessionObserver]
+    private let recorders: [any SessionRecorder]
     private let state = Lock(State())
 
-    init(_ observers: [any SessionObserver]) { self.observers = observers }
+    /// The recorders among a session's observers; nil when there is none.
+    init?(_ observers: [any SessionObserver]) {
+        recorders = observers.compactMap { $0 as? any SessionRecorder }
+        if recorders.isEmpty { return nil }
+    }
 
     /// Takes an event if it is an end; any thread.
     ///
@@ -48,7 +52,7 @@ final class EndRecorder: Sendable {
     func serve() {
         Task.detached {
             while let end = self.next() {
-                for observer in self.observers { observer.record(end) }
+                for recorder in self.recorders { recorder.record(end) }
                 for waiter in self.noteRecorded() { waiter.resume() }
             }
         }

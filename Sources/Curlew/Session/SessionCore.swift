@@ -43,7 +43,7 @@ final class SessionCore: Sendable {
         self.downloads = downloads
         retry = RetryInterceptor(configuration.retry, isOfSession: true)
         chain = SessionCore.chain(interceptors, retry, configuration.redirects)
-        let relay = SessionRelay(observers.isEmpty ? nil : EndRecorder(observers))
+        let relay = SessionRelay(EndRecorder(observers))
         self.relay = relay
         let engine = EngineConfiguration(configuration, resolver) { reason in
             relay.send(.keyLogNotWritten(path: configuration.tls.keyLogFile ?? "", reason: reason))

@@ -47,10 +47,6 @@ extension SessionEvent: CustomStringConvertible {
 
 /// Hears of everything that happens in a session, from its first transfer to its end.
 ///
-/// There are two ways to hear, and an observer implements one or both. ``observe(_:)`` is told every event, holds no
-/// transfer up, and loses events when it is too slow. ``record(_:)`` is told ends alone, loses none, and holds up the tasks
-/// that wait for transfers when it is slow: it is the one to count and measure with.
-///
 /// ```swift
 /// struct Failures: SessionObserver {
 ///     func observe(_ event: SessionEvent) async {
@@ -60,36 +56,50 @@ extension SessionEvent: CustomStringConvertible {
 ///
 /// let session = Session(observers: [Failures()])
 /// ```
+///
+/// An observer holds no transfer up, and loses events when it is too slow. A ``SessionRecorder`` loses none.
 public protocol SessionObserver: Sendable {
-    /// Takes note of an event; does nothing by default.
+    /// Takes note of an event.
     ///
     /// Events of one transfer come in the order that ``TransferEvent`` draws, and between transfers in the order in which
     /// they happened. Called for one event after the other, in a task of the observer's own; while it works, up to 256
     /// events wait for it, then the oldest are dropped and counted in `.dropped`. Called for `.closed` last, when the
     /// session was shut down or let go and every transfer it was told of has ended.
     func observe(_ event: SessionEvent) async
+}
 
+/// An observer that is told the end of each attempt and each transfer without loss: to count and to measure.
+///
+/// ```swift
+/// struct Accounts: SessionRecorder {
+///     let write: @Sendable (String, TransferMetrics) -> Void
+///
+///     func record(_ end: TransferEvent) {
+///         if case .metrics(let metrics) = end.kind { write(end.url, metrics) }
+///     }
+/// }
+///
+/// let session = Session(observers: [Accounts { url, metrics in print(url, metrics) }])
+/// ```
+public protocol SessionRecorder: SessionObserver {
     /// Takes note of an end: of an attempt (``TransferEvent/Kind/metrics(_:)``) or of a transfer
-    /// (``TransferEvent/Kind/finished(_:)``); does nothing by default.
+    /// (``TransferEvent/Kind/finished(_:)``).
     ///
     /// Called exactly once for each attempt that was started and once for each transfer that was started or refused,
     /// however many end at once. The calls come one after the other, in a task that the session makes for them: on a thread
     /// of Swift's pool, never on the loop thread. The ends of a transfer's attempts come before its own, in their order; only
-    /// an attempt that an interceptor has abandoned may end later. Several observers are called in their order.
+    /// an attempt that an interceptor has abandoned may end later. Several recorders are called in their order.
     ///
     /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream), and those
     /// in `idle()` and `shutdown`, go on when everything that had ended before was recorded. So a slow `record` slows down
-    /// those who make requests, and neither the loop nor other transfers on the wire. Ends of transfers that no task waits
-    /// for wait in memory. `record` must never wait for a transfer of the same session.
+    /// the tasks that make requests, and neither the loop nor other transfers on the wire. Ends of transfers that no task
+    /// waits for wait in memory. `record` must never wait for a transfer of the same session.
     ///
     /// - Parameter end: An event of kind `.metrics` or `.finished`.
     func record(_ end: TransferEvent)
 }
 
-extension SessionObserver {
+extension SessionRecorder {
     /// Does nothing.
     public func observe(_ event: SessionEvent) async {}
-
-    /// Does nothing.
-    public func record(_ end: TransferEvent) {}
 }

@@ -19,7 +19,7 @@ extension Session {
 @Suite(.timeLimit(.minutes(5)))
 struct RecordTests {
     /// Keeps the ends that it is told, and on which threads.
-    private final class Records: SessionObserver {
+    private final class Records: SessionRecorder {
         private struct State {
             var ends: [TransferEvent] = []
             var threads: Set<UInt> = []
