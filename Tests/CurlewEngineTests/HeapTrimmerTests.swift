@@ -32,7 +32,7 @@ struct HeapTrimmerTests {
     @Test func memoryIsGivenBackOnceAfterTheLastLoop() async {
         let trims = Lock(0)
         let trimmed = Latch<Bool>()
-        let trimmer = HeapTrimmer(patience: 1_000_000) {
+        let trimmer = HeapTrimmer(patience: 1_000_000, resident: { HeapTrimmer.growth }) {
             trims.withLock { $0 += 1 }
             trimmed.set(true)
         }
@@ -48,7 +48,7 @@ struct HeapTrimmerTests {
     @Test func workPutsItOff() async {
         let trims = Lock(0)
         let trimmed = Latch<Bool>()
-        let trimmer = HeapTrimmer(patience: 1_000_000) {
+        let trimmer = HeapTrimmer(patience: 1_000_000, resident: { HeapTrimmer.growth }) {
             trims.withLock { $0 += 1 }
             trimmed.set(true)
         }
@@ -60,4 +60,38 @@ struct HeapTrimmerTests {
         _ = await trimmed.value
         #expect(trims.withLock { $0 } < 1000)
     }
+
+    /// A walk through the memory of a large program costs more than a little memory is worth.
+    @Test func onlyMemoryThatHasGrownIsGivenBack() async {
+        let growth = HeapTrimmer.growth
+        let sizes = [growth, 3, growth + 2, 1, growth, growth + 1, 9]
+        let (asked, trims, looks) = (Lock(0), Lock<[Int]>([]), Signals())
+        let trimmer = HeapTrimmer(patience: 1_000_000) {
+            let number = asked.withLock { number in
+                defer { number += 1 }
+                return number
+            }
+            looks.send(number)
+            return sizes[number]
+        } trim: {
+            let number = asked.withLock { $0 }
+            trims.withLock { $0.append(number) }
+        }
+        // Grown from nothing to `growth`, 3 left; not to `growth` + 2, then down to 1; not to `growth`; then to one more.
+        for last in [1, 2, 3, 4, 6] {
+            trimmer.began()
+            trimmer.ended()
+            await looks.wait(for: last)
+        }
+        #expect(trims.withLock { $0 } == [1, 6])
+    }
+}
+
+/// Numbers that are waited for.
+private final class Signals: Sendable {
+    private let stream = AsyncStream<Int>.makeStream()
+
+    func send(_ number: Int) { stream.continuation.yield(number) }
+
+    func wait(for number: Int) async { for await next in stream.stream where next >= number { return } }
 }

@@ -7,9 +7,13 @@ internal import Glibc
 /// Gives the memory that the allocator keeps back to the system, once all loops of the process have been quiet for a while.
 ///
 /// After many large bodies glibc keeps a hundred megabytes for later. Asking it to let go takes a walk through all of it,
-/// so that happens on a thread of its own, and only once between two times of work.
+/// the memory of the whole process. So that happens on a thread of its own, at most once between two times of work, and
+/// only when the process has grown since the last time.
 final class HeapTrimmer: Sendable {
-    static let shared = HeapTrimmer(trim: { curlew_trim_heap() })
+    static let shared = HeapTrimmer(resident: residentBytes, trim: { curlew_trim_heap() })
+
+    /// By how many bytes the process must have grown.
+    static let growth = 16 << 20
 
     private struct State {
         /// Loops that work, or did a moment ago.
@@ -17,18 +21,26 @@ final class HeapTrimmer: Sendable {
         /// Counts how often one began.
         var beginnings: UInt64 = 0
         var hasThread = false
+        /// The fewest bytes that the process had since memory was last given back.
+        var least = 0
         var generation = curlew_fork_generation()
     }
 
     private let state = Lock(State())
     private let pause: UInt32
+    private let resident: @Sendable () -> Int
     private let trim: @Sendable () -> Void
 
     /// - Parameters:
     ///   - patience: Nanoseconds from the end of the last loop's work until memory is given back.
-    ///   - trim: Gives it back; on a thread of its own.
-    init(patience: UInt64 = LoopActivity.patience, trim: @escaping @Sendable () -> Void) {
+    ///   - resident: How many bytes of memory the process has.
+    ///   - trim: Gives it back. Both are called on a thread of their own.
+    init(
+        patience: UInt64 = LoopActivity.patience, resident: @escaping @Sendable () -> Int,
+        trim: @escaping @Sendable () -> Void
+    ) {
         pause = UInt32(clamping: patience / 1000)
+        self.resident = resident
         self.trim = trim
     }
 
@@ -63,15 +75,33 @@ final class HeapTrimmer: Sendable {
         while true {
             let seen = change { $0.beginnings }
             usleep(pause)
-            let (isQuiet, isOver) = change { state in
-                let isQuiet = state.active == 0 && state.beginnings == seen
-                let isOver = isQuiet || state.active > 0
+            if change({ $0.active == 0 && $0.beginnings == seen }) { giveBack() }
+            let isOver = change { state in
+                let isOver = state.active > 0 || state.beginnings == seen
                 if isOver { state.hasThread = false }
-                return (isQuiet, isOver)
+                return isOver
             }
-            if isQuiet { trim() }
             if isOver { return }
         }
+    }
+
+    private func giveBack() {
+        let size = resident()
+        let hasGrown = change { state in
+            state.least = min(state.least, size)
+            return size - state.least >= Self.growth
+        }
+        guard hasGrown else { return }
+        trim()
+        let rest = resident()
+        change { $0.least = rest }
+    }
+
+    /// The resident memory of the process (proc(5), statm).
+    private static func residentBytes() -> Int {
+        let text = String(decoding: (try? DiskFile.contents(of: "/proc/self/statm", upTo: 4096)) ?? [], as: UTF8.self)
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 }
 
