@@ -48,9 +48,9 @@ extension CurlTransport {
             return beginAgain(
                 handle, transfer, overFresh: false, after: CurlTransport.pauses[transfer.wire.refusals - 1])
         case .streamRefused where !handle.isLeftOut:
-            guard transfer.wire.headBytes == 0, transfer.wire.refusals < CurlTransport.pauses.count else {
-                return false
-            }
+            // Newer versions send it five times by themselves, each time.
+            let most = sharesPlainHTTP2 ? 1 : CurlTransport.pauses.count
+            guard transfer.wire.headBytes == 0, transfer.wire.refusals < most else { return false }
             transfer.wire.refusals += 1
             transfer.wire.connectsFirst = true
             return beginAgain(handle, transfer, overFresh: false)
