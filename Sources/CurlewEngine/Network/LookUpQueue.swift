@@ -147,8 +147,7 @@ package struct LookUpQueue {
             let ready = lines.keys.filter { $0.isFamiliar == isFamiliar && mayStart($0, now) }
             // The session that occupies the fewest comes first.
             guard let line = ready.min(by: { (load($0), $0.session) < (load($1), $1.session) }) else { continue }
-            if let name = takeFirst(of: line, now) { return name }
-            return startNext(now)
+            return takeFirst(of: line, now) ?? startNext(now)
         }
         return nil
     }
