@@ -3,10 +3,11 @@
 
 /// Shows a name and a password with every request, unasked (RFC 7617).
 ///
-/// Anyone on the network can read them without TLS, so a request to an http URL of another machine is `.invalidRequest`
-/// unless `allowsPlainHTTP` is true (RFC 7617 §4). Where the server is to choose, see ``PasswordAuthentication``. A request that says itself who asks, by a field `Authorization` or by
-/// the user-info of its URL, goes as it is. A name with a colon, and control characters, are `.invalidRequest` with the
-/// cause ``InvalidCredential``.
+/// Without TLS, anyone on the network can read them, so a request to an http URL of another machine fails with
+/// `.invalidRequest` unless `allowsPlainHTTP` is true (RFC 7617 §4). To let the server choose the scheme, use
+/// ``PasswordAuthentication``. A request with its own `Authorization` field, or with user-info in its URL, is sent
+/// unchanged. Control characters, and a name with a colon, fail with `.invalidRequest` and the cause
+/// ``InvalidCredential``.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .basic("anna", password) }
@@ -46,9 +47,9 @@ public struct BasicAuthentication: Authenticator {
 
 /// Shows a token with every request, unasked (RFC 6750).
 ///
-/// Anyone on the network can read it without TLS, so a request to an http URL of another machine is `.invalidRequest`
-/// unless `allowsPlainHTTP` is true (RFC 6750 §5.3). A request that says itself who asks, by a field `Authorization` or by
-/// the user-info of its URL, goes as it is.
+/// Without TLS, anyone on the network can read it, so a request to an http URL of another machine fails with
+/// `.invalidRequest` unless `allowsPlainHTTP` is true (RFC 6750 §5.3). A request with its own `Authorization` field, or
+/// with user-info in its URL, is sent unchanged.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .bearer(token) }

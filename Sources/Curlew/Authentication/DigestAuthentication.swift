@@ -55,9 +55,10 @@ public struct DigestAuthentication: Authenticator {
 
 /// Shows a name and a password in the way that a server asks for: Digest wherever it is offered, else Basic.
 ///
-/// Basic is answered over TLS alone, or by this machine, so that a server of an http URL does not get a password by asking
-/// for it: where it offers nothing but Basic, the request is `.invalidRequest` unless `allowsPlainHTTP` is true. What a
-/// server wants is remembered, and shown at once from then on. For all else see ``DigestAuthentication``.
+/// Basic credentials are sent only over TLS or to this machine, so that a server of an http URL cannot obtain the
+/// password by asking for Basic. If such a server offers only Basic, the request fails with `.invalidRequest` unless
+/// `allowsPlainHTTP` is true. The scheme that a server asks for is remembered, and later requests send credentials at
+/// once. See ``DigestAuthentication`` for everything else.
 ///
 /// ```swift
 /// let api = Client("https://files.example.com").with { $0.auth = .password("anna", password) }

@@ -7,12 +7,13 @@ internal import FoundationEssentials
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first
 /// request.
 ///
-/// The file is read once, at the first request that needs it, and not on a thread that others wait for. Without one there
-/// are no credentials, unless it was named here: then it has to be there. The first entry for the host counts, else `default`; ports play no part. An entry without
-/// login has no credentials, one without password an empty one. Who may read the file is not looked at, as with curl,
-/// since mounted secrets are mostly readable by all of a container. Unlike curl's, passwords go over TLS alone: a request
-/// to an http URL of another machine that has an entry is `.invalidRequest`, unless `allowsPlainHTTP` is true.
-/// `Authorization` and user-info of the request itself win.
+/// The file is read once, at the first request that needs it, on a thread of its own. Without a file there are no
+/// credentials; a file that was named here must exist. The first entry for the host counts, else `default`; ports are
+/// ignored. An entry without login has no credentials, and one without password has an empty one. As with curl, the
+/// permissions of the file are not checked, because mounted secrets are often readable by everyone in a container.
+/// Unlike with curl, passwords are sent only over TLS or to this machine: a request to an http URL of another machine
+/// that the file names fails with `.invalidRequest`, unless `allowsPlainHTTP` is true. `Authorization` and user-info of
+/// the request take precedence.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .netrc() }
@@ -52,10 +53,11 @@ public struct NetrcCredentials: Authenticator {
     }
 
     /// Adds what the file says of the request's host, and passes the request on.
-    /// - Throws: `NetworkError`: `.invalidRequest` when the file cannot be read, with ``InvalidNetrc`` as its cause when it
-    ///   is malformed, when an entry cannot be expressed as Basic credentials, or for an http URL of a machine that the file
-    ///   names, unless `allowsPlainHTTP`; whatever ends transfers. Without `allowsPlainHTTP` the `default` entry is left out
-    ///   of requests to http URLs.
+    ///
+    /// Without `allowsPlainHTTP`, a request to an http URL does not use the `default` entry.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` when the file cannot be read, when it is malformed (with the
+    ///   cause ``InvalidNetrc``), when an entry cannot be expressed as Basic credentials, or when the file names the
+    ///   host of an http URL and `allowsPlainHTTP` is false; otherwise the errors of `next`.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {

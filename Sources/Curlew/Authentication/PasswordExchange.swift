@@ -222,7 +222,7 @@ extension Credential {
 extension NetworkError {
     fileprivate static func unusable(_ flaw: InvalidCredential, _ request: Request) -> NetworkError {
         NetworkError(
-            invalid: .credentials, "\(flaw)", hint: "Look where name and password come from.",
+            invalid: .credentials, "\(flaw)", hint: "Check the source of the name and password.",
             cause: flaw, request: request)
     }
 }

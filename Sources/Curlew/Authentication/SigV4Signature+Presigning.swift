@@ -27,7 +27,8 @@ extension SigV4Signature {
     public func presignedURL(for request: Request, expiresIn: Duration) async throws -> URL {
         let seconds = expiresIn.asWait.components.seconds
         guard Self.expiries.contains(seconds) else {
-            throw refused(.usage, "A signature cannot be good for \(expiresIn).", "Give 1 second to 7 days.", request)
+            throw refused(
+                .usage, "A presigned URL cannot be valid for \(expiresIn).", "Use 1 second to 7 days.", request)
         }
         let target = try request.target()
         guard target.query?.contains("X-Amz-Signature=") != true else {
@@ -51,7 +52,7 @@ extension SigV4Signature {
         let signature = try scope.signature(of: canonical, key: try scope.key(keys.secretKey))
         let base = target.text.prefix { $0 != "?" }
         guard let url = URL(string: "\(base)?\(signed)&X-Amz-Signature=\(signature)") else {
-            throw refused(.url, "The URL cannot be written as one.", "Look at its host and path.", request)
+            throw refused(.url, "The signed URL is not a valid URL.", "Check its host and path.", request)
         }
         return url
     }

@@ -139,8 +139,8 @@ extension MediaType {
 extension NetworkError {
     fileprivate static func leavingPath(_ request: Request) -> NetworkError {
         NetworkError(
-            invalid: .path, "The path leaves the base URL, below which all paths are joined.",
-            hint: "Leave “..” and other URLs out of it, or make the base URL with BaseURL.Joining.resolved.",
+            invalid: .path, "The path leaves the base URL.",
+            hint: "Remove “..” segments and absolute URLs, or create the base URL with BaseURL.Joining.resolved.",
             request: request)
     }
 

@@ -29,8 +29,8 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         case notAFile
         /// Something that no download of this user has made stands where the part file or its note would be.
         case foreignPart
-        /// The directory of a store, or a file in it, belongs to another user, other users may write it, or it is a link
-        /// or a file with a second name (EPERM).
+        /// The directory of a store, or a file in it, belongs to another user, is writable by others, is a symbolic
+        /// link, or is a file with more than one hard link (EPERM).
         case foreignStore
         /// The name is too long, that of the part file included (ENAMETOOLONG).
         case nameTooLong
@@ -101,8 +101,9 @@ extension DestinationFailure.Reason {
         case .notAFile: "Choose another name; a download writes regular files alone."
         case .foreignPart: "Remove or rename it, or give the download another name."
         case .foreignStore:
-            "A store's directory belongs to this user, is no link, and others may not write it (chmod go-w); the same "
-                + "goes for its files, which have one name each. Mend that, or choose another directory."
+            "The store's directory and files must belong to this user and must not be writable by others (chmod go-w). "
+                + "The directory must not be a symbolic link, and each file must have one hard link. Fix that, or "
+                + "choose another directory."
         case .nameTooLong: "A name has \(FileName.longest) bytes at most, as UTF-8."
         case .other: nil
         }

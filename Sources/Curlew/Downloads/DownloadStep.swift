@@ -83,8 +83,8 @@ struct DownloadCourse {
         }
         guard !request.fields.contains(.range) else {
             throw refusal(
-                .field, "A download asks for the whole, or for what is missing of it.",
-                hint: "Leave the Range field out; for a part alone, save a transfer's response.")
+                .field, "The Range field of a download is set by Curlew.",
+                hint: "Remove the Range field. To save only one range, save the response of a transfer.")
         }
         try request.check(expecting: [plan.checksum, plan.token?.checksum], computing: plan.options.digest)
     }

@@ -56,7 +56,7 @@ extension Session {
     ) -> Transfer<DownloadedFile> {
         guard let destination = destination ?? core.downloads else {
             let error = NetworkError(
-                invalid: .destination, "Nobody says where the download goes.",
+                invalid: .destination, "The download has no destination.",
                 hint: "Give a destination (to:), or make the session with one (downloads:).", request: request)
             return Transfer(core.transfer(request, refusedBy: error)) { _ throws(NetworkError) in throw error }
         }

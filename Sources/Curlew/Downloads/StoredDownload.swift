@@ -91,12 +91,13 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
             NetworkError(invalid: flaw, message, hint: hint, request: request)
         }
         guard request.method == .get, request.body.isNone else {
-            throw refusal(.method, "A store keeps downloads by GET alone.", "Only those can be gone on with.")
+            throw refusal(
+                .method, "A store accepts only GET downloads without a body.", "Other downloads cannot be resumed.")
         }
         guard request.trust == nil else {
             throw refusal(
-                .option, "A request with trust of its own cannot be stored: it would be forgotten.",
-                "Give the trust to the session.")
+                .option, "A request with its own trust evaluator cannot be stored: the evaluator would be lost.",
+                "Set the evaluator on the session.")
         }
         switch destination.place {
         case .file(let path): (self.destination, isInDirectory) = (DiskFile.absolute(path), false)
@@ -124,8 +125,8 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         guard let text = try? JSONEncoder().encode(self), (try? JSONDecoder().decode(Self.self, from: text)) == self
         else {
             throw refusal(
-                .option, "The request or its options cannot be stored: read back, they would be others.",
-                "Leave out what is no ordinary number, such as an infinite wait.")
+                .option, "The request or its options cannot be stored: they change when encoded and decoded.",
+                "Remove values that are not ordinary numbers, such as an infinite wait.")
         }
     }
 

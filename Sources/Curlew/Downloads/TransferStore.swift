@@ -50,8 +50,9 @@ public actor TransferStore {
     /// without asking a server. Nothing else begins before ``reattach(_:adapting:)``. A directory that another user has
     /// made or may write is refused before anything in it is read or changed.
     ///
-    /// On a full disk a store can be opened and read: ``downloads`` and ``reports`` tell what it knows, and what was reported
-    /// is told again by the next process. What needs the disk fails, by kind `.destinationFailed`, until there is room.
+    /// A store on a full disk can be opened and read: ``downloads`` and ``reports`` return what it knows, and a report
+    /// that could not be marked as delivered is repeated by the next process. Operations that write fail with
+    /// `.destinationFailed` until space is free.
     ///
     /// - Parameters:
     ///   - directory: The store's directory.

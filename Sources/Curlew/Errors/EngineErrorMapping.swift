@@ -100,7 +100,7 @@ extension NetworkError {
                         "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
                 )
             case .answerCut:
-                self = Meaning(.connectionLost, "The HTTP/2 stream ended inside the answer.", code: 92)
+                self = Meaning(.connectionLost, "The HTTP/2 stream ended before the response was complete.", code: 92)
             case .refusedExpectation, .refusedCoding:
                 self = Meaning(
                     .bodyNotReplayable,

@@ -26,15 +26,15 @@ public struct ExpectContinue: Sendable, Hashable, Codable {
 public enum ConnectionUse: String, Sendable, Hashable, Codable, CaseIterable {
     /// One of the session's, which others use before, after or, over HTTP/2, at the same time.
     ///
-    /// A request whose method is not idempotent takes no HTTP/1.1 connection that was idle for 4 s: the server may be about
-    /// to end it.
+    /// A request whose method is not idempotent does not reuse an HTTP/1.1 connection that was idle for 4 s or longer:
+    /// the server may be about to close it.
     case shared
-    /// One of the session's, as with `shared`; the request is sent again when the connection, used before, ends without a byte
-    /// of the answer, whatever the method and once at most.
+    /// A connection of the session, as with `shared`. If a reused connection ends before the first byte of the
+    /// response, the request is sent again once, whatever its method.
     ///
-    /// Requests whose method is idempotent (RFC 9110 §9.2.2) are sent again unasked. A server mostly ends a connection that
-    /// was idle for too long and has not read the request then; but it may have acted on it, so this is for requests that may
-    /// be carried out twice. A body that can be read only once is not sent again.
+    /// Idempotent requests (RFC 9110 §9.2.2) are sent again without this option. Usually the server closed an idle
+    /// connection and did not read the request, but it may have processed it: use this only for requests that are safe
+    /// to repeat. A body that can be read only once is not sent again.
     case resending
     /// One that is opened for this request and closed after it, by HTTP/1.1 unless the session speaks nothing but
     /// HTTP/2.

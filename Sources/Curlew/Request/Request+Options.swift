@@ -93,11 +93,11 @@ extension Request {
             get { others?.values.statuses }
             set { values.statuses = newValue }
         }
-        /// Which media types a client asks for and takes, in the place of what the response's serializer says; nil for
-        /// what the serializer says.
+        /// The media types that a client requests and accepts instead of those of the response's serializer; nil for
+        /// those of the serializer.
         ///
-        /// An empty list takes every type, and responses without one. It writes no `Accept`: what the fields of the client or
-        /// the session say is sent, `*/*` unless set.
+        /// An empty list accepts every type, and responses without one. It adds no `Accept`: the field of the client
+        /// or the session is sent, `*/*` unless set.
         /// Only a ``Client`` judges; a session returns whatever comes.
         public var accepting: [MediaType]? {
             get { others?.values.accepting }

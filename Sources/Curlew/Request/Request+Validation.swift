@@ -25,7 +25,8 @@ extension Request {
                 hint: name == "connect" ? "Give it a time." : "Use nil for no limit.")
         }
         if let timeout = options.timeout, timeout <= .zero {
-            throw refused(.option, "The timeout is not above zero.", hint: "Leave options.timeout out for none.")
+            throw refused(
+                .option, "options.timeout is not above zero.", hint: "Leave options.timeout unset for no limit.")
         }
         if let way = options.bandwidth?.firstInvalid {
             throw refused(.option, "The bandwidth limit for \(way) is not above zero.", hint: "Use nil for no limit.")
@@ -60,8 +61,8 @@ extension Request {
     private func checkMethodAndBody() throws(NetworkError) {
         if method == .connect {
             throw refused(
-                .method, "The method “CONNECT” makes tunnels, which a request cannot be.",
-                hint: "Connections through proxies are made by the session.")
+                .method, "The method “CONNECT” opens a tunnel and cannot be sent as a request.",
+                hint: "The session opens tunnels through proxies itself.")
         }
         if let flaw = body.flaw { throw refused(.body, flaw.message, hint: flaw.hint) }
         if let length = body.length, length < 0 {

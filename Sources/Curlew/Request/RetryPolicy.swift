@@ -37,10 +37,11 @@ public struct RetryPolicy: Sendable, Hashable {
     /// How many repetitions there may be for one request, on average over all requests to an origin; 0.2 unless set, nil
     /// for any number.
     ///
-    /// Each request adds this share to the account of its origin, and each repetition takes one from it. An account begins
-    /// with ten repetitions, regains one each second while it has fewer than ten, and saves up to a hundred. Where it has
-    /// none left, the request is not sent again: the caller gets the last response or error, whose hint says so. Zero leaves
-    /// what is free. So a server that is down is spared, and a script that sends few requests notices nothing.
+    /// Each request adds this share to the budget of its origin, and each repetition takes one. A budget starts at ten
+    /// repetitions, regains one each second while it is below ten, and holds at most a hundred. When it is empty, the
+    /// request is not sent again: the caller gets the last response or error, whose hint says so. With zero, requests
+    /// add nothing; the initial ten and the one each second remain. So a server that is down is spared, and a script
+    /// that sends few requests notices nothing.
     public var budget: Double?
     /// Whether a request of another method than `methods` gets an `Idempotency-Key` (a random UUID, the same for each
     /// try), and so may be repeated; false unless set.

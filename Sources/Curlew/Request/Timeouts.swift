@@ -36,11 +36,11 @@ public struct Timeouts: Hashable, Sendable {
     /// 60 s unless set.
     public var idle: Duration?
 
-    /// The rate below which a body on its way is given up; nil for none.
+    /// The minimum rate of a body transfer, below which the transfer fails; nil for no minimum.
     ///
-    /// 1 KiB within 60 s unless set: a peer that sends or takes a byte now and then is never idle. A response of type
-    /// `text/event-stream` may always be as slow as it likes. Other streams whose elements are rare need nil: watches over
-    /// NDJSON, responses that a server keeps alive by blanks.
+    /// 1 KiB within 60 s unless set. It ends transfers that `idle` misses, because a peer moves a byte now and then.
+    /// Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements, such
+    /// as NDJSON watches or responses that a server keeps alive with whitespace.
     public var slowest: MinimumRate?
 
     /// The whole transfer including its wait in the queue; nil, the default, for ever.
@@ -65,11 +65,12 @@ public struct Timeouts: Hashable, Sendable {
         self.slowest = slowest
     }
 
-    /// So many bytes of bodies, both ways together, within every such span of time.
+    /// The minimum number of body bytes, sent and received together, in every span of time.
     ///
-    /// Spans begin with the request's body, with the response's, after each other and after a pause. What is not the peer's
-    /// doing does not count: the wait for the head (see ``Timeouts/responseHead``), a paused transfer, a slow reader, a
-    /// limit of bandwidth, and a request's body whose source has nothing to give.
+    /// A span begins with the request body, with the response body, at the end of the previous span and after a pause.
+    /// Time that the peer does not control is not measured: the wait for the response head (see
+    /// ``Timeouts/responseHead``), a paused transfer, a slow reader, a bandwidth limit, and a request body whose source
+    /// has no data yet.
     public struct MinimumRate: Hashable, Sendable, Codable {
         /// The fewest bytes of bodies that must move in each span.
         public var bytes: ByteCount

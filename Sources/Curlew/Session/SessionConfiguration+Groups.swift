@@ -25,9 +25,9 @@ extension SessionConfiguration {
         /// That is a little less than common servers wait (nginx 75 s): who closes first does not have to find out with
         /// a request that the other has. Zero closes each connection after its use.
         ///
-        /// A request that must not be sent twice, such as a POST, closes the HTTP/1.1 connections to its host that were idle
-        /// for 4 s or longer, and takes another: many servers wait no more than 5 s. With
-        /// ``ConnectionUse/resending`` it takes those, too.
+        /// A request that must not be sent twice, such as a POST, closes the HTTP/1.1 connections to its origin that were
+        /// idle for 4 s or longer, and uses another connection, because many servers close idle connections after 5 s.
+        /// With ``ConnectionUse/resending`` the request reuses them.
         public var idleConnectionLifetime: Duration
         /// How long after its opening a connection is closed, as soon as nobody uses it; nil, the default, for never.
         ///

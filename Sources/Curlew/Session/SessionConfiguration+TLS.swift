@@ -42,10 +42,11 @@ extension SessionConfiguration {
         /// A file that the secrets of all TLS connections are appended to, for programs such as Wireshark; nil, the
         /// default, for none.
         ///
-        /// Whoever can read it can read everything that is sent and received. It is made so that only its owner can; a file
-        /// that is there must be a regular file of this user that others can neither read nor write, and no symbolic link.
-        /// When it cannot be written, transfers go on without, and ``SessionEvent/keyLogNotWritten(path:reason:)`` says why.
-        /// It is neither encoded nor decoded, and what `SSLKEYLOGFILE` says does not count.
+        /// Anyone who can read the file can decrypt everything that is sent and received. Curlew creates it for its
+        /// owner only. An existing file must be a regular file of this user, not a symbolic link, and not readable or
+        /// writable by others. If the file cannot be written, transfers continue without it, and
+        /// ``SessionEvent/keyLogNotWritten(path:reason:)`` gives the reason. The path is neither encoded nor decoded,
+        /// and `SSLKEYLOGFILE` is ignored.
         public var keyLogFile: String?
 
         /// Choices, each with its default.

@@ -19,10 +19,10 @@ public enum SessionEvent: Sendable {
     case trustReport(TrustFailure)
     /// The files of a client identity changed and cannot be used; what they held before is still shown.
     case identityNotReloaded(InvalidTrust)
-    /// Secrets of TLS connections were not written to the file of `tls.keyLogFile`: it is no regular file, belongs to
-    /// another user, can be read or written by others, or the system says why.
+    /// TLS secrets were not written to `tls.keyLogFile`: the file is not a regular file, belongs to another user, is
+    /// readable or writable by others, or the system reported an error.
     ///
-    /// It is told once, and again when the reason changes.
+    /// Sent once, and again when the reason changes.
     case keyLogNotWritten(path: String, reason: String)
     /// So many events before this one were dropped, because the observer was too slow.
     case dropped(Int)
@@ -61,10 +61,10 @@ extension SessionEvent: CustomStringConvertible {
 public protocol SessionObserver: Sendable {
     /// Takes note of an event.
     ///
-    /// Events of one transfer come in the order that ``TransferEvent`` draws, and between transfers in the order in which
-    /// they happened. Called for one event after the other, in a task of the observer's own; while it works, up to 256
-    /// events wait for it, then the oldest are dropped and counted in `.dropped`. Called for `.closed` last, when the
-    /// session was shut down or let go and every transfer it was told of has ended.
+    /// Events of one transfer arrive in the order that ``TransferEvent`` shows, and events of different transfers in
+    /// the order in which they happened. The calls run one after the other in a task of the observer. While a call
+    /// runs, up to 256 events are buffered; after that the oldest are dropped and counted in `.dropped`. The last event
+    /// is `.closed`: the session was shut down or released, and every observed transfer has ended.
     func observe(_ event: SessionEvent) async
 }
 
@@ -86,14 +86,14 @@ public protocol SessionRecorder: SessionObserver {
     /// (``TransferEvent/Kind/finished(_:)``).
     ///
     /// Called exactly once for each attempt that was started and once for each transfer that was started or refused,
-    /// however many end at once. The calls come one after the other, in a task that the session makes for them: on a thread
-    /// of Swift's pool, never on the loop thread. The ends of a transfer's attempts come before its own, in their order; only
-    /// an attempt that an interceptor has abandoned may end later. Several recorders are called in their order.
+    /// even when many end at once. Calls are serial and run in a task of the session, never on the loop thread. The
+    /// ends of a transfer's attempts precede the end of the transfer, in order; only an attempt that an interceptor
+    /// abandoned may end later. Several recorders are called in the order of the session's observers.
     ///
-    /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream), and those
-    /// in `idle()` and `shutdown`, go on when everything that had ended before was recorded. So a slow `record` slows down
-    /// the tasks that make requests, and neither the loop nor other transfers on the wire. Ends of transfers that no task
-    /// waits for wait in memory. `record` must never wait for a transfer of the same session.
+    /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream) and
+    /// tasks in `idle()` or `shutdown` resume only after all earlier ends are recorded. A slow `record` therefore
+    /// delays tasks that make requests, but not the loop or other transfers in progress. Ends of transfers that no task
+    /// waits for are queued in memory without a limit. `record` must never wait for a transfer of the same session.
     ///
     /// - Parameter end: An event of kind `.metrics` or `.finished`.
     func record(_ end: TransferEvent)

@@ -108,8 +108,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     /// Awaiting again gives the same result.
     ///
     /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
-    /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or dropped before the end;
-    ///   `.invalidRequest` (a bad request, or the body was taken by a stream), `.timedOut`, `.bodyTooLarge`, `.truncatedEncoding`, `.corruptEncoding`, or whatever else ended the transfer, with its phase.
+    /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or dropped before the
+    ///   end; `.invalidRequest` (an invalid request, or a stream has taken the body); `.timedOut`; `.bodyTooLarge`;
+    ///   `.truncatedEncoding`; `.corruptEncoding`; or any other error that ended the transfer, with its phase.
     public var value: Output {
         get async throws(NetworkError) { try await output(collected()) }
     }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What changes in the judgement of chains for evaluators inside a ``ChainTrust``.
+/// Rules that change how evaluators inside a ``ChainTrust`` verify certificate chains.
 public struct ChainRules: OptionSet, Hashable, Sendable {
     /// The rules as bits.
     public let rawValue: Int
@@ -18,7 +18,7 @@ public struct ChainRules: OptionSet, Hashable, Sendable {
     /// `-addext basicConstraints=critical,CA:FALSE`.
     public static let authoritiesAsServers = ChainRules(rawValue: 1)
 
-    /// Demands of chains what RFC 5280 demands of those who issue certificates, and some more; a private authority may fail.
+    /// Enforces RFC 5280's rules for certification authorities, and more; a private authority may not meet them.
     ///
     /// - Version 3, names, basic constraints and key usages of authorities are as §4 says (X509_V_FLAG_X509_STRICT of
     ///   OpenSSL).
@@ -28,14 +28,15 @@ public struct ChainRules: OptionSet, Hashable, Sendable {
     ///   suffixes of companies. Where libpsl is not installed, a wildcard only needs at least two labels behind the star, as
     ///   everywhere.
     ///
-    /// The first two hold for paths of at least two certificates: a server's certificate that is a root itself has no issuer.
+    /// The first two rules apply to paths of at least two certificates: a root that is the server's own certificate has
+    /// no issuer.
     public static let strict = ChainRules(rawValue: 2)
 }
 
-/// Asks another evaluator, for which other rules for chains hold.
+/// Applies additional ``ChainRules`` to another evaluator.
 ///
-/// The rules hold for every chain that the evaluator has verified, by whatever roots, also through evaluators that ask
-/// others. Where an evaluator verifies no chain, as ``InsecureTrust`` does, they change nothing in it.
+/// The rules apply to every chain that the evaluator verifies, with any roots, including evaluators nested inside it.
+/// They have no effect on an evaluator that verifies no chain, such as ``InsecureTrust``.
 ///
 /// ```swift
 /// let trust = SystemTrust().applying(.strict)

@@ -55,7 +55,7 @@ struct RequestTests {
     private static let refused: [(Request, String)] = [
         (Request("", "http://h/"), "The method “” is not a token."),
         (Request("GET /\r\n", "http://h/"), "The method “GET /\\r\\n” is not a token."),
-        (Request(.connect, "http://h/"), "The method “CONNECT” makes tunnels, which a request cannot be."),
+        (Request(.connect, "http://h/"), "The method “CONNECT” opens a tunnel and cannot be sent as a request."),
         (Request(.head, "http://h/", body: .text("x")), "A HEAD request has no body (RFC 9110 §9.3)."),
         (Request(.trace, "http://h/", body: .bytes([])), "A TRACE request has no body (RFC 9110 §9.3)."),
         (Request(.get, "http://h/", fields: ["A B\n": "1"]), "The field name “A B\\n” is not a token."),
