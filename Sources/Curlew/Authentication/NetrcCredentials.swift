@@ -7,7 +7,7 @@ internal import FoundationEssentials
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first
 /// request.
 ///
-/// The file is read once, at the first request that needs it, on a thread of its own. Without a file there are no
+/// The file is read once, at the first request that needs it, on a disk thread. Without a file there are no
 /// credentials; a file that was named here must exist. The first entry for the host counts, else `default`; ports are
 /// ignored. An entry without login has no credentials, and one without password has an empty one. As with curl, the
 /// permissions of the file are not checked, because mounted secrets are often readable by everyone in a container.
