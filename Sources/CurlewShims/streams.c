@@ -8,7 +8,7 @@
 // stream, 7.88 also when the connection ends or breaks the protocol inside the body. nghttp2 hands every frame to
 // libcurl; libcurl does not pass them on.
 //
-// This file defines two functions of nghttp2. The dynamic linker looks into the program before it looks into libraries,
+// This file defines functions of nghttp2. The dynamic linker looks into the program before it looks into libraries,
 // so libcurl calls these, and they call nghttp2's own. On a thread with a watcher they tell the watcher which pointer
 // libcurl gives nghttp2 for a new stream, and put a function in front of libcurl's callback for frames, which tells of
 // heads and of END_STREAM. For all other callers in the process they only pass the call on.
@@ -51,12 +51,17 @@ void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callba
                                                           frame_callback callback);
 int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                const void *body, void *user);
+// Newer versions of nghttp2 have it for another kind of body.
+int32_t nghttp2_submit_request2(nghttp2_session *session, const void *priority, const void *fields, size_t count,
+                                const void *body, void *user);
 
 // MARK: What a caller would get without this file
 
 typedef struct {
     set_frame_callback set_callback;
     submit_request submit;
+    /// NULL in older versions, whose callers do not ask for it.
+    submit_request submit2;
     get_user user;
 } functions;
 
@@ -64,6 +69,7 @@ static functions in(void *library) {
     return (functions){
         .set_callback = (set_frame_callback)dlsym(library, "nghttp2_session_callbacks_set_on_frame_recv_callback"),
         .submit = (submit_request)dlsym(library, "nghttp2_submit_request"),
+        .submit2 = (submit_request)dlsym(library, "nghttp2_submit_request2"),
         .user = (get_user)dlsym(library, "nghttp2_session_get_stream_user_data"),
     };
 }
@@ -145,11 +151,23 @@ void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callba
     nghttp2.set_callback(callbacks, callback);
 }
 
+static int32_t submit_to(submit_request submit, nghttp2_session *session, const void *priority, const void *fields,
+                         size_t count, const void *body, void *user) {
+    if (!submit) return invalid_argument;
+    if (watcher.calls.submitted && user) watcher.calls.submitted(watcher.context, user);
+    return submit(session, priority, fields, count, body, user);
+}
+
 __attribute__((weak, visibility("default")))
 int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                const void *body, void *user) {
-    functions nghttp2 = without_us(__builtin_return_address(0));
-    if (!nghttp2.submit) return invalid_argument;
-    if (watcher.calls.submitted && user) watcher.calls.submitted(watcher.context, user);
-    return nghttp2.submit(session, priority, fields, count, body, user);
+    submit_request submit = without_us(__builtin_return_address(0)).submit;
+    return submit_to(submit, session, priority, fields, count, body, user);
+}
+
+__attribute__((weak, visibility("default")))
+int32_t nghttp2_submit_request2(nghttp2_session *session, const void *priority, const void *fields, size_t count,
+                                const void *body, void *user) {
+    submit_request submit = without_us(__builtin_return_address(0)).submit2;
+    return submit_to(submit, session, priority, fields, count, body, user);
 }

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewShims
 import Dispatch
 import Glibc
 import Testing
@@ -59,6 +60,27 @@ struct DiskThreadTests {
         let found = sums.withLock { $0 }
         #expect(found.count == 20 && found.values.allSatisfy { $0 == Array(0..<200) })
         #expect(disk.threads <= 4)
+    }
+
+    /// A key log on a disk that does not answer holds a bounded number of secrets in memory.
+    @Test func linesOfAKeyLogThatCannotBeWrittenAreDropped() async throws {
+        let folder = "/proc/\(getpid())/no-such-place-\(curlew_next_id())"
+        let (reasons, hangs, door) = (Lock<[String]>([]), Latch<Bool>(), DispatchSemaphore(value: 0))
+        let log = KeyLog(path: folder + "/keys") { reason in reasons.withLock { $0.append(reason) } }
+        #expect(
+            DiskThread.keys.run(at: folder + "/keys") {
+                hangs.set(true)
+                door.wait()
+            })
+        _ = await hangs.value
+        for _ in 0..<KeyLog.mostWaiting { log.append("line") }
+        #expect(reasons.withLock { $0 } == [])
+        log.append("line")
+        log.append("line")
+        #expect(reasons.withLock { $0 } == ["its disk does not answer, and lines are dropped"])
+        door.signal()
+        _ = await DiskThread.keys.value(at: folder + "/keys") { true }
+        #expect(reasons.withLock { $0.count } == 2, "then the system says that there is no such place")
     }
 
     /// A file of secrets that others may read or write is worse than a missing one.

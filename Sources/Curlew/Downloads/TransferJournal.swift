@@ -92,7 +92,11 @@ final class TransferJournal: Sendable {
     /// Lets another process have it; nothing can be written any more.
     ///
     /// Behind what is being written.
-    func close() async { _ = await DiskThread.syncing.value(at: file.path) { self.lock.withLock { $0 = nil } } }
+    func close() async {
+        let isOver: Void? = await DiskThread.syncing.value(at: file.path) { self.lock.withLock { $0 = nil } }
+        // Without a thread nothing is being written.
+        if isOver == nil { lock.withLock { $0 = nil } }
+    }
 
     var isClosed: Bool { lock.withLock { $0 == nil } }
 

@@ -69,8 +69,11 @@ public actor TransferStore {
                 try TransferJournal(in: directory)
             }
             self.journal = journal
-            for record in journal.records where record.placing != nil {
-                let name = try await DiskThread.saving.result { () throws(DiskFailure) in try record.finishPlacing() }
+            for record in journal.records {
+                guard let placing = record.placing else { continue }
+                let name = try await DiskThread.saving.result(at: placing.part) { () throws(DiskFailure) in
+                    try record.finishPlacing()
+                }
                 let ticket = journal.change(record.id) { record in
                     record.placing = nil
                     if let name { record.finish(at: name) }

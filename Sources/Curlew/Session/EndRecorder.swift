@@ -17,8 +17,9 @@ final class EndRecorder: Sendable {
         /// How many were ever queued, and how many of these were recorded.
         var queued: UInt64 = 0
         var recorded: UInt64 = 0
-        /// Tasks that wait until so many were recorded, in this order.
+        /// Tasks that wait until so many were recorded, in this order; those from `firstWaiter` on.
         var waiters: [(count: UInt64, continuation: UnsafeContinuation<Void, Never>)] = []
+        var firstWaiter = 0
     }
 
     private let recorders: [any SessionRecorder]
@@ -92,8 +93,12 @@ final class EndRecorder: Sendable {
     private func noteRecorded() -> [UnsafeContinuation<Void, Never>] {
         state.withLock { state in
             state.recorded += 1
-            let ready = state.waiters.prefix { $0.count <= state.recorded }.map(\.continuation)
-            if !ready.isEmpty { state.waiters.removeFirst(ready.count) }
+            let ready = state.waiters[state.firstWaiter...].prefix { $0.count <= state.recorded }.map(\.continuation)
+            state.firstWaiter += ready.count
+            if state.firstWaiter > 64, 2 * state.firstWaiter > state.waiters.count {
+                state.waiters.removeFirst(state.firstWaiter)
+                state.firstWaiter = 0
+            }
             return ready
         }
     }

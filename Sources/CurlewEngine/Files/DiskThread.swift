@@ -6,8 +6,9 @@ internal import Glibc
 
 /// Threads that do the disk's work, so that a slow disk never holds up a loop or a Swift task's thread.
 ///
-/// Jobs at one place, mostly a directory, run one after the other; each place with work has a thread, so that a file
-/// system that hangs holds up its own files alone. Threads end when they have had nothing to do for a while.
+/// Jobs at one place, mostly a directory, run one after the other; each place with work has a thread, up to `most`. So a
+/// file system that hangs holds up its own files alone, unless work waits in that many of its directories. Threads end
+/// when they have had nothing to do for a while.
 package final class DiskThread: Sendable {
     /// Reads files to be sent; every reader stops when its pipe is full.
     static let shared = DiskThread("curlew-disk")

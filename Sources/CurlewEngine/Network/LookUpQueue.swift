@@ -62,7 +62,8 @@ package struct LookUpQueue {
     private let limits: Limits
     private var waiting: [String: Waiting] = [:]
     private var running: [String: Running] = [:]
-    /// Names in the order they came; those that no longer wait for this session are skipped.
+    /// Names in the order they came; those that no longer wait for this session are skipped, and removed when they are
+    /// many.
     private var lines: [Line: [String]] = [:]
     /// Names that had addresses: recently, and before that.
     private var found: (new: Set<String>, old: Set<String>) = ([], [])
@@ -73,6 +74,9 @@ package struct LookUpQueue {
 
     /// How many names wait or are being looked up.
     var count: Int { waiting.count + running.count }
+
+    /// How many entries the lines have, for tests.
+    var lengthOfLines: Int { lines.values.reduce(0) { $0 + $1.count } }
 
     /// Adds one who asks for a name.
     mutating func ask(_ name: String, _ number: UInt64, for session: UInt64, now: UInt64) -> [Action] {
@@ -96,9 +100,21 @@ package struct LookUpQueue {
         entry.askers.removeAll { $0.number == number }
         waiting[name] = entry.askers.isEmpty ? nil : entry
         if entry.askers.contains(where: { $0.session == asker.session }) { return }
-        let line = Line(session: asker.session, isFamiliar: entry.isFamiliar)
-        lines[line]?.removeAll { $0 == name }
-        if lines[line]?.isEmpty == true { lines[line] = nil }
+        compact(Line(session: asker.session, isFamiliar: entry.isFamiliar))
+    }
+
+    /// Removes what no longer waits from a line that is mostly made of that, so that many names are withdrawn in linear
+    /// time.
+    private mutating func compact(_ line: Line) {
+        guard let names = lines[line], names.count > 2 * waiting.count + 64 else { return }
+        var seen: Set<String> = []
+        let left = names.filter { isWaiting($0, in: line) && seen.insert($0).inserted }
+        lines[line] = left.isEmpty ? nil : left
+    }
+
+    private func isWaiting(_ name: String, in line: Line) -> Bool {
+        guard let entry = waiting[name], entry.isFamiliar == line.isFamiliar else { return false }
+        return entry.askers.contains { $0.session == line.session }
     }
 
     /// Ends a look-up: gives the numbers of those who asked, and the name that its thread looks up next; nil ends it.
@@ -131,10 +147,14 @@ package struct LookUpQueue {
     mutating func grow(_ now: UInt64) -> [Action] {
         var actions: [Action] = []
         while let name = startNext(now) { actions.append(.start(name)) }
-        if waiting.isEmpty { return actions }
-        if !isWatched { actions.append(.watch) }
+        return actions + watchIfNeeded()
+    }
+
+    /// Has `grow` called now and then while names wait.
+    mutating func watchIfNeeded() -> [Action] {
+        if waiting.isEmpty || isWatched { return [] }
         isWatched = true
-        return actions
+        return [.watch]
     }
 
     /// Ends the watch when nothing waits, or when there is no thread for it.
@@ -173,10 +193,7 @@ package struct LookUpQueue {
         defer { if !names.isEmpty { lines[line] = names } }
         while !names.isEmpty {
             let name = names.removeFirst()
-            guard let entry = waiting[name], entry.isFamiliar == line.isFamiliar,
-                entry.askers.contains(where: { $0.session == line.session })
-            else { continue }
-            waiting[name] = nil
+            guard isWaiting(name, in: line), let entry = waiting.removeValue(forKey: name) else { continue }
             running[name] = Running(
                 askers: entry.askers, session: line.session, isFamiliar: line.isFamiliar, startedAt: now)
             return name

@@ -122,9 +122,11 @@ package final class Resolver: Sendable {
     }
 
     private func strand(_ name: String, errno: CInt) {
-        let stranded = state.withLock { state in
-            state.queue.threadFailed(for: name).compactMap { state.tells.removeValue(forKey: $0) }
+        let (stranded, actions) = state.withLock { state in
+            let askers = state.queue.threadFailed(for: name)
+            return (askers.compactMap { state.tells.removeValue(forKey: $0) }, state.queue.watchIfNeeded())
         }
+        carryOut(actions)
         for tell in stranded { tell(.failure(.noThread(errno: errno))) }
     }
 

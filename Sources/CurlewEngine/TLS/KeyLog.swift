@@ -8,14 +8,22 @@ internal import Glibc
 /// Whoever has it can read everything that was said, so only a regular file of this user is written that others can
 /// neither read nor write.
 package final class KeyLog: Sendable {
+    /// How many lines wait for the disk, at most; the others are dropped.
+    static let mostWaiting = 4096
+
+    private struct State {
+        /// Why the last line was not written; nil when it was.
+        var refusal: String?
+        var waiting = 0
+    }
+
     private let path: String
     private let refused: @Sendable (String) -> Void
-    /// Why the last line was not written; nil when it was.
-    private let refusal = Lock<String?>(nil)
+    private let state = Lock(State())
 
     /// - Parameters:
     ///   - path: The file; made with the first line if it is missing.
-    ///   - refused: Told on a thread of the disk why lines are not written, once until that changes.
+    ///   - refused: Told on any thread why lines are not written, once until that changes.
     package init(path: String, refused: @escaping @Sendable (String) -> Void = { _ in }) {
         self.path = path
         self.refused = refused
@@ -23,14 +31,23 @@ package final class KeyLog: Sendable {
 
     /// Writes a line, away from the loop; a file that cannot be written stays as it is.
     func append(_ line: String) {
-        _ = DiskThread.keys.run(at: path) { [self] in
-            let reason = KeyLog.write(line + "\n", to: path)
-            let isNews = refusal.withLock { refusal in
-                defer { refusal = reason }
-                return refusal != reason
-            }
-            if isNews, let reason { refused(reason) }
+        let hasRoom = state.withLock { state in
+            state.waiting += 1
+            return state.waiting <= Self.mostWaiting
         }
+        guard hasRoom else { return note("its disk does not answer, and lines are dropped") }
+        let isRun = DiskThread.keys.run(at: path) { [self] in note(KeyLog.write(line + "\n", to: path)) }
+        if !isRun { note("there is no thread for it") }
+    }
+
+    /// Ends the wait of a line.
+    private func note(_ reason: String?) {
+        let isNews = state.withLock { state in
+            state.waiting -= 1
+            defer { state.refusal = reason }
+            return state.refusal != reason
+        }
+        if isNews, let reason { refused(reason) }
     }
 
     /// Adds text to the file; gives why it cannot.
@@ -45,7 +62,8 @@ package final class KeyLog: Sendable {
         if let objection = objection(mode: status.st_mode, owner: status.st_uid, user: geteuid()) { return objection }
         let bytes = Array(text.utf8)
         let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-        return count < 0 ? String(cString: strerror(errno)) : nil
+        if count < 0 { return String(cString: strerror(errno)) }
+        return count == bytes.count ? nil : "only \(count) of \(bytes.count) bytes of a line were written"
     }
 
     /// Why the file cannot be opened.

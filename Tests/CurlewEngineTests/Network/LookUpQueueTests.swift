@@ -106,6 +106,30 @@ struct LookUpQueueTests {
         #expect(!queue.isWatched)
     }
 
+    /// The loop withdraws, under a lock that all sessions share.
+    @Test mutating func manyNamesAreWithdrawnInLinearTime() {
+        _ = ask(names("stuck", 8), for: 1)
+        for round in 0..<20 as Range<UInt64> {
+            for number in 0..<1000 as Range<UInt64> {
+                _ = queue.ask("waits-\(number)", 1_000_000 * (round + 1) + number, for: 1, now: 0)
+            }
+            for number in 0..<999 as Range<UInt64> {
+                queue.withdraw("waits-\(number)", 1_000_000 * (round + 1) + number)
+            }
+        }
+        #expect(queue.count == 9 && queue.lengthOfLines <= 2 * 1001 + 64)
+        #expect(queue.finish("stuck-0", isFound: false, now: 1).next == "waits-999")
+        #expect(queue.finish("stuck-1", isFound: false, now: 1).next == nil)
+    }
+
+    @Test mutating func aNameWithoutAThreadIsTriedAgain() {
+        #expect(ask(["slow"], for: 1) == ["slow"])
+        #expect(ask(["second"], for: 1) == ["second"])
+        #expect(queue.threadFailed(for: "second") == [])
+        #expect(queue.watchIfNeeded() == [.watch] && queue.watchIfNeeded() == [])
+        #expect(queue.grow(1) == [.start("second")])
+    }
+
     @Test mutating func theWatchLastsWhileNamesWait() {
         #expect(queue.ask("first", 1, for: 1, now: 0) == [.start("first")])
         var actions: [LookUpQueue.Action] = []
