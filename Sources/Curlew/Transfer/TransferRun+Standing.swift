@@ -56,8 +56,10 @@ extension TransferRun {
     var failureOfTakenBody: NetworkError? {
         let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.isCancelled) }
         if let readerError, !readerError.isCancellation { return readerError }
+        // Asked before the error of the wire, or a transfer that ends between the two would have neither.
+        let isEnding = isCancelled && standing != .finished
         if let error = wireError ?? readerError { return error }
-        return Task.isCancelled || isCancelled && standing != .finished ? .cancelled(.receiving, request) : nil
+        return Task.isCancelled || isEnding ? .cancelled(.receiving, request) : nil
     }
 
     /// Whether a transfer of several attempts failed, of which the last one may have succeeded.
