@@ -49,7 +49,7 @@ import Testing
             try await store.download(request, on: session, to: .file(folder("a")))
             Issue.record("it was stored")
         } catch {
-            #expect(error.kind == .invalidRequest && error.hint == "Give the trust to the session.")
+            #expect(error.kind == .invalidRequest && error.hint == "Set the evaluator on the session.")
         }
         #expect(store.downloads.isEmpty)
     }

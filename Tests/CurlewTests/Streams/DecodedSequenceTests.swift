@@ -91,12 +91,14 @@ struct DecodedSequenceTests {
     @Test func leavingCancels() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("one\ntwo\n").fault(.stall(gate), at: .body(4)) }
-        let transfer = Session().transfer(Request(server.url("/")))
+        let session = Session()
+        let transfer = session.transfer(Request(server.url("/")))
         for try await line in transfer.bytes.decoded(by: .lines) {
             #expect(line == "one")
             break
         }
         await server.waitUntil(openConnections: 0)
+        await session.idle()
         #expect(transfer.state == .finished && !gate.isOpen)
     }
 }
