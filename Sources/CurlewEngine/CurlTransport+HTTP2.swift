@@ -63,8 +63,10 @@ extension CurlTransport {
 
     /// Whether a connection for a request is all that is wanted for now.
     func stopsConnected(_ transfer: EngineTransfer, over connection: SocketTable.Connection?) -> Bool {
-        guard transfer.wire.connectsFirst, let connection, transfer.wire.origin?.isShared == true else { return false }
+        guard transfer.wire.connectsFirst else { return false }
+        // Once, before the request is first sent: what libcurl sends again later may have been acted on.
         transfer.wire.connectsFirst = false
+        guard transfer.wire.sends == 1, let connection, transfer.wire.origin?.isShared == true else { return false }
         transfer.wire.abort = .connectedFirst
         // Its settings are no answer that nobody asked for.
         sockets.learn(connection, .http2)
@@ -91,6 +93,7 @@ extension CurlTransport {
         restsUntil = resting.map(\.until).min() ?? Monotonic.never
         for (handle, _) in due where handle.transfer != nil {
             handle.wire?.pointee.launchedAt = now
+            handle.wire?.pointee.lastActivity = now
             add(handle)
         }
     }

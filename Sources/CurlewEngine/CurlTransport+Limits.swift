@@ -74,7 +74,7 @@ extension CurlTransport {
         }
         if transfer.wire.measuredAt < max(1, transfer.wire.resumedAt) {
             transfer.wire.measuredAt = now
-            transfer.wire.measured = transfer.wire.counters.sent + transfer.wire.counters.received
+            transfer.wire.measured = moved(transfer)
         }
         return transfer.wire.measuredAt
     }
@@ -93,12 +93,40 @@ extension CurlTransport {
         guard ready > 0 else { return nil }
         let begun = transfer.wire.launchedAt &+ UInt64(ready) &* 1000
         if transfer.isBodyPulled && transfer.wire.bodySentAt == 0 { return nil }
-        return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt)
+        return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt, transfer.wire.sendingSeenAt)
+    }
+
+    /// How many bytes of bodies have moved both ways, without those that only wait in buffers of this machine.
+    private func moved(_ transfer: EngineTransfer) -> Int64 { sent(transfer) + transfer.wire.counters.received }
+
+    /// How many bytes of the request's body have left this machine.
+    ///
+    /// libcurl asks for 256 KiB of a long body at a time, and the system takes megabytes. Over a slow network both last for
+    /// minutes.
+    private func sent(_ transfer: EngineTransfer) -> Int64 {
+        guard transfer.isBodyPulled, let handle = transfer.wire.handle, let connection = transfer.wire.connection else {
+            return transfer.wire.counters.sent
+        }
+        let written = Int64(curlew_get_offset(handle.curl, CURLINFO_SIZE_UPLOAD_T))
+        return written - (sockets.isUsed(connection) ? Int64(curlew_unsent(connection.descriptor)) : 0)
+    }
+
+    /// Whether bytes of a long body have left this machine since the last look; the idle limit, and that of the head, begin
+    /// anew then.
+    private func hasSent(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
+        // A body that fits into the system's buffer was sent at once.
+        guard transfer.isBodyPulled, transfer.wire.counters.sent > 64 << 10 else { return false }
+        let sent = sent(transfer)
+        guard sent > transfer.wire.sentSeen else { return false }
+        transfer.wire.sentSeen = sent
+        transfer.wire.sendingSeenAt = now
+        transfer.wire.lastActivity = now
+        return true
     }
 
     /// Whether too little has moved since the rate was last measured; it is measured anew.
     private func isTooSlow(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
-        let moved = transfer.wire.counters.sent + transfer.wire.counters.received
+        let moved = moved(transfer)
         defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
         return moved - transfer.wire.measured < transfer.plan.slowest?.bytes ?? 0
     }
@@ -151,6 +179,8 @@ extension CurlTransport {
                     remove(transfer, .queueTimedOut(known, after: transfer.plan.queueTimeout ?? 0))
                 }
             case .limit(.slow) where !isTooSlow(transfer, now): scheduleSweep(transfer)
+            case .limit(.idle) where hasSent(transfer, now): scheduleSweep(transfer)
+            case .limit(.head) where hasSent(transfer, now): scheduleSweep(transfer)
             case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.length(of: limit)))
             }
         }

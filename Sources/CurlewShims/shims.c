@@ -302,6 +302,11 @@ bool curlew_has_ended(int descriptor) {
     return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
 }
 
+int curlew_unsent(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, SIOCOUTQ, &count) == 0 ? count : 0;
+}
+
 bool curlew_peer_has_ended(int descriptor) {
     struct pollfd entry = {.fd = descriptor, .events = POLLRDHUP};
     return poll(&entry, 1, 0) != 0;

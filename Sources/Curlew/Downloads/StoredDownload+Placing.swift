@@ -29,6 +29,8 @@ extension StoredDownload {
         guard saving.isSynced || placing.bootID == DiskFile.bootID else { return nil }
         do throws(DiskFailure) {
             let part = try PartFile.open(placing.part)
+            // Opening makes a file where there is none any more, and in the place of one with a second name.
+            guard try part.identity() == placing.identity else { return nil }
             name = try DownloadPart.move(part, to: placing.path, overwrite)
         } catch {
             // The download says so itself, when it is reattached.

@@ -60,7 +60,7 @@ extension SessionCore {
     @inline(never)
     private func recordedAnswer(of engine: EngineTransfer, to request: Request) async -> (Data, ResponseHead) {
         await recorder?.settled()
-        guard let outcome = engine.outcome else { return (Data(), ResponseHead(status: .ok)) }
+        guard let outcome = engine.outcome else { preconditionFailure("a transfer that has ended has an outcome") }
         return answer(of: outcome, to: request)
     }
 

@@ -14,7 +14,9 @@ final class StreamEnds {
     private var sender: EasyHandle?
 
     /// Watches the streams of the calling thread, which is the loop's, until `stop`.
-    func start() { curlew_watch_streams(&streamCalls, Unmanaged.passUnretained(self).toOpaque()) }
+    func start() {
+        withUnsafePointer(to: streamCalls) { curlew_watch_streams($0, Unmanaged.passUnretained(self).toOpaque()) }
+    }
 
     func stop() { curlew_watch_streams(nil, nil) }
 
@@ -46,8 +48,7 @@ final class StreamEnds {
 }
 
 /// What nghttp2's functions call in front of libcurl; on the loop thread, as everything that libcurl does.
-private nonisolated(unsafe) var streamCalls = curlew_stream_calls(
-    // Safe because nobody changes it: it is a variable only so that C can be given its address.
+private let streamCalls = curlew_stream_calls(
     submitted: { context, stream in
         if let stream { ends(context)?.begin(stream) }
     },

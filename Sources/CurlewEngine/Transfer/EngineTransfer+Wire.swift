@@ -199,6 +199,7 @@ extension EngineTransfer {
 
     func rewindBody() -> Bool {
         wire.measuredAt = 0
+        wire.sentSeen = 0
         wire.bodySentAt = 0
         wire.counters.sent = 0
         wire.bodyOffset = 0

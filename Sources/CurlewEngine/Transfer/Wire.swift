@@ -69,6 +69,9 @@ struct Wire {
     /// Since when the rate is measured, and what had moved by then.
     var measuredAt: UInt64 = 0
     var measured: Int64 = 0
+    /// How much of a long body had left this machine when a limit of time was last due, and when that was.
+    var sentSeen: Int64 = 0
+    var sendingSeenAt: UInt64 = 0
     /// Whether the response is a stream of events; nil until somebody asks.
     var isEventStream: Bool?
     /// How often the request was begun again by us, and how often libcurl began to send it since.

@@ -157,6 +157,8 @@ static const uint32_t curlew_once_each = 1u << 31;
 
 /// Whether the peer of a socket sends no more and everything it sent has been read.
 bool curlew_has_ended(int descriptor);
+/// How many bytes that were written to a socket have not reached the peer; 0 when the system does not say.
+int curlew_unsent(int descriptor);
 /// Whether the peer of a socket sends no more, whatever of what it sent has been read.
 bool curlew_peer_has_ended(int descriptor);
 /// The local port of a socket, with bit 16 set for IPv6; -1 when it has none.

@@ -50,6 +50,21 @@ struct SlowPeerTests {
         #expect(error.kind == .timedOut && error.phase == .sending && error.message.contains("timeouts.slowest"))
     }
 
+    /// libcurl asks for the next bytes when a long piece has gone out, and the system takes even more at once: both take
+    /// longer than the limits here, and the body moves all the time.
+    @Test(arguments: [Timeouts(idle: .milliseconds(1500)), Timeouts(responseHead: .milliseconds(1500))])
+    func aBodyThatMovesSlowlyIsNotIdle(_ timeouts: Timeouts) async throws {
+        var options = MockServer.Options()
+        options.socketBufferSize = 32 << 10
+        let server = try MockServer(options: options)
+        server.on("POST", "/", .text("done"), reading: .whole.slowly(bytes: 100_000, every: .milliseconds(100)))
+        let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 4 << 20)))
+        var timeouts = timeouts
+        timeouts.slowest = Timeouts.MinimumRate(bytes: .kibibytes(1), within: .milliseconds(1500))
+        let request = Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: timeouts))
+        #expect(try await Session().data(for: request).0 == Data("done".utf8))
+    }
+
     @Test func aSourceThatGivesNothing() async throws {
         let gate = Gate()
         let server = try MockServer()

@@ -98,7 +98,7 @@ struct DecodedSequenceTests {
             break
         }
         await server.waitUntil(openConnections: 0)
-        await session.idle()
+        try await session.idle()
         #expect(transfer.state == .finished && !gate.isOpen)
     }
 }
