@@ -135,6 +135,15 @@ import Testing
         #expect(folder.names.contains("1") == isSynced)
     }
 
+    /// Opening such a part makes a new, empty one in its place, which must not get the name.
+    @Test func aPartWithASecondNameIsNotPlaced() async throws {
+        try await leavePlacing(.fail)
+        #expect(link(folder("1.part"), folder("other")) == 0)
+        let store = try await open()
+        #expect(store.downloads.map(\.state) == [.running])
+        #expect(folder.bytes("other") == body.bytes && !folder.names.contains("1"))
+    }
+
     /// As a process would that ended between the last byte and the name.
     private func leavePlacing(
         _ overwrite: DownloadOverwrite, bootID: String = DiskFile.bootID, isSynced: Bool = true
