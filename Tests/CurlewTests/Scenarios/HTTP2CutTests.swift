@@ -120,10 +120,14 @@ struct BodyTaker: Sendable {
                 }
             }
         case .download:
-            let file = folder(path.filter { $0 != "/" } + "-")
-            let transfer = scene.session.transfer(request, to: .file(file))
-            return Task {
-                await BodyTaker.result { try Data(contentsOf: URL(filePath: await transfer.value.path)) }
+            let name = path.filter { $0 != "/" } + "-"
+            let transfer = scene.session.transfer(request, to: .file(folder(name)))
+            return Task { [folder] in
+                await BodyTaker.result {
+                    _ = try await transfer.value
+                    // Foundation's Data(contentsOf:) leaks for an empty file.
+                    return Data(try #require(folder.bytes(name)))
+                }
             }
         }
     }

@@ -206,7 +206,8 @@ struct TLSSettingTests {
         _ = try await session.data(for: request)
         #expect(await told.value == reason)
         #expect(try Data(contentsOf: URL(filePath: body)) == Data("hello".utf8))
-        if obstacle == .readable { #expect(try Data(contentsOf: URL(filePath: path)).isEmpty) }
+        // Foundation's Data(contentsOf:) leaks for an empty file.
+        if obstacle == .readable { #expect(try DiskFile.contents(of: path, upTo: 100) == []) }
     }
 
     @Test func codable() throws {
