@@ -29,7 +29,7 @@ extension StoredDownload {
         guard saving.isSynced || placing.bootID == DiskFile.bootID else { return nil }
         do throws(DiskFailure) {
             let part = try PartFile.open(placing.part)
-            // Opening makes a file where there is none any more, and in the place of one with a second name.
+            // Opening makes a new file when the part was removed, or when it has a second hard link.
             guard try part.identity() == placing.identity else { return nil }
             name = try DownloadPart.move(part, to: placing.path, overwrite)
         } catch {

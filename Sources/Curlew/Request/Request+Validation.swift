@@ -62,7 +62,7 @@ extension Request {
         if method == .connect {
             throw refused(
                 .method, "The method “CONNECT” opens a tunnel and cannot be sent as a request.",
-                hint: "The session opens tunnels through proxies itself.")
+                hint: "Use another method; Curlew opens no tunnels for requests.")
         }
         if let flaw = body.flaw { throw refused(.body, flaw.message, hint: flaw.hint) }
         if let length = body.length, length < 0 {

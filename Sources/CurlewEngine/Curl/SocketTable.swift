@@ -260,7 +260,7 @@ final class SocketTable {
         return entries[index].users <= 1 && entries[index].isCounted && !curlew_peer_has_ended(connection.descriptor)
     }
 
-    /// Takes note that a request over a connection failed.
+    /// Records that a request over a connection failed.
     func noteFailure(over connection: Connection) {
         if let index = index(of: connection) { entries[index].hasFailed = true }
     }

@@ -12,7 +12,7 @@ struct Wire {
     var headBytes = 0
     let headLimit: Int
     var isHeadComplete = false
-    /// The head names another place to ask, where whoever made the plan may go.
+    /// The head is a redirect that the plan may follow.
     var leadsElsewhere = false
     /// When it was.
     var headAt: UInt64 = 0
@@ -72,7 +72,7 @@ struct Wire {
     /// How much of a long body had left this machine when a limit of time was last due, and when that was.
     var sentSeen: Int64 = 0
     var sendingSeenAt: UInt64 = 0
-    /// Whether the response is a stream of events; nil until somebody asks.
+    /// Whether the response is a stream of events; nil until the first question.
     var isEventStream: Bool?
     /// How often the request was begun again by us, and how often libcurl began to send it since.
     var restarts = 0
@@ -118,9 +118,9 @@ struct Wire {
     var inLineSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
-    /// The server's own certificate, when somebody measures.
+    /// The server's own certificate, when the transfer is measured.
     var certificate: X509Certificate?
-    /// Nil when nobody watches.
+    /// Nil without an observer.
     var watch: Watch?
     var socketErrno: CInt = 0
 

@@ -209,7 +209,7 @@ struct HTTP2CutTests {
     }
 
     /// Nine transfers in the midst of their bodies share the connection: none of them passes for whole either, and what
-    /// ends one stream alone is none of theirs.
+    /// ends one stream alone does not end the others.
     @Test(arguments: HTTP2Cut.all, BodyTaking.allCases)
     func amongOthers(_ cut: HTTP2Cut, _ taking: BodyTaking) async throws {
         let (gate, rest) = (Gate(), Gate())
@@ -266,7 +266,7 @@ struct HTTP2CutTests {
         }
     }
 
-    /// An answer that comes before the end of the upload, whose rest nobody wants any more.
+    /// The answer comes before the end of the upload, and the server reads no more of it.
     @Test(arguments: [200, 413], [true, false]) func anEarlyAnswer(_ status: Int, _ isWhole: Bool) async throws {
         let gate = Gate()
         let scene = try scene { request in
