@@ -67,13 +67,35 @@ func snippetOfErrorDecode(_ error: NetworkError) {
     if let problem = error.decode(ProblemDetails.self) { print(problem.title ?? "") }
 }
 
-// Serializers/JSON.swift
-func snippetOfJSON() -> JSON {
+// JSON/JSON.swift
+private func snippetOfJSON(_ bytes: [UInt8]) throws -> User {
     let json = JSON { encoder, decoder in
         encoder.dateEncodingStrategy = .iso8601
         decoder.dateDecodingStrategy = .iso8601
     }
-    return json
+    let user = try json.decode(User.self, from: bytes)
+    return user
+}
+
+private func snippetOfJSONDecode(_ bytes: [UInt8]) throws -> User {
+    let user = try JSON().decode(User.self, from: bytes)
+    return user
+}
+
+// JSON/JSONFault.swift
+private func snippetOfJSONFault(_ bytes: [UInt8]) throws {
+    do {
+        let user = try JSON().decode(User.self, from: bytes)
+        print(user.name)
+    } catch DecodingError.typeMismatch(_, let context) {
+        if let fault = context.underlyingError as? JSON.Fault { print(fault.line, fault.excerpt) }
+    }
+}
+
+// JSON/JSONValue+Coding.swift
+private func snippetOfJSONValueParsing() throws -> JSONValue {
+    let value = try JSONValue(parsing: #"{"size": 3}"#.utf8)
+    return value
 }
 
 // Serializers/PropertyList.swift
@@ -82,7 +104,7 @@ func snippetOfPropertyList() throws -> Data {
     return body
 }
 
-// Serializers/JSONValue.swift
+// JSON/JSONValue.swift
 func snippetOfJSONValue() {
     let value: JSONValue = ["users": [["name": "Ann", "age": 41]], "next": nil]
     print(value["users"]?[0]?["name"]?.asString ?? "")  // Ann

@@ -116,17 +116,24 @@ extension DecodingError {
     fileprivate var reason: String {
         switch self {
         case .typeMismatch(let type, let context):
-            "\(context.codingPath.place): expected \(type)" + (context.found.map { ", found \($0)" } ?? "")
-        case .valueNotFound(let type, let context): "\(context.codingPath.place): expected \(type), found null"
-        case .keyNotFound(let key, let context): "\(context.codingPath.place): nothing for the key “\(key.shown)”"
-        case .dataCorrupted(let context): "\(context.codingPath.place): the value is malformed or out of range"
+            "\(context.place): expected \(type)" + (context.found.map { ", found \($0)" } ?? "")
+        case .valueNotFound(let type, let context): "\(context.place): expected \(type), found null"
+        case .keyNotFound(let key, let context): "\(context.place): nothing for the key “\(key.shown)”"
+        case .dataCorrupted(let context):
+            "\(context.place): \(context.fault?.reason ?? "the value is malformed or out of range")"
         @unknown default: ": \(title)"
         }
     }
 }
 
 extension DecodingError.Context {
-    /// What stood there instead, in the words of Foundation's decoders; nil when others speak, who may quote the body.
+    /// Where it stands in the text, if our decoder says so.
+    fileprivate var fault: JSON.Fault? { underlyingError as? JSON.Fault }
+
+    /// " at users[3].name (line 4, column 17)".
+    fileprivate var place: String { codingPath.place + (fault.map { " (\($0.place))" } ?? "") }
+
+    /// What stood there instead, in the words of the decoders; nil when others speak, who may quote the body.
     fileprivate var found: String? {
         ["null", "bool", "a string", "number", "a dictionary", "an array", "an integer", "a real", "a string/data"]
             .first { debugDescription.hasSuffix(" but found \($0) instead.") }
@@ -170,6 +177,8 @@ extension DecodingError: DetailedCause {
     var hint: String? {
         switch self {
         case .keyNotFound, .valueNotFound: "Make the property Optional if the server may leave it out."
+        case .dataCorrupted(let context) where context.fault?.kind == .range:
+            "Numbers may have fractions or be larger than the property's type, as 1.5 is for Int."
         default: nil
         }
     }

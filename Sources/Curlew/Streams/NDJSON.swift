@@ -82,22 +82,6 @@ extension Span<UInt8> {
     }
 }
 
-extension JSON {
-    /// The value of one element of a stream.
-    ///
-    /// - Parameter place: Which element it is, for the error.
-    func value<Value: Decodable>(
-        of bytes: Span<UInt8>, at place: @autoclosure () -> String, _ head: ResponseHead
-    ) throws -> Value {
-        let bytes = bytes.data
-        do {
-            return try decode(Value.self, from: bytes, of: head)
-        } catch {
-            throw NetworkError.decoding(error, as: Value.self, at: place(), bytes: bytes)
-        }
-    }
-}
-
 extension StreamSerializer {
     /// One JSON text in each line: NDJSON, JSON Lines.
     ///

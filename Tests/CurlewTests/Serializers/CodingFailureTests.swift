@@ -20,20 +20,23 @@ struct CodingFailureTests {
     }
 
     static let users: [(String, String)] = [
-        (#"{"users":[{"name":"s3cret"},{"name":null}]}"#, " at users[1].name: expected String, found null"),
-        (#"{"users":[{"name":17}]}"#, " at users[0].name: expected String, found number"),
-        (#"{"users":[{"name":"s3cret","age":"s3cret"}]}"#, " at users[0].age: expected Int, found a string"),
-        (#"{"users":[{"name":true}]}"#, " at users[0].name: expected String, found bool"),
-        (#"{"users":[{"name":["s3cret"]}]}"#, " at users[0].name: expected String, found an array"),
-        (#"{"users":[{"name":{"s3cret":1}}]}"#, " at users[0].name: expected String, found a dictionary"),
-        (#"{"users":[{"age":7}]}"#, " at users[0]: nothing for the key “name”"),
+        (#"{"users":[{"name":"s3cret"},{"name":null}]}"#, " at users[1].name (column 37): expected String, found null"),
+        (#"{"users":[{"name":17}]}"#, " at users[0].name (column 19): expected String, found number"),
+        (
+            #"{"users":[{"name":"s3cret","age":"s3cret"}]}"#,
+            " at users[0].age (column 34): expected Int, found a string"
+        ),
+        (#"{"users":[{"name":true}]}"#, " at users[0].name (column 19): expected String, found bool"),
+        (#"{"users":[{"name":["s3cret"]}]}"#, " at users[0].name (column 19): expected String, found an array"),
+        (#"{"users":[{"name":{"s3cret":1}}]}"#, " at users[0].name (column 19): expected String, found a dictionary"),
+        (#"{"users":[{"age":7}]}"#, " at users[0] (column 11): nothing for the key “name”"),
         (
             #"{"users":[{"name":"x","addresses":[{"street":"s3cret"},{}]}]}"#,
-            " at users[0].addresses[1]: nothing for the key “street”"
+            " at users[0].addresses[1] (column 56): nothing for the key “street”"
         ),
-        (#"["s3cret"]"#, ": expected Dictionary<String, Any>, found an array"),
-        (#""s3cret""#, ": expected Dictionary<String, Any>, found a string"),
-        (#"{"users":s3cret}"#, ": the body is no valid JSON"),
+        (#"["s3cret"]"#, " (column 1): expected Dictionary<String, Any>, found an array"),
+        (#""s3cret""#, " (column 1): expected Dictionary<String, Any>, found a string"),
+        (#"{"users":s3cret}"#, ": the body is no valid JSON (column 10: expected a value)"),
     ]
 
     @Test("The message has the path and no value", arguments: users)

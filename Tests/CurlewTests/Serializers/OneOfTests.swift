@@ -92,8 +92,8 @@ struct OneOfTests {
         }
         #expect(
             error?.message
-                == "Decoding User failed at name: expected String, found number. Nor could others read it: "
-                + "Decoding Array<Int> failed: expected Array<Any>, found a dictionary.")
+                == "Decoding User failed at name (column 9): expected String, found number. Nor could others read it: "
+                + "Decoding Array<Int> failed (column 1): expected Array<Any>, found a dictionary.")
         #expect(error?.kind == .decodingFailed && error?.cause is DecodingError && error?.body.count == 10)
         #expect(error?.request != nil && error?.response != nil)
     }
@@ -101,7 +101,7 @@ struct OneOfTests {
     @Test func oneFailureIsItself() async throws {
         let one = OneOf<Reply>.oneOf(.when(.json(User.self), Reply.user))
         let error = await #expect(throws: NetworkError.self) { try await one.output(from: ReadingScene.response("[]")) }
-        #expect(error?.message == "Decoding User failed: expected Dictionary<String, Any>, found an array.")
+        #expect(error?.message == "Decoding User failed (column 1): expected Dictionary<String, Any>, found an array.")
         let none = await #expect(throws: NetworkError.self) {
             try await OneOf<Reply>([]).output(from: ReadingScene.response("[]"))
         }

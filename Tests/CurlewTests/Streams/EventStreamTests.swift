@@ -152,7 +152,7 @@ struct EventStreamTests {
         let error = #expect(throws: NetworkError.self) {
             try ServerSentEvent(type: "a\nb", data: "{}").decode(Price.self)
         }
-        #expect(error?.message == "Event “a\\nb”: Decoding Price failed: nothing for the key “cents”.")
+        #expect(error?.message == "Event “a\\nb”: Decoding Price failed (column 1): nothing for the key “cents”.")
         #expect(error?.body == Array("{}".utf8) && error?.kind == .decodingFailed)
         #expect(ServerSentEvent(data: "secret").description == "message (6 bytes)")
         #expect(!String(reflecting: ServerSentEvent(data: "secret")).contains("secret"))

@@ -29,7 +29,9 @@ struct NDJSONTests {
     @Test func errors() {
         let bad = values("{\"id\":1}\n\n{\"id\":\"x\"}\n{\"id\":4}\n", of: Item.self)
         #expect(bad.elements == items(1))
-        #expect(bad.failure == "decoding failed: Line 3: Decoding Item failed at id: expected Int, found a string.")
+        #expect(
+            bad.failure
+                == "decoding failed: Line 3: Decoding Item failed at id (column 7): expected Int, found a string.")
         let cut = values("{\"id\":1}\n{\"id\":", of: Item.self)
         #expect(
             cut.elements == items(1) && cut.failure?.hasPrefix("decoding failed: Line 2: Decoding Item failed") == true)
@@ -45,7 +47,8 @@ struct NDJSONTests {
         let error = #expect(throws: NetworkError.self) { try serializer.decode(chunk, &state) }
         #expect(error.map { String(decoding: $0.body, as: UTF8.self) } == "{\"no\":2}")
         #expect(
-            error?.message == "Line 2: Decoding Item failed: nothing for the key “id”." && error?.cause is DecodingError
+            error?.message == "Line 2: Decoding Item failed (column 1): nothing for the key “id”."
+                && error?.cause is DecodingError
         )
         #expect(error?.hint == "Make the property Optional if the server may leave it out.")
     }

@@ -3,18 +3,19 @@
 
 internal import FoundationEssentials
 
-extension JSONReader {
-    /// Whether values of a type are made of a ``JSONValue``.
-    static func reads(_ type: Any.Type) -> Bool {
-        type == JSONValue.self || type == [JSONValue].self || type == [String: JSONValue].self
-            || type == ProblemDetails.self
-    }
+/// In which encoding of Unicode a text of JSON is.
+enum JSONEncodings {
+    /// Bytes of UTF-8's byte order mark.
+    static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// The value that the whole text is, in any encoding of Unicode but UTF-8 with a byte order mark.
-    static func value(ofUnicode text: Data) throws(Failure) -> JSONValue {
-        guard let (encoding, mark) = encoding(of: Array(text.prefix(4))) else { return try value(of: text) }
-        guard let text = String(bytes: text.dropFirst(mark), encoding: encoding) else { throw .malformed(at: 0) }
-        return try value(of: text.utf8)
+    /// A text in UTF-16 or UTF-32 as UTF-8; nil when it is in UTF-8 already.
+    /// - Throws: `JSONFlaw` when it is not well-formed.
+    static func utf8(_ text: some Collection<UInt8>) throws(JSONFlaw) -> [UInt8]? {
+        guard let (encoding, mark) = encoding(of: Array(text.prefix(4))) else { return nil }
+        guard let text = String(bytes: text.dropFirst(mark), encoding: encoding) else {
+            throw JSONFlaw(.encoding, at: 0)
+        }
+        return Array(text.utf8)
     }
 
     /// The encoding that is not UTF-8, and how long its byte order mark is.
@@ -22,6 +23,7 @@ extension JSONReader {
     /// JSON begins with one character of ASCII at least (RFC 4627 §3), and none of it is NUL.
     private static func encoding(of start: [UInt8]) -> (String.Encoding, mark: Int)? {
         if start == [0x00, 0x00, 0xFE, 0xFF] { return (.utf32BigEndian, 4) }
+        if start == [0xFF, 0xFE, 0x00, 0x00] { return (.utf32LittleEndian, 4) }
         if start.starts(with: [0xFE, 0xFF]) { return (.utf16BigEndian, 2) }
         if start.starts(with: [0xFF, 0xFE]) { return (.utf16LittleEndian, 2) }
         switch start.map({ $0 == 0 }) {
@@ -32,4 +34,9 @@ extension JSONReader {
         default: return nil
         }
     }
+}
+
+extension UInt8 {
+    /// White space between the tokens of JSON (RFC 8259 §2), and of XML.
+    var isBlank: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
 }

@@ -1,11 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension JSONValue: Codable {
-    /// Decodes whatever there is.
+extension JSONValue {
+    /// Reads a text of JSON, in time that grows with its length alone.
     ///
-    /// ``JSON`` reads this type, arrays and dictionaries of it and ``ProblemDetails`` by themselves, 512 levels deep. This
-    /// is for values inside other types, and for other decoders, in which deep values take long; so 64 levels are the most.
+    /// ```swift
+    /// let value = try JSONValue(parsing: #"{"size": 3}"#.utf8)
+    /// ```
+    /// - Parameter bytes: As in ``JSON/decode(_:from:)``.
+    /// - Throws: `DecodingError`, with a ``JSON/Fault``: the text is not JSON, or a number is beyond `Double`.
+    public init(parsing bytes: some Collection<UInt8>) throws { self = try JSON.standard.decode(from: bytes) }
+}
+
+extension JSONValue: Codable {
+    /// Decodes whatever there is, by a decoder other than that of ``JSON``, which reads such values by itself.
+    ///
+    /// In other decoders deep values take long, so 64 levels are the most.
     /// - Throws: `DecodingError`, when there is what JSON has not: a date of a property list, or a number beyond `Double`;
     ///   and when the value is more than 64 levels below the root.
     public init(from decoder: any Decoder) throws {
@@ -77,7 +87,7 @@ extension JSONValue: CustomStringConvertible {
         case .bool(let value): text += value ? "true" : "false"
         case .integer(let value): text += "\(value)"
         case .unsigned(let value): text += "\(value)"
-        case .number(let value): text += value.isFinite ? "\(value)" : "null"
+        case .number(let value): text += value.isFinite ? Self.text(of: value) : "null"
         case .string(let value): Self.write(value, to: &text)
         case .array(let values):
             text += "["
@@ -96,6 +106,12 @@ extension JSONValue: CustomStringConvertible {
             }
             text += "}"
         }
+    }
+
+    /// A number without ".0", as it is encoded.
+    private static func text(of number: Double) -> String {
+        let text = "\(number)"
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
     /// A string with the escapes that it needs (RFC 8259 §7).

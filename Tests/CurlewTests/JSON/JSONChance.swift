@@ -31,16 +31,3 @@ extension JSONValue {
         return .object(members)
     }
 }
-
-extension String {
-    /// Controls, ASCII, letters of other scripts, separators of lines and faces.
-    fileprivate static func random(_ chance: inout SeededChance) -> String {
-        let scalars: [ClosedRange<UInt32>] = [0...0x1F, 0x20...0x7E, 0x7F...0x7FF, 0x2020...0x2030, 0x1F600...0x1F64F]
-        var text = ""
-        for _ in 0..<Int.random(in: 0...6, using: &chance) {
-            let range = scalars[Int.random(in: 0..<scalars.count, using: &chance)]
-            if let scalar = Unicode.Scalar(.random(in: range, using: &chance)) { text.unicodeScalars.append(scalar) }
-        }
-        return text
-    }
-}

@@ -1,0 +1,275 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// One decode: the index of a text, and what is kept to make the next decode cheap.
+///
+/// Belongs to one call of `decode` at a time, and to the decoders and containers that it hands out. Those that hold a
+/// `DecodingCore` retain it. A ``DecodingFrame`` does not while the call runs, which keeps the core alive; at its end
+/// `release` gives the core to each frame that is still in use. A core that anything still holds then is not used again.
+final class DecodingCore {
+    let plan: DecodingPlan
+    let index = JSONIndex()
+    private let ways = DecodingTable()
+    private var names: [ObjectIdentifier: KeyNames] = [:]
+    private let kept = KeptContainers<DecodingFrame>()
+    /// The paths of decoders for values that are absent; see ``absent(_:)``.
+    private var absentPaths: [[any CodingKey]] = []
+    private var walk: [PathStep] = []
+    /// Objects that became dictionaries, whose names no strategy converts.
+    private var dictionaries: Set<Int> = []
+
+    /// Indices from here on are those of absent values.
+    private static let firstAbsent = 1 << 30
+
+    init(_ plan: DecodingPlan) {
+        self.plan = plan
+    }
+
+    deinit {
+        kept.free()
+        ways.free()
+        index.free()
+    }
+
+    /// Decodes a text whose bytes stay until this returns.
+    func decode<T: Decodable>(_ type: T.Type, _ bytes: UnsafeBufferPointer<UInt8>) throws -> T {
+        do throws(JSONFlaw) {
+            try index.read(bytes)
+        } catch {
+            throw DecodingError(error, in: bytes.span)
+        }
+        return try value(type, at: 0)
+    }
+
+    /// Ends a decode: what the caller's types have kept stays valid.
+    ///
+    /// - Returns: Whether the core may be used again. The caller asks the same of its reference to the core.
+    func release() -> Bool {
+        let isFree = kept.release()
+        absentPaths.removeAll(keepingCapacity: true)
+        walk.removeAll(keepingCapacity: true)
+        if !dictionaries.isEmpty { dictionaries = [] }
+        return isFree
+    }
+
+    // MARK: Entries
+
+    /// The entry at an index; null for an absent value.
+    @inline(__always)
+    func entry(_ place: Int) -> JSONEntry {
+        place < DecodingCore.firstAbsent ? index[place] : JSONEntry(.null, offset: 0, extent: 0)
+    }
+
+    /// An index for a value that is not in the text, such as that of `superDecoder()` where there is no `super`.
+    func absent(_ path: [any CodingKey]) -> Int {
+        absentPaths.append(path)
+        return DecodingCore.firstAbsent + absentPaths.count - 1
+    }
+
+    /// How many values an array or object holds.
+    func count(of container: Int) -> Int {
+        let entry = index[container]
+        var (place, count) = (container + 1, 0)
+        let step = entry.code == JSONEntry.Kind.object.rawValue ? 1 : 0
+        while place < entry.next {
+            place = index.behind(place + step)
+            count += 1
+        }
+        return count
+    }
+
+    // MARK: Containers
+
+    func keyed<Key: CodingKey>(_ type: Key.Type, at place: Int) throws -> KeyedDecodingContainer<Key> {
+        guard entry(place).code == JSONEntry.Kind.object.rawValue else {
+            throw noContainer("keyed", [String: Any].self, place)
+        }
+        if let entry = kept.free(for: type) {
+            entry.pointee.frame.point(to: place, in: self)
+            // Kept under this very type of keys.
+            return copy(unsafeDowncast(entry.pointee.holder, to: ContainerHolder<KeyedDecodingContainer<Key>>.self))
+        }
+        return try newKeyed(type, at: place)
+    }
+
+    @inline(never)
+    private func newKeyed<Key: CodingKey>(_ type: Key.Type, at place: Int) throws -> KeyedDecodingContainer<Key> {
+        let frame = DecodingFrame(self, names(for: type))
+        frame.point(to: place, in: self)
+        let container = KeyedDecodingContainer(KeyedDecoding<Key>(frame: frame))
+        // A frame that the core does not keep has to keep the core.
+        if !kept.keep(container, for: type, frame) { frame.own() }
+        return container
+    }
+
+    private func names(for type: Any.Type) -> KeyNames {
+        let id = ObjectIdentifier(type)
+        if let found = names[id] { return found }
+        let made = KeyNames(plan.keys)
+        names[id] = made
+        return made
+    }
+
+    func unkeyed(at place: Int) throws -> any UnkeyedDecodingContainer {
+        guard entry(place).code == JSONEntry.Kind.array.rawValue else {
+            throw noContainer("unkeyed", [Any].self, place)
+        }
+        return UnkeyedDecoding(self, place)
+    }
+
+    private func noContainer(_ kind: String, _ type: Any.Type, _ place: Int) -> DecodingError {
+        if entry(place).isNull {
+            let type: Any.Type =
+                kind == "keyed" ? KeyedDecodingContainer<JSONKey>.self : (any UnkeyedDecodingContainer).self
+            return .valueNotFound(
+                type, context(place, "Cannot get \(kind) decoding container -- found null value instead"))
+        }
+        return mismatch(type, place)
+    }
+
+    // MARK: Values
+
+    /// A value of any type.
+    @inline(__always)
+    func value<T: Decodable>(_ type: T.Type, at place: Int) throws -> T {
+        switch ways.way(of: type, plan) {
+        case .own: return try T(from: ValueDecoding(core: self, place: place))
+        case .direct(let direct):
+            var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+            return try withUnsafeMutableBytes(of: &room) { room in
+                // Initialised by the callee unless it throws, and moved out of here: never initialised twice, nor left.
+                guard let memory = room.baseAddress else { throw mismatch(type, place) }
+                try direct.decode(into: memory, self, place)
+                return memory.assumingMemoryBound(to: type).move()
+            }
+        }
+    }
+
+    func string(at place: Int) throws -> String {
+        let entry = entry(place)
+        guard entry.isText else { throw mismatch(String.self, place) }
+        return index.string(entry)
+    }
+
+    func bool(at place: Int) throws -> Bool {
+        switch entry(place).kind {
+        case .yes: return true
+        case .no: return false
+        default: throw mismatch(Bool.self, place)
+        }
+    }
+
+    @inline(__always)
+    func integer<T: FixedWidthInteger & Decodable>(_ type: T.Type, at place: Int) throws -> T {
+        let entry = entry(place)
+        guard entry.isNumber else { throw mismatch(type, place) }
+        guard let value = index.integer(entry, as: type) else { throw outOfRange(type, place) }
+        return value
+    }
+
+    func double(at place: Int) throws -> Double {
+        let entry = entry(place)
+        if entry.isNumber {
+            guard let value = index.double(entry) else { throw outOfRange(Double.self, place) }
+            return value
+        }
+        if entry.isText, let value = plan.nonConforming(index.string(entry)) { return value }
+        throw mismatch(Double.self, place)
+    }
+
+    func float(at place: Int) throws -> Float {
+        let entry = entry(place)
+        if entry.isNumber {
+            guard let value = index.float(entry) else { throw outOfRange(Float.self, place) }
+            return value
+        }
+        if entry.isText, let value = plan.nonConforming(index.string(entry)) { return Float(value) }
+        throw mismatch(Float.self, place)
+    }
+
+    func decimal(at place: Int) throws -> Decimal {
+        let entry = entry(place)
+        guard entry.isNumber else { throw mismatch(Decimal.self, place) }
+        guard let value = index.decimal(entry) else { throw outOfRange(Decimal.self, place) }
+        return value
+    }
+
+    // MARK: Errors
+
+    /// A value of another kind, or a null.
+    func mismatch(_ type: Any.Type, _ place: Int) -> DecodingError {
+        let entry = entry(place)
+        if entry.isNull {
+            return .valueNotFound(type, context(place, "Cannot get value of type \(type) -- found null value instead"))
+        }
+        return .typeMismatch(type, context(place, "Expected to decode \(type) but found \(entry.kind.noun) instead."))
+    }
+
+    func outOfRange(_ type: Any.Type, _ place: Int) -> DecodingError {
+        .dataCorrupted(context(place, "the number does not fit into \(type)", .range))
+    }
+
+    func corrupted(_ words: String, _ place: Int) -> DecodingError { .dataCorrupted(context(place, words)) }
+
+    func context(_ place: Int, _ words: String, _ kind: JSON.Fault.Kind = .value, path: [any CodingKey]? = nil)
+        -> DecodingError.Context
+    {
+        // A string begins with its quotation mark.
+        let offset = place < DecodingCore.firstAbsent ? index[place].offset - (index[place].isText ? 1 : 0) : nil
+        let fault = offset.map { offset in index.withSpan { JSON.Fault(words, kind, at: offset, in: $0) } }
+        return DecodingError.Context(
+            codingPath: path ?? self.path(to: place), debugDescription: words, underlyingError: fault)
+    }
+
+    // MARK: Paths
+
+    /// Notes that the names of an object are the keys of a dictionary.
+    func noteDictionary(_ object: Int) {
+        if plan.converts { dictionaries.insert(object) }
+    }
+
+    private struct PathStep {
+        let container: Int
+        var child: Int
+        var position: Int
+    }
+
+    /// The path to a value: found by walking from the root, so that it costs nothing unless something asks for it.
+    ///
+    /// The steps of the last walk are kept, since a reader that asks for the path of each element asks in order.
+    func path(to place: Int) -> [any CodingKey] {
+        if place >= DecodingCore.firstAbsent { return absentPaths[place - DecodingCore.firstAbsent] }
+        var path: [any CodingKey] = []
+        var (container, level) = (0, 0)
+        while container != place {
+            let isObject = index[container].code == JSONEntry.Kind.object.rawValue
+            let offset = isObject ? 1 : 0
+            var step = PathStep(container: container, child: container + 1 + offset, position: 0)
+            if level < walk.count, walk[level].container == container, walk[level].child <= place { step = walk[level] }
+            while index.behind(step.child) <= place {
+                step.child = index.behind(step.child) + offset
+                step.position += 1
+            }
+            walk.replaceSubrange(min(level, walk.count)..., with: [step])
+            if isObject {
+                let name = index.string(index[step.child - 1])
+                path.append(
+                    dictionaries.contains(container) ? JSONKey(stringValue: name) : plan.shownKey(name, in: path))
+            } else {
+                path.append(JSONKey(index: step.position))
+            }
+            container = step.child
+            level += 1
+        }
+        return path
+    }
+}
+
+extension JSONIndex {
+    /// Lends the text.
+    func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        body(UnsafeBufferPointer(start: text, count: byteCount).span)
+    }
+}

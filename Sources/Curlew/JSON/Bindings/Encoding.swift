@@ -1,0 +1,239 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// The encoder that a value's `encode(to:)` gets, and a container for one value.
+struct ValueEncoding: Encoder, SingleValueEncodingContainer {
+    let writer: JSONWriter
+    let depth: Int32
+    /// Where the value begins in the text. While nothing is there, nothing was written.
+    let start: Int
+
+    private var level: Int { Int(depth) }
+    var codingPath: [any CodingKey] { writer.codingPath(to: level) }
+    var userInfo: [CodingUserInfoKey: Any] { writer.plan.options.userInfo }
+
+    /// Opens the value's array or object; an encoder that is asked again gives the same one.
+    private func open(isObject: Bool) -> Int {
+        if writer.state.pointee.count == start, writer.state.pointee.depth == level, writer.isVacant(at: start) {
+            return writer.open(isObject: isObject)
+        }
+        if !writer.enter(level, start) || writer.state.pointee.levels[level].isObject != isObject {
+            writer.fail("A value encoded itself in two ways at once.")
+            // Goes nowhere: the failure ends the encode.
+            return -1
+        }
+        return start
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        writer.keyed(type, level, open(isObject: true))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedEncoding(writer: writer, depth: depth, start: open(isObject: false))
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    @inline(__always)
+    private func write(_ body: (JSONWriter) throws -> Void) throws {
+        guard writer.state.pointee.count == start, writer.state.pointee.depth == level, writer.isVacant(at: start)
+        else {
+            throw EncodingError.invalidValue(
+                Never.self,
+                EncodingError.Context(
+                    codingPath: codingPath, debugDescription: "A value encoded itself in two ways at once."))
+        }
+        try body(writer)
+    }
+
+    func encodeNil() throws { try write { $0.null() } }
+    func encode(_ value: Bool) throws { try write { $0.bool(value) } }
+    func encode(_ value: String) throws { try write { $0.string(value) } }
+    func encode(_ value: Double) throws { try write { try $0.double(value) } }
+    func encode(_ value: Float) throws { try write { try $0.float(value) } }
+    func encode(_ value: Int) throws { try write { $0.integer(value) } }
+    func encode(_ value: Int8) throws { try write { $0.integer(value) } }
+    func encode(_ value: Int16) throws { try write { $0.integer(value) } }
+    func encode(_ value: Int32) throws { try write { $0.integer(value) } }
+    func encode(_ value: Int64) throws { try write { $0.integer(value) } }
+    func encode(_ value: Int128) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt8) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt16) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt32) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt64) throws { try write { $0.integer(value) } }
+    func encode(_ value: UInt128) throws { try write { $0.integer(value) } }
+    func encode<T: Encodable>(_ value: T) throws { try write { try $0.value(value) } }
+}
+
+/// The members of an object.
+struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let frame: EncodingFrame
+
+    var codingPath: [any CodingKey] { frame.writer.codingPath(to: frame.state.pointee.depth) }
+
+    mutating func encodeNil(forKey key: Key) throws { try frame.write(key.stringValue) { $0.null() } }
+    mutating func encode(_ value: Bool, forKey key: Key) throws { try frame.write(key.stringValue) { $0.bool(value) } }
+    mutating func encode(_ value: String, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.string(value) }
+    }
+    mutating func encode(_ value: Double, forKey key: Key) throws {
+        try frame.write(key.stringValue) { try $0.double(value) }
+    }
+    mutating func encode(_ value: Float, forKey key: Key) throws {
+        try frame.write(key.stringValue) { try $0.float(value) }
+    }
+    mutating func encode(_ value: Int, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: Int8, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: Int16, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: Int32, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: Int64, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: Int128, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt8, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt16, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt32, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt64, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+    mutating func encode(_ value: UInt128, forKey key: Key) throws {
+        try frame.write(key.stringValue) { $0.integer(value) }
+    }
+
+    mutating func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
+        try frame.write(key.stringValue) { try $0.value(value) }
+    }
+
+    /// A writer for the value of a key, which may be filled later.
+    private func nested(_ key: some CodingKey) -> JSONWriter {
+        let (writer, depth) = (frame.writer, frame.state.pointee.depth)
+        let path = codingPath + [key]
+        guard writer.enter(depth, frame.state.pointee.start) else {
+            writer.fail("A container was used after the value it belongs to was complete.")
+            return JSONWriter(writer.plan, path: path)
+        }
+        frame.begin(key.stringValue, writer, depth)
+        return writer.splice(path)
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> { nested(key).newContainer(keyType) }
+
+    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        nested(key).newUnkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder { nested(JSONKey.super).newEncoder() }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { nested(key).newEncoder() }
+}
+
+/// The elements of an array.
+struct UnkeyedEncoding: UnkeyedEncodingContainer {
+    let writer: JSONWriter
+    let depth: Int32
+    let start: Int
+
+    private var level: Int { Int(depth) }
+    var codingPath: [any CodingKey] { writer.codingPath(to: level) }
+    var count: Int { writer.count(level, start) }
+
+    @inline(__always)
+    private func write(_ body: (JSONWriter) throws -> Void) throws {
+        guard writer.enter(level, start) else { throw writer.closed() }
+        let mark = writer.mark(level)
+        writer.beginElement(level)
+        do {
+            try body(writer)
+        } catch {
+            writer.restore(mark)
+            throw error
+        }
+    }
+
+    mutating func encodeNil() throws { try write { $0.null() } }
+    mutating func encode(_ value: Bool) throws { try write { $0.bool(value) } }
+    mutating func encode(_ value: String) throws { try write { $0.string(value) } }
+    mutating func encode(_ value: Double) throws { try write { try $0.double(value) } }
+    mutating func encode(_ value: Float) throws { try write { try $0.float(value) } }
+    mutating func encode(_ value: Int) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: Int8) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: Int16) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: Int32) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: Int64) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: Int128) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt8) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt16) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt32) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt64) throws { try write { $0.integer(value) } }
+    mutating func encode(_ value: UInt128) throws { try write { $0.integer(value) } }
+    mutating func encode<T: Encodable>(_ value: T) throws { try write { try $0.value(value) } }
+
+    /// A writer for an element, which may be filled later.
+    private func nested() -> JSONWriter {
+        let path = codingPath + [JSONKey(index: count)]
+        guard writer.enter(level, start) else {
+            writer.fail("A container was used after the value it belongs to was complete.")
+            return JSONWriter(writer.plan, path: path)
+        }
+        writer.beginElement(level)
+        return writer.splice(path)
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> { nested().newContainer(keyType) }
+
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { nested().newUnkeyedContainer() }
+    mutating func superEncoder() -> any Encoder { nested().newEncoder() }
+}
+
+extension JSONWriter {
+    /// The outermost object of a nested writer.
+    fileprivate func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
+        let frame = EncodingFrame(self, names(for: type))
+        frame.point(to: self, 0, open(isObject: true))
+        // Nothing but the caller may hold this writer later.
+        frame.own()
+        return KeyedEncodingContainer(KeyedEncoding<Key>(frame: frame))
+    }
+
+    fileprivate func newUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedEncoding(writer: self, depth: 0, start: open(isObject: false))
+    }
+
+    fileprivate func newEncoder() -> any Encoder { ValueEncoding(writer: self, depth: 0, start: 0) }
+
+    fileprivate func count(_ depth: Int, _ start: Int) -> Int {
+        guard depth < state.pointee.depth, state.pointee.levels[depth].start == start else { return 0 }
+        return Int(state.pointee.levels[depth].count)
+    }
+
+    /// Whether no nested writer stands where a value is to begin.
+    @inline(__always)
+    fileprivate func isVacant(at start: Int) -> Bool {
+        state.pointee.spliceCount == 0 || splices.last?.position != start
+    }
+}

@@ -1,0 +1,151 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+// All unsafe code of the JSON coder is in this folder. Why it is sound:
+//
+// - *Text.* `JSONIndex.text` is a pointer to `count` bytes that its maker keeps alive: the caller's buffer for the time of
+//   one call, or memory of its own (`adopt`). The index pass reads a byte only after it compared its offset with `count`.
+// - *Entries.* Each entry is written once, after the pass has seen all bytes it spans, so offset + length ≤ `count` for
+//   every entry. Later readers read nothing but what an entry spans.
+// - *Order.* Indices come from the root and from `behind(_:)`, both of which give entries that were written.
+
+internal import Glibc
+
+/// A checked text of JSON (RFC 8259) and the flat index of its values.
+///
+/// A handle to memory that `free` ends; a class or an array would have every access checked. Not thread-safe: it belongs to
+/// one decode at a time.
+struct JSONIndex {
+    private struct Storage {
+        var text: UnsafePointer<UInt8>
+        var byteCount = 0
+        /// What holds the entries; they are initialised up to `count`.
+        var entries: UnsafeMutablePointer<UInt64>
+        var count = 0
+        var capacity = JSONIndex.smallest
+        /// The text, if it is in memory of its own.
+        var owned: UnsafeMutablePointer<UInt8>?
+    }
+
+    private let storage: UnsafeMutablePointer<Storage>
+
+    private static let smallest = 128
+    /// How many entries an idle index may keep room for: 256 KiB.
+    private static let kept = 1 << 15
+
+    init() {
+        let entries = JSONIndex.room(JSONIndex.smallest)
+        storage = .allocate(capacity: 1)
+        storage.initialize(to: Storage(text: JSONIndex.nothing(entries), entries: entries))
+    }
+
+    func free() {
+        Glibc.free(storage.pointee.entries)
+        storage.pointee.owned?.deallocate()
+        storage.deallocate()
+    }
+
+    var text: UnsafePointer<UInt8> {
+        @inline(__always) get { storage.pointee.text }
+    }
+
+    var byteCount: Int {
+        @inline(__always) get { storage.pointee.byteCount }
+    }
+
+    var count: Int {
+        @inline(__always) get { storage.pointee.count }
+    }
+
+    private static func room(_ count: Int, _ old: UnsafeMutableRawPointer? = nil) -> UnsafeMutablePointer<UInt64> {
+        guard let memory = realloc(old, count * MemoryLayout<UInt64>.stride) else {
+            preconditionFailure("out of memory")
+        }
+        return memory.bindMemory(to: UInt64.self, capacity: count)
+    }
+
+    /// What an index without a text points to: it has no bytes, so this is never read.
+    private static func nothing(_ entries: UnsafeMutablePointer<UInt64>) -> UnsafePointer<UInt8> {
+        UnsafeRawPointer(entries).assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// Forgets the text, and room for more entries than an idle index may keep.
+    func clear() {
+        storage.pointee.owned?.deallocate()
+        storage.pointee.owned = nil
+        storage.pointee.byteCount = 0
+        storage.pointee.count = 0
+        if storage.pointee.capacity > JSONIndex.kept {
+            Glibc.free(storage.pointee.entries)
+            storage.pointee.capacity = JSONIndex.smallest
+            storage.pointee.entries = JSONIndex.room(JSONIndex.smallest)
+        }
+        storage.pointee.text = JSONIndex.nothing(storage.pointee.entries)
+    }
+
+    /// Copies the text into memory of its own, so that readers may outlive the caller's.
+    func adopt() {
+        guard storage.pointee.owned == nil else { return }
+        let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: max(byteCount, 1))
+        copy.initialize(from: text, count: byteCount)
+        storage.pointee.owned = copy
+        storage.pointee.text = UnsafePointer(copy)
+    }
+
+    /// Reads a text as a whole, or throws what is wrong with it.
+    ///
+    /// - Parameter bytes: UTF-8 without a byte order mark; they must stay until `clear` or `adopt`.
+    func read(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONFlaw) {
+        clear()
+        guard let base = bytes.baseAddress, !bytes.isEmpty else { throw JSONFlaw(.empty, at: 0) }
+        guard bytes.count <= JSONLimits.bytes else { throw JSONFlaw(.size, at: JSONLimits.bytes) }
+        storage.pointee.text = base
+        storage.pointee.byteCount = bytes.count
+        // Most texts have fewer values; the rest grows.
+        grow(to: bytes.count / 8 + 16)
+        try JSONIndexPass.run(JSONText(bytes: base, end: bytes.count), self)
+    }
+
+    /// Memory for entries.
+    struct Room {
+        let entries: UnsafeMutablePointer<UInt64>
+        let capacity: Int
+    }
+
+    var room: Room { Room(entries: storage.pointee.entries, capacity: storage.pointee.capacity) }
+
+    /// More room, with the same entries in it.
+    @inline(never)
+    func grown() -> Room {
+        grow(to: storage.pointee.capacity * 2)
+        return room
+    }
+
+    /// Takes over entries that were written to the room.
+    func finish(_ count: Int) { storage.pointee.count = count }
+
+    @inline(never)
+    private func grow(to wanted: Int) {
+        guard wanted > storage.pointee.capacity else { return }
+        storage.pointee.entries = JSONIndex.room(wanted, storage.pointee.entries)
+        storage.pointee.capacity = wanted
+    }
+
+    /// The entry at an index below `count`.
+    subscript(index: Int) -> JSONEntry {
+        @inline(__always) get {
+            assert(index >= 0 && index < count)
+            return JSONEntry(bits: storage.pointee.entries[index])
+        }
+        @inline(__always) nonmutating set {
+            assert(index >= 0 && index < count)
+            storage.pointee.entries[index] = newValue.bits
+        }
+    }
+
+    /// The entry behind a value and all that it holds.
+    @inline(__always)
+    func behind(_ index: Int) -> Int {
+        let entry = self[index]
+        return entry.isContainer ? entry.next : index + 1
+    }
+}

@@ -1,0 +1,127 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// Texts that a ``JSONWriter`` has written: read back, and written anew where an option asks for it.
+enum JSONOutput {
+    /// The name of the last member of an object that is still open.
+    static func lastName(_ text: UnsafeBufferPointer<UInt8>) -> String? {
+        var (place, depth) = (0, 0)
+        var (start, name): (Int, Range<Int>?) = (0, nil)
+        while place < text.count {
+            switch text[place] {
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            case UInt8(ascii: "\""):
+                start = place + 1
+                place += 1
+                while place < text.count, text[place] != UInt8(ascii: "\"") {
+                    place += text[place] == UInt8(ascii: "\\") ? 2 : 1
+                }
+            case UInt8(ascii: ":"): if depth == 1 { name = start..<place - 1 }
+            default: break
+            }
+            place += 1
+        }
+        guard let name, let quoted = try? JSONOutput.string(text, name.lowerBound - 1..<name.upperBound + 1) else {
+            return nil
+        }
+        return quoted
+    }
+
+    private static func string(_ text: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) throws -> String {
+        let index = JSONIndex()
+        defer { index.free() }
+        try index.read(UnsafeBufferPointer(rebasing: text[range]))
+        return index.string(index[0])
+    }
+
+    /// A text with sorted members, with one member of each name (the last), or on many lines, as the plan says.
+    static func rewritten(_ text: UnsafeBufferPointer<UInt8>, _ plan: EncodingPlan) throws -> [UInt8] {
+        let index = JSONIndex()
+        defer { index.free() }
+        try index.read(text)
+        var output: [UInt8] = []
+        output.reserveCapacity(text.count + text.count / 8)
+        Rewriter(index: index, plan: plan).write(0, 0, to: &output)
+        return output
+    }
+
+    private struct Rewriter {
+        let index: JSONIndex
+        let plan: EncodingPlan
+
+        /// Recursive: levels are limited by the index.
+        func write(_ place: Int, _ level: Int, to output: inout [UInt8]) {
+            let entry = index[place]
+            switch entry.kind {
+            case .array: list(elements(place), level, "[", "]", to: &output) { write($0, level + 1, to: &$1) }
+            case .object:
+                list(members(place), level, "{", "}", to: &output) { name, output in
+                    token(name, to: &output)
+                    if plan.isPretty { output.append(0x20) }
+                    output.append(UInt8(ascii: ":"))
+                    if plan.isPretty { output.append(0x20) }
+                    write(name + 1, level + 1, to: &output)
+                }
+            default: token(place, to: &output)
+            }
+        }
+
+        private func token(_ place: Int, to output: inout [UInt8]) {
+            let entry = index[place]
+            if entry.isText { output.append(UInt8(ascii: "\"")) }
+            output += index.bytes(entry)
+            if entry.isText { output.append(UInt8(ascii: "\"")) }
+        }
+
+        private func list(
+            _ places: [Int], _ level: Int, _ start: Unicode.Scalar, _ end: Unicode.Scalar, to output: inout [UInt8],
+            _ write: (Int, inout [UInt8]) -> Void
+        ) {
+            output.append(UInt8(ascii: start))
+            for (number, place) in places.enumerated() {
+                if number > 0 { output.append(UInt8(ascii: ",")) }
+                newLine(level + 1, to: &output)
+                write(place, &output)
+            }
+            // Foundation leaves an empty line in what is empty.
+            if places.isEmpty { newLine(0, to: &output) }
+            newLine(level, to: &output)
+            output.append(UInt8(ascii: end))
+        }
+
+        private func newLine(_ level: Int, to output: inout [UInt8]) {
+            guard plan.isPretty else { return }
+            output.append(0x0A)
+            output += repeatElement(0x20, count: level * 2)
+        }
+
+        private func elements(_ array: Int) -> [Int] {
+            var (places, place) = ([Int](), array + 1)
+            while place < index[array].next {
+                places.append(place)
+                place = index.behind(place)
+            }
+            return places
+        }
+
+        /// The names of an object: the last of each, in their order or sorted by code point.
+        private func members(_ object: Int) -> [Int] {
+            var (places, place) = ([Int](), object + 1)
+            var known: [String: Int] = [:]
+            while place < index[object].next {
+                let name = index.string(index[place])
+                if let first = known[name] {
+                    places[first] = place
+                } else {
+                    known[name] = places.count
+                    places.append(place)
+                }
+                place = index.behind(place + 1)
+            }
+            guard plan.isSorted else { return places }
+            return places.map { (place: $0, name: Array(index.string(index[$0]).utf8)) }
+                .sorted { $0.name.lexicographicallyPrecedes($1.name) }.map(\.place)
+        }
+    }
+}

@@ -1,0 +1,332 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Writes one value into one growing buffer, with the arrays and objects that are open.
+///
+/// A container names its level by its depth and by where it begins, which no other level of the same writer shares. A write
+/// to a level closes those within it. A nested container may be made early and filled late, so it gets a writer of its own,
+/// whose text is put in at the end: a *splice*.
+///
+/// The memory of `state` holds what changes with every write, since access to a variable of a class is checked each time.
+/// It is initialised by `init` and freed by `deinit`; `bytes` has room for `capacity` bytes, of which `count` are
+/// initialised, and every write reserves before it writes.
+final class JSONWriter {
+    struct Level {
+        let start: Int
+        let isObject: Bool
+        var count: Int32 = 0
+        /// The names that were written, by their places in `names`.
+        var mask: UInt64 = 0
+        /// The names that `mask` speaks of; another container of the same object may have others.
+        var names: Unmanaged<EncodingNames>?
+        /// Whether `names` does not tell all that were written.
+        var isMixed = false
+    }
+
+    struct State {
+        var bytes: UnsafeMutablePointer<UInt8>
+        var count = 0
+        var capacity: Int
+        var levels: UnsafeMutablePointer<Level>
+        var depth = 0
+        var levelCapacity: Int
+        /// Whether a name was written twice, so that the first has to go.
+        var hasDuplicates = false
+        var spliceCount = 0
+    }
+
+    struct Splice {
+        let position: Int
+        let writer: JSONWriter
+    }
+
+    let plan: EncodingPlan
+    let state: UnsafeMutablePointer<State>
+    /// Those of the root, which its nested writers keep alive.
+    let ways: EncodingTable
+    let kept: KeptContainers<EncodingFrame>
+    /// The writer that this one belongs to; nil for the root.
+    private let parent: JSONWriter?
+    private let depthAround: Int
+    private let path: [any CodingKey]
+    private(set) var splices: [Splice] = []
+    /// All writers of nested containers, which stay until the encode has ended.
+    private var children: [JSONWriter] = []
+    private var namesByType: [ObjectIdentifier: EncodingNames] = [:]
+    private var mixedNames: [Int: Set<String>] = [:]
+    /// The first misuse of a container that could not throw.
+    private(set) var failure: EncodingError?
+
+    init(_ plan: EncodingPlan, in parent: JSONWriter? = nil, path: [any CodingKey] = []) {
+        self.plan = plan
+        self.parent = parent
+        ways = parent?.ways ?? EncodingTable()
+        kept = parent?.kept ?? KeptContainers()
+        self.path = path
+        depthAround = parent.map { $0.depthAround + $0.state.pointee.depth } ?? 0
+        state = .allocate(capacity: 1)
+        let capacity = parent == nil ? 1024 : 64
+        state.initialize(
+            to: State(
+                bytes: .allocate(capacity: capacity), capacity: capacity, levels: .allocate(capacity: 8),
+                levelCapacity: 8))
+    }
+
+    deinit {
+        if parent == nil {
+            kept.free()
+            ways.free()
+        }
+        state.pointee.bytes.deallocate()
+        state.pointee.levels.deallocate()
+        state.deallocate()
+    }
+
+    private var root: JSONWriter { parent?.root ?? self }
+
+    // MARK: Bytes
+
+    /// Makes room for more bytes.
+    @inline(__always)
+    func reserve(_ count: Int) {
+        if state.pointee.capacity - state.pointee.count < count { grow(count) }
+    }
+
+    @inline(never)
+    private func grow(_ count: Int) {
+        let capacity = max(state.pointee.capacity * 2, state.pointee.count + count)
+        let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+        larger.moveInitialize(from: state.pointee.bytes, count: state.pointee.count)
+        state.pointee.bytes.deallocate()
+        state.pointee.bytes = larger
+        state.pointee.capacity = capacity
+    }
+
+    /// Where the next byte goes, after `reserve`.
+    var end: UnsafeMutablePointer<UInt8> {
+        @inline(__always) get { state.pointee.bytes + state.pointee.count }
+    }
+
+    @inline(__always)
+    func put(_ byte: UInt8) {
+        reserve(1)
+        end.initialize(to: byte)
+        state.pointee.count += 1
+    }
+
+    @inline(__always)
+    func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+        reserve(bytes.count)
+        if let base = bytes.baseAddress { end.initialize(from: base, count: bytes.count) }
+        state.pointee.count += bytes.count
+    }
+
+    func put(_ text: StaticString) { put(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+
+    // MARK: Levels
+
+    /// Opens an array or an object at the end of the text.
+    @inline(__always)
+    func open(isObject: Bool) -> Int {
+        let start = state.pointee.count
+        if state.pointee.depth == state.pointee.levelCapacity { growLevels() }
+        if depthAround + state.pointee.depth >= JSONLimits.depth {
+            fail("The value is nested more than \(JSONLimits.depth) levels deep.")
+        }
+        (state.pointee.levels + state.pointee.depth).initialize(to: Level(start: start, isObject: isObject))
+        state.pointee.depth += 1
+        put(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
+        return start
+    }
+
+    @inline(never)
+    private func growLevels() {
+        let larger = UnsafeMutablePointer<Level>.allocate(capacity: state.pointee.levelCapacity * 2)
+        larger.moveInitialize(from: state.pointee.levels, count: state.pointee.depth)
+        state.pointee.levels.deallocate()
+        state.pointee.levels = larger
+        state.pointee.levelCapacity *= 2
+    }
+
+    /// Closes all levels from a depth on.
+    @inline(__always)
+    func close(to depth: Int) {
+        while state.pointee.depth > depth {
+            state.pointee.depth -= 1
+            put(state.pointee.levels[state.pointee.depth].isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
+        }
+    }
+
+    /// Whether a level is still open; if so, those within it are closed.
+    @inline(__always)
+    func enter(_ depth: Int, _ start: Int) -> Bool {
+        guard depth < state.pointee.depth, state.pointee.levels[depth].start == start else { return false }
+        close(to: depth + 1)
+        return true
+    }
+
+    /// Begins an element of an array whose level is open and the innermost.
+    @inline(__always)
+    func beginElement(_ depth: Int) {
+        if state.pointee.levels[depth].count > 0 { put(UInt8(ascii: ",")) }
+        state.pointee.levels[depth].count += 1
+    }
+
+    /// What `restore` goes back to, so that a value whose encoding throws leaves nothing behind.
+    struct Mark {
+        fileprivate let count: Int
+        fileprivate let depth: Int
+        fileprivate let level: Level
+        fileprivate let splices: Int
+    }
+
+    @inline(__always)
+    func mark(_ depth: Int) -> Mark {
+        Mark(
+            count: state.pointee.count, depth: depth, level: state.pointee.levels[depth],
+            splices: state.pointee.spliceCount)
+    }
+
+    @inline(never)
+    func restore(_ mark: Mark) {
+        state.pointee.count = mark.count
+        state.pointee.depth = mark.depth + 1
+        state.pointee.levels[mark.depth] = mark.level
+        if splices.count > mark.splices {
+            splices.removeSubrange(mark.splices...)
+            state.pointee.spliceCount = mark.splices
+        }
+    }
+
+    // MARK: Nested containers
+
+    /// A writer for a value at the end of the text, which may be written at any time.
+    func splice(_ path: [any CodingKey]) -> JSONWriter {
+        let writer = JSONWriter(plan, in: self, path: path)
+        splices.append(Splice(position: state.pointee.count, writer: writer))
+        state.pointee.spliceCount += 1
+        root.children.append(writer)
+        return writer
+    }
+
+    func fail(_ words: String) {
+        // A type in the place of the value marks an error whose words hold none.
+        let error = EncodingError.invalidValue(
+            Never.self, EncodingError.Context(codingPath: codingPath(), debugDescription: words))
+        if root.failure == nil { root.failure = error }
+    }
+
+    /// The error of a container that is used after its value was complete.
+    func closed() -> EncodingError {
+        .invalidValue(
+            Never.self,
+            EncodingError.Context(
+                codingPath: path, debugDescription: "A container was used after the value it belongs to was complete."))
+    }
+
+    // MARK: Names
+
+    func names(for type: Any.Type) -> EncodingNames {
+        let id = ObjectIdentifier(type)
+        let root = root
+        if let found = root.namesByType[id] { return found }
+        let made = EncodingNames(plan)
+        root.namesByType[id] = made
+        return made
+    }
+
+    /// Notes a name that `mask` cannot: of a second type of keys, or one of too many.
+    @inline(never)
+    func noteMixed(_ name: String, _ depth: Int) {
+        let level = state.pointee.levels[depth]
+        if !level.isMixed {
+            state.pointee.levels[depth].isMixed = true
+            mixedNames[level.start] = level.names?.takeUnretainedValue().texts(level.mask) ?? []
+        }
+        if mixedNames[level.start]?.insert(name).inserted == false { state.pointee.hasDuplicates = true }
+    }
+
+    // MARK: Paths
+
+    /// The path of what is written now, or of the level at a depth: read back from the text, so that it costs nothing
+    /// unless something asks for it.
+    func codingPath(to depth: Int? = nil) -> [any CodingKey] {
+        var path = path
+        for depth in 0..<min(depth ?? .max, state.pointee.depth) {
+            let level = state.pointee.levels[depth]
+            if !level.isObject {
+                // Nothing is written between the elements of an array.
+                if level.count > 0 { path.append(JSONKey(index: Int(level.count) - 1)) }
+            } else if let name = lastName(level, depth) {
+                path.append(JSONKey(stringValue: name))
+            }
+        }
+        return path
+    }
+
+    /// The name of the last member of an object that is open.
+    private func lastName(_ level: Level, _ depth: Int) -> String? {
+        guard level.count > 0 else { return nil }
+        let end = depth + 1 < state.pointee.depth ? state.pointee.levels[depth + 1].start : state.pointee.count
+        return JSONOutput.lastName(
+            UnsafeBufferPointer(start: state.pointee.bytes + level.start, count: end - level.start))
+    }
+
+    // MARK: The end
+
+    /// Writes a whole value, and lends its text.
+    func encode<T: Encodable, Result>(
+        _ value: T, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) throws -> Result {
+        try self.value(value)
+        close(to: 0)
+        if state.pointee.count == 0 {
+            throw EncodingError.invalidValue(
+                value, EncodingError.Context(codingPath: [], debugDescription: "The value encoded nothing."))
+        }
+        if let failure { throw failure }
+        let text = UnsafeBufferPointer(start: state.pointee.bytes, count: state.pointee.count)
+        if splices.isEmpty, !hasDuplicates, !plan.isRewritten { return try body(text) }
+        var whole: [UInt8] = []
+        flatten(into: &whole)
+        guard hasDuplicates || plan.isRewritten else { return try whole.withUnsafeBufferPointer(body) }
+        let written = try whole.withUnsafeBufferPointer { try JSONOutput.rewritten($0, plan) }
+        return try written.withUnsafeBufferPointer(body)
+    }
+
+    private var hasDuplicates: Bool {
+        state.pointee.hasDuplicates || children.contains { $0.state.pointee.hasDuplicates }
+    }
+
+    /// The text with those of the nested writers in it. A value that wrote nothing is an empty object.
+    private func flatten(into text: inout [UInt8]) {
+        close(to: 0)
+        var start = 0
+        for splice in splices {
+            text += UnsafeBufferPointer(start: state.pointee.bytes + start, count: splice.position - start)
+            start = splice.position
+            splice.writer.flatten(into: &text)
+        }
+        text += UnsafeBufferPointer(start: state.pointee.bytes + start, count: state.pointee.count - start)
+        if parent != nil, state.pointee.count == 0, splices.isEmpty { text += "{}".utf8 }
+    }
+
+    /// Ends an encode: what the caller's types have kept stays valid.
+    ///
+    /// - Returns: Whether the writer may be used again. The caller asks the same of its reference to the writer.
+    func release() -> Bool {
+        let isFree = kept.release() && children.isEmpty
+        if !splices.isEmpty { splices = [] }
+        state.pointee.spliceCount = 0
+        children = []
+        mixedNames = [:]
+        failure = nil
+        state.pointee.count = 0
+        state.pointee.depth = 0
+        state.pointee.hasDuplicates = false
+        // An idle writer keeps 256 KiB at most.
+        return isFree && state.pointee.capacity <= 256 << 10
+    }
+}

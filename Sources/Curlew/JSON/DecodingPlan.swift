@@ -1,0 +1,80 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The options of a decoder in the form in which values ask for them.
+final class DecodingPlan: Sendable {
+    enum Keys: Sendable {
+        case unchanged
+        case snakeCase
+        case custom(@Sendable ([any CodingKey]) -> any CodingKey)
+
+        var isSnake: Bool { if case .snakeCase = self { true } else { false } }
+    }
+
+    let options: JSON.DecodingOptions
+    let keys: Keys
+
+    init(_ options: JSON.DecodingOptions) {
+        self.options = options
+        keys =
+            switch options.keyDecodingStrategy {
+            case .useDefaultKeys: .unchanged
+            case .convertFromSnakeCase: .snakeCase
+            case .custom(let convert): .custom(convert)
+            @unknown default: .unchanged
+            }
+    }
+
+    /// Whether a type that could be decoded directly is, with these options.
+    func isDirect(_ type: Any.Type) -> Bool {
+        switch (options.dateDecodingStrategy, options.dataDecodingStrategy) {
+        case (_, .deferredToData): type != Data.self
+        default: true
+        }
+    }
+
+    /// Whether names are not the keys that they become.
+    var converts: Bool { if case .unchanged = keys { false } else { true } }
+
+    /// The key that a path shows for a name of the text.
+    func shownKey(_ name: String, in path: [any CodingKey]) -> any CodingKey {
+        switch keys {
+        case .unchanged: JSONKey(stringValue: name)
+        case .snakeCase: JSONKey(stringValue: SnakeCase.camel(name))
+        case .custom(let convert): convert(path + [JSONKey(stringValue: name)])
+        }
+    }
+
+    /// The number that a text stands for, by the strategy.
+    func nonConforming(_ text: String) -> Double? {
+        guard case .convertFromString(let positive, let negative, let nan) = options.nonConformingFloatDecodingStrategy
+        else { return nil }
+        return text == positive ? .infinity : text == negative ? -.infinity : text == nan ? .nan : nil
+    }
+
+    func date(_ core: DecodingCore, _ place: Int) throws -> Date {
+        switch options.dateDecodingStrategy {
+        case .deferredToDate: return Date(timeIntervalSinceReferenceDate: try core.double(at: place))
+        case .secondsSince1970: return Date(timeIntervalSince1970: try core.double(at: place))
+        case .millisecondsSince1970: return Date(timeIntervalSince1970: try core.double(at: place) / 1000)
+        case .iso8601:
+            let text = try core.string(at: place)
+            if let date = ISODate.date(text) { return date }
+            throw core.corrupted("Expected date string to be ISO8601-formatted.", place)
+        case .custom(let convert): return try convert(ValueDecoding(core: core, place: place))
+        @unknown default: return try Date(from: ValueDecoding(core: core, place: place))
+        }
+    }
+
+    func data(_ core: DecodingCore, _ place: Int) throws -> Data {
+        switch options.dataDecodingStrategy {
+        case .base64:
+            if let data = Data(base64Encoded: try core.string(at: place)) { return data }
+            throw core.corrupted("Encountered Data is not valid Base64.", place)
+        case .custom(let convert): return try convert(ValueDecoding(core: core, place: place))
+        default: return try Data(from: ValueDecoding(core: core, place: place))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+
+/// The options of an encoder in the form in which values ask for them.
+final class EncodingPlan: Sendable {
+    let options: JSON.EncodingOptions
+    let escapesSlashes: Bool
+    let isPretty: Bool
+    let isSorted: Bool
+    let hasCustomKeys: Bool
+
+    init(_ options: JSON.EncodingOptions) {
+        self.options = options
+        escapesSlashes = !options.outputFormatting.contains(.withoutEscapingSlashes)
+        isPretty = options.outputFormatting.contains(.prettyPrinted)
+        isSorted = options.outputFormatting.contains(.sortedKeys)
+        hasCustomKeys = if case .custom = options.keyEncodingStrategy { true } else { false }
+    }
+
+    /// Whether the text is written anew once it is whole.
+    var isRewritten: Bool { isPretty || isSorted }
+
+    /// Whether a type that could be encoded directly is, with these options.
+    func isDirect(_ type: Any.Type) -> Bool {
+        if case .deferredToData = options.dataEncodingStrategy { return type != Data.self }
+        return true
+    }
+
+    /// A key's name in the text.
+    func keys(_ name: String, _ path: [any CodingKey]) -> String {
+        switch options.keyEncodingStrategy {
+        case .useDefaultKeys: name
+        case .convertToSnakeCase: SnakeCase.snake(name)
+        case .custom(let convert): convert(path + [JSONKey(stringValue: name)]).stringValue
+        @unknown default: name
+        }
+    }
+
+    /// The text that stands for a number that is not finite, by the strategy.
+    func nonConforming(_ value: Double) -> String? {
+        guard case .convertToString(let positive, let negative, let nan) = options.nonConformingFloatEncodingStrategy
+        else { return nil }
+        return value.isNaN ? nan : value > 0 ? positive : negative
+    }
+
+    func write(_ date: Date, _ writer: JSONWriter) throws {
+        switch options.dateEncodingStrategy {
+        case .deferredToDate: try writer.double(date.timeIntervalSinceReferenceDate)
+        case .secondsSince1970: try writer.double(date.timeIntervalSince1970)
+        case .millisecondsSince1970: try writer.double(1000 * date.timeIntervalSince1970)
+        case .iso8601: writer.string(ISODate.text(date))
+        case .custom(let convert): try writer.written { try convert(date, $0) }
+        @unknown default: try writer.own(date)
+        }
+    }
+
+    func write(_ data: Data, _ writer: JSONWriter) throws {
+        switch options.dataEncodingStrategy {
+        case .base64: writer.string(data.base64EncodedString())
+        case .custom(let convert): try writer.written { try convert(data, $0) }
+        default: try writer.own(data)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is wrong with a text of JSON, and at which byte: the result of the index pass, before line and column are counted.
+struct JSONFlaw: Error, Hashable {
+    enum Reason: Hashable {
+        case empty
+        case value
+        case elementOrEnd
+        case commaOrEnd(isObject: Bool)
+        case name
+        case colon
+        case unterminated
+        case control
+        case escape
+        case surrogate
+        case encoding
+        case digit
+        case trailing
+        case depth
+        case size
+        /// A number that the wanted type cannot hold.
+        case range
+    }
+
+    let reason: Reason
+    /// Where it stands, in bytes from the start of the text.
+    let offset: Int
+
+    init(_ reason: Reason, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+}
+
+extension JSONFlaw.Reason: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .empty: "there is no value"
+        case .value: "expected a value"
+        case .elementOrEnd: "expected a value after the comma, not the end of the array"
+        case .commaOrEnd(let isObject): "expected “,” or “\(isObject ? "}" : "]")”"
+        case .name: "expected a name in quotation marks"
+        case .colon: "expected “:” after the name"
+        case .unterminated: "the string does not end"
+        case .control: "a string holds a control character that is not escaped"
+        case .escape: "a string holds an invalid escape"
+        case .surrogate: "an escape stands for half of a surrogate pair"
+        case .encoding: "a string is not valid UTF-8"
+        case .digit: "expected a digit"
+        case .trailing: "there is text after the value"
+        case .depth: "arrays and objects are nested more than \(JSONLimits.depth) levels deep"
+        case .size: "the text has more bytes or values than a decoder can index"
+        case .range: "the number is out of range"
+        }
+    }
+}
+
+/// How large a text of JSON may be.
+enum JSONLimits {
+    /// How many arrays and objects may be nested, as in Foundation's coders.
+    static let depth = 512
+    /// How many bytes a text may have: offsets have 32 bits.
+    static let bytes = Int(UInt32.max)
+    /// How many values a text may have, and how many bytes a string in it: both have 28 bits.
+    static let count = 1 << 28 - 1
+}

@@ -1,0 +1,26 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key of a coding path that no type of the caller's names: an index, a name of the text, `super`.
+struct JSONKey: CodingKey, Hashable {
+    let stringValue: String
+    let intValue: Int?
+
+    static let `super` = JSONKey(stringValue: "super")
+
+    init(stringValue: String) {
+        self.stringValue = stringValue
+        intValue = nil
+    }
+
+    init(intValue: Int) {
+        stringValue = "\(intValue)"
+        self.intValue = intValue
+    }
+
+    /// An element of an array.
+    init(index: Int) {
+        stringValue = "Index \(index)"
+        intValue = index
+    }
+}

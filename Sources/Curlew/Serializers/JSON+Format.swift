@@ -1,0 +1,126 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+
+extension JSON: RequestFormat, ResponseFormat {
+    /// `application/json`.
+    public var contentType: MediaType { .json }
+
+    /// `application/json`, every type with the suffix `+json` (RFC 6839 §3.1), and the two older names.
+    public var accepts: [MediaType] { Self.ranges }
+
+    private static let ranges: [MediaType] = [
+        .json, "application/*+json", "text/json;q=0.5", "text/javascript;q=0.1",
+    ]
+
+    /// Decodes the body of a response.
+    ///
+    /// Reads what ``decode(_:from:)`` reads, without the prefixes. A body that is not Unicode is read in the encoding that
+    /// the charset of `Content-Type` names, which old servers do.
+    /// - Throws: `DecodingError`, with a ``Fault``; `NetworkError` of kind `decodingFailed` when the body is not JSON; or what
+    ///   the type's own decoding throws.
+    public func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T {
+        let text = prefixes.isEmpty ? body : try plain(body, of: head)
+        do {
+            return try decode(type, from: text)
+        } catch DecodingError.dataCorrupted(let context) where context.isWithoutPlace {
+            if prefixes.isEmpty, let encoding = Self.encoding(of: body, head) {
+                let text = Data(try encoding.text(of: body).utf8)
+                do {
+                    return try decode(type, from: text)
+                } catch DecodingError.dataCorrupted(let context) where context.isWithoutPlace {
+                    throw malformed(type, text, context)
+                }
+            }
+            throw malformed(type, text, context)
+        }
+    }
+
+    /// The value of one element of a stream.
+    ///
+    /// - Parameter place: Which element it is, for the error.
+    func value<Value: Decodable>(
+        of bytes: Span<UInt8>, at place: @autoclosure () -> String, _ head: ResponseHead
+    ) throws -> Value {
+        do {
+            if case .own(let pool) = decoding, prefixes.isEmpty, let value = try pool.decodePlain(Value.self, bytes) {
+                return value
+            }
+            return try decode(Value.self, from: bytes.data, of: head)
+        } catch {
+            throw NetworkError.decoding(error, as: Value.self, at: place(), bytes: bytes.data)
+        }
+    }
+
+    private func malformed(_ type: Any.Type, _ text: Data, _ context: DecodingError.Context) -> NetworkError {
+        let isMarkup = text.first { !$0.isBlank } == UInt8(ascii: "<")
+        let fault = (context.underlyingError as? Fault).map { " (\($0.place): \($0.reason))" }
+        return .undecodable(
+            type, ": the body is no valid JSON" + (fault ?? ""),
+            hint: isMarkup ? "It begins with “<”, as HTML and XML do." : nil,
+            cause: DecodingError.dataCorrupted(context))
+    }
+
+    /// The body in UTF-8, UTF-16 or UTF-32, without what stands before the JSON.
+    private func plain(_ body: Data, of head: ResponseHead) throws(NetworkError) -> Data {
+        var text = body
+        if let encoding = Self.encoding(of: body, head) { text = Data(try encoding.text(of: body).utf8) }
+        if text.starts(with: JSONEncodings.mark) { text = Data(text.dropFirst(JSONEncodings.mark.count)) }
+        let start = text.drop(while: \.isBlank)
+        let found = prefixes.filter { start.starts(with: $0.utf8) }.max { $0.utf8.count < $1.utf8.count }
+        return found.map { Data(start.dropFirst($0.utf8.count)) } ?? text
+    }
+
+    /// What the body has to be converted from; nil when it is Unicode.
+    ///
+    /// JSON has no charset parameter (RFC 8259 §11), so it counts only when the body is not what it should be.
+    private static func encoding(of body: Data, _ head: ResponseHead) -> TextEncoding? {
+        guard let charset = head.charset, let named = TextEncoding(label: charset), named != .utf8,
+            TextEncoding(byteOrderMarkOf: body) == nil
+        else { return nil }
+        // JSON holds no NUL, while what it begins with has one in UTF-16 and UTF-32.
+        let isUnicode = body.prefix(4).contains(0) || String(validating: body, as: UTF8.self) != nil
+        return isUnicode ? nil : named
+    }
+
+    private static let null = Array("null".utf8)
+}
+
+extension DecodingError.Context {
+    /// Whether the text as a whole is at fault: what it holds is not JSON.
+    ///
+    /// Foundation's decoder says the same of numbers that do not fit.
+    fileprivate var isWithoutPlace: Bool {
+        codingPath.isEmpty && ((underlyingError as? JSON.Fault).map { $0.kind == .syntax } ?? true)
+    }
+}
+
+extension JSON: TextualFormat {
+    func isNull(_ body: Data, of head: ResponseHead) -> Bool {
+        guard let text = try? plain(body, of: head).drop(while: \.isBlank) else { return false }
+        return text.starts(with: Self.null) && text.dropFirst(Self.null.count).allSatisfy(\.isBlank)
+    }
+}
+
+extension RequestFormat where Self == JSON {
+    /// JSON with the default options.
+    public static var json: JSON { JSON() }
+
+    /// JSON by an encoder of Foundation, which must not be changed afterwards.
+    public static func json(encoder: JSONEncoder) -> JSON { JSON(encoder: encoder) }
+}
+
+extension ResponseFormat where Self == JSON {
+    /// JSON with the default options.
+    public static var json: JSON { JSON() }
+
+    /// JSON by a decoder of Foundation, which must not be changed afterwards.
+    ///
+    /// - Parameters:
+    ///   - decoder: The decoder.
+    ///   - prefixes: What may stand before the JSON and is skipped; see ``JSON/guardPrefixes``.
+    public static func json(decoder: JSONDecoder, stripping prefixes: [String] = []) -> JSON {
+        JSON(decoder: decoder, stripping: prefixes)
+    }
+}
