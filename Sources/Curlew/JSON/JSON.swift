@@ -126,14 +126,19 @@ extension JSON {
         public var dataDecodingStrategy: JSONDecoder.DataDecodingStrategy = .base64
         /// Which strings stand for infinities and NaN; none of them unless changed.
         public var nonConformingFloatDecodingStrategy: JSONDecoder.NonConformingFloatDecodingStrategy = .throw
-        /// How names become keys; unchanged unless changed. Names in dictionaries stay as they are.
+        /// How names become keys; unchanged unless changed.
+        ///
+        /// Names in dictionaries stay as they are.
         public var keyDecodingStrategy: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys
         /// What types find in `decoder.userInfo`; nothing unless set.
         public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
-        /// Whether JSON5 is read, too; false unless changed. If so, Foundation's decoder does the work.
+        /// Whether JSON5 is read, too; false unless changed.
+        ///
+        /// If so, Foundation's decoder does the work.
         public var allowsJSON5 = false
-        /// Whether the text may be the members of an object without its braces; false unless changed. If so, Foundation's
-        /// decoder does the work.
+        /// Whether the text may be the members of an object without its braces; false unless changed.
+        ///
+        /// If so, Foundation's decoder does the work.
         public var assumesTopLevelDictionary = false
 
         init() {}
@@ -165,7 +170,9 @@ extension JSON {
         public var dataEncodingStrategy: JSONEncoder.DataEncodingStrategy = .base64
         /// Which strings stand for infinities and NaN; they are errors unless changed.
         public var nonConformingFloatEncodingStrategy: JSONEncoder.NonConformingFloatEncodingStrategy = .throw
-        /// How keys become names; unchanged unless changed. Keys of dictionaries stay as they are.
+        /// How keys become names; unchanged unless changed.
+        ///
+        /// Keys of dictionaries stay as they are.
         public var keyEncodingStrategy: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
         /// What types find in `encoder.userInfo`; nothing unless set.
         public var userInfo: [CodingUserInfoKey: any Sendable] = [:]

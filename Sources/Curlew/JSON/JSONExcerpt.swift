@@ -43,7 +43,9 @@ enum JSONExcerpt {
         let isHidden: Bool
     }
 
-    /// The tokens of a text. Takes whatever stands there.
+    /// The tokens of a text.
+    ///
+    /// Takes whatever stands there.
     private struct Tokens {
         private var place = 0
         private var depth = 0

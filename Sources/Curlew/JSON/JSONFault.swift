@@ -17,7 +17,9 @@ extension JSON {
         public let reason: String
         /// The byte at which it stands, from 0, behind a byte order mark.
         public let offset: Int
-        /// The line, from 1. Lines end with a line feed.
+        /// The line, from 1.
+        ///
+        /// Lines end with a line feed.
         public let line: Int
         /// The column, from 1, in Unicode scalars.
         public let column: Int

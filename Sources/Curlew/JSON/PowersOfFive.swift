@@ -4,7 +4,9 @@
 /// Powers of five to 128 bits, by which decimal numbers become binary ones (Daniel Lemire, Number Parsing at a Gigabyte per
 /// Second, 2021, §5).
 enum PowersOfFive {
-    /// The exponents in the table. Numbers beyond them are rare, and left to `strtod`.
+    /// The exponents in the table.
+    ///
+    /// Numbers beyond them are rare, and left to `strtod`.
     static let exponents = -64...64
 
     /// The 128 highest bits of 5 to each exponent, the highest of them 1: truncated for positive exponents, rounded up

@@ -3,7 +3,9 @@
 
 /// Names in snake case and in camel case, by the rules of Foundation's coders.
 enum SnakeCase {
-    /// `first_name` → `firstName`. Underscores at the start and at the end stay; a name without others is unchanged.
+    /// `first_name` → `firstName`.
+    ///
+    /// Underscores at the start and at the end stay; a name without others is unchanged.
     static func camel(_ name: String) -> String {
         guard let first = name.firstIndex(where: { $0 != "_" }), let last = name.lastIndex(where: { $0 != "_" }) else {
             return name
@@ -16,8 +18,9 @@ enum SnakeCase {
         return name[..<first] + core + name[name.index(after: last)...]
     }
 
-    /// `firstName` → `first_name`. A run of capitals is one word, whose last letter begins the next: `myURLParser` →
-    /// `my_url_parser`.
+    /// `firstName` → `first_name`.
+    ///
+    /// A run of capitals is one word, whose last letter begins the next: `myURLParser` → `my_url_parser`.
     static func snake(_ name: String) -> String {
         guard let first = name.indices.first else { return name }
         var words: [Range<String.Index>] = []

@@ -3,7 +3,9 @@
 
 internal import Synchronization
 
-/// Coders that wait for the next use. Lock-free: a coder is in one slot, or belongs to one call.
+/// Coders that wait for the next use.
+///
+/// Lock-free: a coder is in one slot, or belongs to one call.
 struct CoderPool<Coder: AnyObject>: ~Copyable, Sendable {
     private let first = Atomic<UInt>(0)
     private let second = Atomic<UInt>(0)

@@ -178,7 +178,9 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// The elements of an array, one after the other. An element that cannot be decoded is not passed.
+/// The elements of an array, one after the other.
+///
+/// An element that cannot be decoded is not passed.
 struct UnkeyedDecoding: UnkeyedDecodingContainer {
     private let core: DecodingCore
     private let array: Int32

@@ -62,7 +62,9 @@ final class DecodingFrame: ContainerFrame {
         state.pointee.lastSlot = -1
     }
 
-    /// The index of the value for a key; −1 when the object has none. Of members with the same name the first counts.
+    /// The index of the value for a key; −1 when the object has none.
+    ///
+    /// Of members with the same name the first counts.
     @inline(__always)
     func find(_ key: String, _ core: DecodingCore) -> Int {
         let state = self.state
@@ -162,7 +164,9 @@ final class KeyNames {
     private let names: UnsafeMutablePointer<Name>
     private let total: UnsafeMutablePointer<Int>
 
-    /// How many names are kept. Types with more of them make their names while they decode.
+    /// How many names are kept.
+    ///
+    /// Types with more of them make their names while they decode.
     private static let limit = 64
 
     init(_ conversion: DecodingPlan.Keys) {

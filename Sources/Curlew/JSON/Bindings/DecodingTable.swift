@@ -185,7 +185,9 @@ extension DecodingCore {
         return entry
     }
 
-    /// A dictionary whose keys are the names as they stand. Of members with the same name the first counts.
+    /// A dictionary whose keys are the names as they stand.
+    ///
+    /// Of members with the same name the first counts.
     @inline(__always)
     fileprivate func strings<Value>(
         _ place: Int, _ read: (DecodingCore, Int) throws -> Value
@@ -201,7 +203,9 @@ extension DecodingCore {
         return values
     }
 
-    /// The same for any values. To look for a name before its value is set would cost as much as to set it.
+    /// The same for any values.
+    ///
+    /// To look for a name before its value is set would cost as much as to set it.
     fileprivate func dictionary<Key: Hashable, Value: Decodable>(
         _ place: Int, of type: Value.Type, _ key: (Int) throws -> Key
     ) throws -> [Key: Value] {

@@ -5,7 +5,9 @@
 struct ValueEncoding: Encoder, SingleValueEncodingContainer {
     let writer: JSONWriter
     let depth: Int32
-    /// Where the value begins in the text. While nothing is there, nothing was written.
+    /// Where the value begins in the text.
+    ///
+    /// While nothing is there, nothing was written.
     let start: Int
 
     private var level: Int { Int(depth) }

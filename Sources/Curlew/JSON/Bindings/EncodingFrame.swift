@@ -34,7 +34,9 @@ final class EncodingFrame: ContainerFrame {
         state.pointee = State(writer: .passUnretained(writer), depth: depth, start: start)
     }
 
-    /// Writes a name and its value. What a value writes before its encoding throws is taken back.
+    /// Writes a name and its value.
+    ///
+    /// What a value writes before its encoding throws is taken back.
     @inline(__always)
     func write(_ key: String, _ value: (JSONWriter) throws -> Void) throws {
         try state.pointee.writer._withUnsafeGuaranteedRef { writer in

@@ -141,7 +141,9 @@ extension JSONWriter {
         close(to: depth)
     }
 
-    /// Any JSON. Numbers that are not finite cannot be written.
+    /// Any JSON.
+    ///
+    /// Numbers that are not finite cannot be written.
     func json(_ value: JSONValue) throws {
         switch value {
         case .null: null()

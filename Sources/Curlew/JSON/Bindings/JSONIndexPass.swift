@@ -12,7 +12,9 @@ struct JSONIndexPass {
     private var room: JSONIndex.Room
     private var count = 0
     private var position = 0
-    /// The innermost open container; -1 outside of all. An open container keeps the one around it as its extent, plus 1.
+    /// The innermost open container; -1 outside of all.
+    ///
+    /// An open container keeps the one around it as its extent, plus 1.
     private var open = -1
     private var isObject = false
     private var depth = 0

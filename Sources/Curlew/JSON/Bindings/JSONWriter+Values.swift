@@ -26,7 +26,9 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// Where the first byte stands that has to be escaped; nil when there is none. Looks at eight bytes at a time.
+    /// Where the first byte stands that has to be escaped; nil when there is none.
+    ///
+    /// Looks at eight bytes at a time.
     @inline(__always)
     private func plainEnd(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int? {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -187,7 +189,9 @@ extension JSONWriter {
         }
     }
 
-    /// By the value's own `encode(to:)`. One that writes nothing is an empty object, but for the outermost.
+    /// By the value's own `encode(to:)`.
+    ///
+    /// One that writes nothing is an empty object, but for the outermost.
     @inline(__always)
     func own<T: Encodable>(_ value: T) throws {
         try written { try value.encode(to: $0) }

@@ -300,7 +300,9 @@ final class JSONWriter {
         state.pointee.hasDuplicates || children.contains { $0.state.pointee.hasDuplicates }
     }
 
-    /// The text with those of the nested writers in it. A value that wrote nothing is an empty object.
+    /// The text with those of the nested writers in it.
+    ///
+    /// A value that wrote nothing is an empty object.
     private func flatten(into text: inout [UInt8]) {
         close(to: 0)
         var start = 0

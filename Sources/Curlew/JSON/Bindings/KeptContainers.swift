@@ -22,7 +22,9 @@ final class ContainerHolder<Container>: AnyContainerHolder {
     }
 }
 
-/// A copy of what a holder keeps. Its type comes with the holder; the caller would have to look it up.
+/// A copy of what a holder keeps.
+///
+/// Its type comes with the holder; the caller would have to look it up.
 @inline(never)
 func copy<Container>(_ holder: ContainerHolder<Container>) -> Container { holder.memory.pointee }
 

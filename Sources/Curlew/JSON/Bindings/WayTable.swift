@@ -28,7 +28,9 @@ struct WayTable<Direct> {
             mask = size - 1
         }
 
-        /// The slot of a type, or the free one where it belongs. Metatypes are aligned, and apart by more than this.
+        /// The slot of a type, or the free one where it belongs.
+        ///
+        /// Metatypes are aligned, and apart by more than this.
         @inline(__always)
         func slot(_ key: UInt) -> Int {
             var slot = Int(truncatingIfNeeded: (key >> 4) ^ (key >> 10)) & mask
