@@ -26,6 +26,8 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "stream-bench", dependencies: [curlew], path: "Sources/StreamBench", swiftSettings: strict),
+        .executableTarget(
+            name: "json-bench", dependencies: ["Measuring", curlew], path: "Sources/JSONBench", swiftSettings: strict),
         .executableTarget(name: "one-get", dependencies: [curlew], path: "Sources/OneGet", swiftSettings: strict),
     ]
 )

@@ -44,6 +44,7 @@ class Clients:
         curlew = str(RELEASE / "curlew-bench")
         self.commands = {"floor": [str(TOOLS / "floor")], "curlew": [curlew],
                          "curlew+executor": [curlew, "executor=1"], "curlew+client": [curlew, "client=1"],
+                         "curlew+foundation": [curlew, "client=1", "foundation=1"],
                          "curlew+retry": [curlew, "retry=1"],
                          "urlsession": [str(RELEASE / "urlsession-bench")]}
         if wanted:
@@ -66,7 +67,7 @@ class Clients:
             self.floors.add(name)
 
     def of(self, workload):
-        idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client",)),
+        idle = {*workload.without, *(() if "json" in workload.options else ("curlew+client", "curlew+foundation")),
                 *(() if workload.name in ("small-c1", "small-c64") else ("curlew+retry",))}
         return [name for name in self.commands if name not in idle]
 

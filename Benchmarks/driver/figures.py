@@ -5,6 +5,8 @@
 import statistics
 
 GIB, MIB = 1 << 30, 1 << 20
+# Ratios to the CPU of other clients than the floor in the same round.
+BESIDE = {"by-hand": "curlew", "by-foundation": "curlew+foundation"}
 
 
 def middle(values):
@@ -21,7 +23,7 @@ def per_unit(workload, figures):
 
 def summary(workload, client, rounds):
     """Medians of a client over the rounds that were quiet for it and for the floor, or over all when none was."""
-    both = [(one[client], one.get("floor"), one.get("curlew")) for one in rounds if one.get(client)]
+    both = [(one[client], one.get("floor"), one) for one in rounds if one.get(client)]
     if not both:
         return None
     quiet = [pair for pair in both if all(side is None or side["is_quiet"] for side in pair[:2])]
@@ -37,8 +39,9 @@ def summary(workload, client, rounds):
     cpu = [per_unit(workload, own) for own, _, _ in used]
     result |= {"cpu": middle(cpu), "least": min(cpu), "most": max(cpu)}
     result["ratio"] = middle(per_unit(workload, own) / per_unit(workload, floor) for own, floor, _ in used)
-    result["by-hand"] = middle(
-        per_unit(workload, own) / per_unit(workload, plain) for own, _, plain in used if plain and plain is not own)
+    for name, other in BESIDE.items():
+        result[name] = middle(per_unit(workload, own) / per_unit(workload, one[other])
+                              for own, _, one in used if other != client and one.get(other))
     result["wall"] = middle(own["wall"] / floor["wall"] for own, floor, _ in used)
     result["share"] = middle(own["cpu"] / own["wall"] for own, _, _ in used)
     result["seconds"] = middle(own["wall"] for own, _, _ in used)
@@ -83,8 +86,9 @@ def line(workload, client, s):
         text += f"  p50 {s['p50']:,.0f} p99 {s['p99']:,.0f} µs  {s['switches']:.2f} switches"
     if workload.concurrency >= 1000:
         text += f"  {s['each']:.1f} KiB each  wall {s['seconds']:.2f} s"
-    if client == "curlew+client" and s["by-hand"]:
-        text += f"  ×{s['by-hand']:.3f} curlew"
+    for name, other in BESIDE.items() if client in ("curlew+client", "curlew+foundation") else ():
+        if s[name]:
+            text += f"  ×{s[name]:.3f} {other}"
     if s["connections"]:
         text += f"  {s['connections']:.0f} connections"
     return text + mark

@@ -85,7 +85,7 @@ http {{
 """
 PLACES = """
 location = /status { stub_status; }
-location = /json { default_type application/json; }
+location ~ ^/json { default_type application/json; }
 location = /limited { limit_rate 512k; }
 location = /sink { proxy_pass http://127.0.0.1:%d; }
 location /slow/ { proxy_pass http://127.0.0.1:%d; }
@@ -95,6 +95,8 @@ ORDER = {
     "id": 4711, "customer": "Ada Lovelace", "isPaid": True, "total": 129.5, "currency": "EUR", "note": None,
     "lines": [{"article": f"article-{n}", "count": n, "price": n * 1.25, "tags": ["new", "blue"]} for n in range(12)],
 }
+# A page of a list; about 10 KiB.
+PAGE = {"total": 4711, "next": "/orders?after=4720", "orders": [{**ORDER, "id": 4711 + n} for n in range(10)]}
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -153,7 +155,8 @@ class Servers:
         files = self.folder / "files"
         files.mkdir()
         (files / "small").write_bytes(b"x" * 1024)
-        (files / "json").write_text(json.dumps(ORDER), encoding="utf-8")
+        for name, document in (("json", ORDER), ("json10", PAGE)):
+            (files / name).write_text(json.dumps(document), encoding="utf-8")
         block = os.urandom(MIB)
         for name, size in self.sizes.items():
             with open(files / name, "wb") as file:

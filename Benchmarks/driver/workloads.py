@@ -12,6 +12,7 @@ STEADY = ("/medium", "/limited")
 WORDS = {
     "ratio": "CPU, × floor",
     "by-hand": "CPU, × curlew",
+    "by-foundation": "CPU, × curlew+foundation",
     "rss": "RSS over base, MiB",
     "share": "CPU, share of the wall time",
     "flight": "RSS above the floor's, KiB a request in flight",
@@ -58,9 +59,13 @@ def small(name, title, kind, count, concurrency, limit, options=None, targets=()
                     targets=(Target("curlew", "ratio", limit), *targets))
 
 
-def decoded(name, title, count, concurrency):
-    return Workload(name, title, "http", "/json", count, concurrency, {"json": 1}, without=("urlsession",),
-                    targets=(Target("curlew+client", "by-hand", 1.1),))
+def decoded(name, path, count, concurrency, limit):
+    """The API client with its own decoder beside the same with Foundation's, which is beside the same by hand."""
+    size, times = "10 KiB" if path == "/json10" else "1 KiB", "one" if concurrency == 1 else concurrency
+    title = f"GET {size} of JSON and decode it, {times} at a time; the floor does not decode"
+    targets = (Target("curlew+client", "by-foundation", limit),) if limit else ()
+    return Workload(name, title, "http", path, count, concurrency, {"json": 1}, without=("urlsession",),
+                    targets=(*targets, Target("curlew+foundation", "by-hand", 1.1)))
 
 
 def download(name, title, kind, limit, options=None):
@@ -92,8 +97,10 @@ WORKLOADS = [
     small("small-c256", "GET 1 KiB, 256 at a time", "http", 60000, 256, 1.2),
     small("small-https", "GET 1 KiB, 64 at a time, https", "https", 60000, 64, 1.2, less=100),
     small("small-h2", "GET 1 KiB, 64 at a time, HTTP/2, one connection", "h2", 60000, 64, 1.2, H2),
-    decoded("json-c1", "GET 1 KiB of JSON and decode it, one at a time; the floor does not decode", 20000, 1),
-    decoded("json-c64", "GET 1 KiB of JSON and decode it, 64 at a time; the floor does not decode", 40000, 64),
+    decoded("json-c1", "/json", 20000, 1, None),
+    decoded("json-c64", "/json", 40000, 64, 0.45),
+    decoded("json10-c1", "/json10", 8000, 1, 0.25),
+    decoded("json10-c64", "/json10", 12000, 64, 0.25),
     small("new-http", "new connection each, 8 at a time, http", "closing", 10000, 8, 1.4),
     small("new-tls-full", "new connection each, 8 at a time, full TLS handshake", "closing_full", 2000, 8, 1.15,
           less=20, own={"floor": {"resume": 0}}),

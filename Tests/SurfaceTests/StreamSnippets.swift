@@ -59,6 +59,10 @@ private func snippetOfStreamedBody(_ api: JSONClient, _ operations: [[String: In
     try await api.post("_bulk", .ndjson(operations))
 }
 
+private func snippetOfJSONArrayBody(_ api: JSONClient, _ rows: [[String: Int]]) async throws {
+    try await api.post("import", .jsonArray(rows))
+}
+
 @Suite(.timeLimit(.minutes(5)))
 struct FramerTests {
     @Test func aFramingOfOnesOwn() async throws {

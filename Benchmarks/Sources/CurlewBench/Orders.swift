@@ -23,30 +23,49 @@ private struct Order: Codable, Sendable {
     var lines: [Line]
 }
 
-/// Gets and decodes orders: through a client, or with a session and a decoder by hand.
+/// A page of a list.
+private struct Page: Codable, Sendable {
+    var total: Int
+    var next: String?
+    var orders: [Order]
+}
+
+/// Gets and decodes an order or a page of them: through a client, whose decoder is its own or Foundation's, or with a
+/// session and Foundation's decoder by hand.
 struct Orders {
     private let session: Session
     private let client: JSONClient?
     private let decoder = JSONDecoder()
+    private let path: Path
+    private let isPage: Bool
 
     init(_ job: Job, _ session: Session) throws {
         self.session = session
-        let root = String(job.url.dropLast("json".count))
-        client = job.hasClient ? Client(try BaseURL(root), session: session) : nil
+        let name = job.url.split(separator: "/").last.map { String($0) } ?? ""
+        path = Path(raw: name)
+        isPage = name == "json10"
+        let root = String(job.url.dropLast(name.utf8.count))
+        let responses = job.usesFoundation ? JSON(decoder: JSONDecoder()) : JSON()
+        client = job.hasClient ? Client(try BaseURL(root), responses: responses, session: session) : nil
     }
 
-    /// - Returns: How many bytes of it there are to check; what they were in JSON is not known here.
+    /// - Returns: How many lines of orders there were; how many bytes of JSON is not known here.
     @inline(never)
     func decoded(_ request: Request) async throws -> Int {
-        guard let client else {
-            let (data, head) = try await session.data(for: request)
-            guard head.status.isSuccess else { die("status \(head.status)") }
-            return try checked(decoder.decode(Order.self, from: data))
-        }
-        return try checked(await client.get("json", as: Order.self))
+        guard isPage else { return checked(try await fetched(request)) }
+        let page: Page = try await fetched(request)
+        if page.orders.count != 10 { die("\(page.orders.count) orders, expected 10") }
+        return page.orders.reduce(0) { $0 + checked($1) }
     }
 
-    private func checked(_ order: Order) throws -> Int {
+    private func fetched<Value: Decodable & Sendable>(_ request: Request) async throws -> Value {
+        if let client { return try await client.get(path, as: Value.self) }
+        let (data, head) = try await session.data(for: request)
+        guard head.status.isSuccess else { die("status \(head.status)") }
+        return try decoder.decode(Value.self, from: data)
+    }
+
+    private func checked(_ order: Order) -> Int {
         if order.lines.count != 12 { die("\(order.lines.count) lines, expected 12") }
         return order.lines.count
     }

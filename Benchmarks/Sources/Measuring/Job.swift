@@ -39,6 +39,8 @@ public final class Job: Sendable {
     public let isDecoded: Bool
     /// Whether an API client does the work rather than a session, where there is one.
     public let hasClient: Bool
+    /// Whether that client decodes by Foundation's decoder rather than by its own.
+    public let usesFoundation: Bool
     /// How many clients share the work.
     public let sessions: Int
     /// How many connections there may be; the concurrency unless given.
@@ -70,6 +72,7 @@ public final class Job: Sendable {
         retries = number("retry") == 1
         isDecoded = number("json") == 1
         hasClient = number("client") == 1
+        usesFoundation = number("foundation") == 1
         sessions = number("sessions") ?? 1
         connections = number("connections") ?? concurrency
     }

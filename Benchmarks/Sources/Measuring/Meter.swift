@@ -65,6 +65,13 @@ public func now() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
+/// Nanoseconds of CPU time that the process has had so far.
+public func processTime() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
 /// Says what is wrong and ends the process.
 ///
 /// - Parameter complaint: A sentence.

@@ -35,6 +35,36 @@ extension Body {
         written(values, .ndjson) { try format.line($0, $1) }
     }
 
+    // MARK: JSON arrays
+
+    /// Values as one JSON array, each sent as soon as it comes: a body that is larger than memory.
+    ///
+    /// ```swift
+    /// try await api.post("import", .jsonArray(rows))
+    /// ```
+    ///
+    /// `Content-Type` is `application/json`.
+    /// - Parameters:
+    ///   - values: An asynchronous sequence.
+    ///   - canReplay: Whether iterating it again yields the same values.
+    ///   - format: What writes the values.
+    public static func jsonArray<S: AsyncSequence & Sendable>(
+        _ values: S, canReplay: Bool = false, by format: JSON = JSON()
+    ) -> Body where S.Element: Encodable {
+        written(values, canReplay, .json, .array) { try format.member($0, $1) }
+    }
+
+    /// Values at hand as one JSON array, of which a few at a time are written: `.json(values)` writes all at once.
+    ///
+    /// It can be sent again where the sequence is a collection.
+    /// - Parameters:
+    ///   - values: A sequence, such as an array.
+    ///   - format: What writes the values.
+    public static func jsonArray<S: Sequence & Sendable>(_ values: S, by format: JSON = JSON()) -> Body
+    where S.Element: Encodable {
+        written(values, .json, .array) { try format.member($0, $1) }
+    }
+
     // MARK: JSON text sequences
 
     /// Values as a JSON text sequence (RFC 7464), `application/json-seq`, each sent as soon as it comes.
@@ -91,17 +121,25 @@ extension Body {
     // MARK: Any
 
     private static func written<S: AsyncSequence & Sendable>(
-        _ elements: S, _ canReplay: Bool, _ type: MediaType,
+        _ elements: S, _ canReplay: Bool, _ type: MediaType, _ ends: WrittenEnds = WrittenEnds(),
         _ write: @escaping @Sendable (S.Element, Int) throws -> [UInt8]
     ) -> Body {
-        stream(WrittenSequence(base: elements, write: write), canReplay: canReplay, type: type)
+        stream(WrittenSequence(base: elements, ends: ends, write: write), canReplay: canReplay, type: type)
     }
 
     private static func written<S: Sequence & Sendable>(
-        _ elements: S, _ type: MediaType, _ write: @escaping @Sendable (S.Element, Int) throws -> [UInt8]
+        _ elements: S, _ type: MediaType, _ ends: WrittenEnds = WrittenEnds(),
+        _ write: @escaping @Sendable (S.Element, Int) throws -> [UInt8]
     ) -> Body {
-        stream(WrittenElements(base: elements, write: write), canReplay: elements is any Collection, type: type)
+        stream(
+            WrittenElements(base: elements, ends: ends, write: write), canReplay: elements is any Collection, type: type
+        )
     }
+}
+
+extension WrittenEnds {
+    /// The brackets of a JSON array.
+    fileprivate static let array = WrittenEnds(start: [UInt8(ascii: "[")], end: [UInt8(ascii: "]")])
 }
 
 extension MediaType {

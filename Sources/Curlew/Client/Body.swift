@@ -45,8 +45,8 @@ public struct Body: Sendable {
     /// A value as JSON.
     ///
     /// - Parameters:
-    ///   - value: Any `Encodable` value.
-    ///   - format: What writes it; with a fresh `JSONEncoder` unless given.
+    ///   - value: Any `Encodable` value. Its text is made as a whole; see ``jsonArray(_:by:)`` for large arrays.
+    ///   - format: What writes it; JSON with the default options unless given.
     @_disfavoredOverload
     public static func json(_ value: some Encodable & Sendable, by format: JSON = JSON()) -> Body {
         encoding(value, as: format)

@@ -5,8 +5,9 @@ public import FoundationEssentials
 
 /// JSON (RFC 8259), both ways: any `Codable` type, several times as fast as with Foundation's coders.
 ///
-/// The options have the names and meanings that they have in `JSONDecoder` and `JSONEncoder`, and the results are the same
-/// but for the cases that the guide “JSON” lists. It is the format of a client unless another one is given, and works alone:
+/// The options have the names and meanings that they have in `JSONDecoder` and `JSONEncoder`. The results are the same but
+/// for the cases in the table of `Documentation/JSON.md`. It is the format of a client unless another one is given, and
+/// works alone:
 ///
 /// ```swift
 /// let json = JSON { encoder, decoder in

@@ -11,6 +11,9 @@ enum JSONEncodings {
     /// A text in UTF-16 or UTF-32 as UTF-8; nil when it is in UTF-8 already.
     /// - Throws: `JSONFlaw` when it is not well-formed.
     static func utf8(_ text: some Collection<UInt8>) throws(JSONFlaw) -> [UInt8]? {
+        // Most texts begin with two characters of ASCII, each in a byte.
+        var start = text.makeIterator()
+        if let first = start.next(), first != 0, first < 0x80, start.next() != 0 { return nil }
         guard let (encoding, mark) = encoding(of: Array(text.prefix(4))) else { return nil }
         guard let text = String(bytes: text.dropFirst(mark), encoding: encoding) else {
             throw JSONFlaw(.encoding, at: 0)

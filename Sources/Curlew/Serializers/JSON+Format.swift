@@ -24,12 +24,12 @@ extension JSON: RequestFormat, ResponseFormat {
         let text = prefixes.isEmpty ? body : try plain(body, of: head)
         do {
             return try decode(type, from: text)
-        } catch DecodingError.dataCorrupted(let context) where context.isWithoutPlace {
+        } catch DecodingError.dataCorrupted(let context) where isMalformed(text, context) {
             if prefixes.isEmpty, let encoding = Self.encoding(of: body, head) {
                 let text = Data(try encoding.text(of: body).utf8)
                 do {
                     return try decode(type, from: text)
-                } catch DecodingError.dataCorrupted(let context) where context.isWithoutPlace {
+                } catch DecodingError.dataCorrupted(let context) where isMalformed(text, context) {
                     throw malformed(type, text, context)
                 }
             }
@@ -50,6 +50,16 @@ extension JSON: RequestFormat, ResponseFormat {
             return try decode(Value.self, from: bytes.data, of: head)
         } catch {
             throw NetworkError.decoding(error, as: Value.self, at: place(), bytes: bytes.data)
+        }
+    }
+
+    /// Whether it is not JSON what cannot be decoded.
+    private func isMalformed(_ text: Data, _ context: DecodingError.Context) -> Bool {
+        switch decoding {
+        case .own: (context.underlyingError as? Fault)?.kind == .syntax
+        // Which says the same of numbers that do not fit.
+        case .foundation(let decoder):
+            context.codingPath.isEmpty && (try? decoder.decode(Anything.self, from: text)) == nil
         }
     }
 
@@ -87,13 +97,9 @@ extension JSON: RequestFormat, ResponseFormat {
     private static let null = Array("null".utf8)
 }
 
-extension DecodingError.Context {
-    /// Whether the text as a whole is at fault: what it holds is not JSON.
-    ///
-    /// Foundation's decoder says the same of numbers that do not fit.
-    fileprivate var isWithoutPlace: Bool {
-        codingPath.isEmpty && ((underlyingError as? JSON.Fault).map { $0.kind == .syntax } ?? true)
-    }
+/// Any JSON, of which nothing is read.
+private struct Anything: Decodable {
+    init(from decoder: any Decoder) {}
 }
 
 extension JSON: TextualFormat {

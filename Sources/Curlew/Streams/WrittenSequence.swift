@@ -3,28 +3,46 @@
 
 internal import FoundationEssentials
 
+/// What stands around all elements of a body.
+struct WrittenEnds: Sendable {
+    /// Before the first element.
+    var start: [UInt8] = []
+    /// Behind the last element.
+    var end: [UInt8] = []
+}
+
 /// The elements of a sequence as bytes, each written when it is asked for.
 struct WrittenSequence<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     let base: Base
+    let ends: WrittenEnds
     /// Writes an element, whose number is given, from 1.
     let write: @Sendable (Base.Element, _ number: Int) throws -> [UInt8]
 
     struct Iterator: AsyncIteratorProtocol {
         private var base: Base.AsyncIterator
         private let write: @Sendable (Base.Element, Int) throws -> [UInt8]
+        private let ends: WrittenEnds
         private var count = 0
+        private var isOver = false
 
         fileprivate init(_ sequence: WrittenSequence) {
             base = sequence.base.makeAsyncIterator()
+            ends = sequence.ends
             write = sequence.write
         }
 
         mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
 
         mutating func next(isolation actor: isolated (any Actor)?) async throws -> [UInt8]? {
-            guard let element = try await base.next(isolation: actor) else { return nil }
+            if isOver { return nil }
+            let start = count == 0 ? ends.start : []
+            guard let element = try await base.next(isolation: actor) else {
+                isOver = true
+                let rest = start + ends.end
+                return rest.isEmpty ? nil : rest
+            }
             count += 1
-            return try write(element, count)
+            return start + (try write(element, count))
         }
     }
 
@@ -37,24 +55,33 @@ struct WrittenElements<Base: Sequence & Sendable>: AsyncSequence, Sendable {
     private static var enough: Int { 16 << 10 }
 
     let base: Base
+    let ends: WrittenEnds
     /// Writes an element, whose number is given, from 1.
     let write: @Sendable (Base.Element, _ number: Int) throws -> [UInt8]
 
     struct Iterator: AsyncIteratorProtocol {
         private var base: Base.Iterator
         private let write: @Sendable (Base.Element, Int) throws -> [UInt8]
+        private let ends: WrittenEnds
         private var count = 0
+        private var isOver = false
 
         fileprivate init(_ sequence: WrittenElements) {
             base = sequence.base.makeIterator()
+            ends = sequence.ends
             write = sequence.write
         }
 
         mutating func next() async throws -> [UInt8]? {
-            var chunk: [UInt8] = []
-            while chunk.count < WrittenElements.enough, let element = base.next() {
-                count += 1
-                chunk += try write(element, count)
+            var chunk = count == 0 && !isOver ? ends.start : []
+            while chunk.count < WrittenElements.enough, !isOver {
+                if let element = base.next() {
+                    count += 1
+                    chunk += try write(element, count)
+                } else {
+                    isOver = true
+                    chunk += ends.end
+                }
             }
             return chunk.isEmpty ? nil : chunk
         }
@@ -77,6 +104,12 @@ extension JSON {
     /// A value as a text of a JSON text sequence (RFC 7464 §2.2).
     func record(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {
         [0x1E] + (try element(value, number)) + [UInt8(ascii: "\n")]
+    }
+
+    /// A value as an element of an array, behind the comma that it needs.
+    func member(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {
+        let bytes = try element(value, number)
+        return number == 1 ? bytes : [UInt8(ascii: ",")] + bytes
     }
 
     private func element(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {

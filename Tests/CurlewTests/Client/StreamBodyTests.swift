@@ -60,6 +60,21 @@ struct StreamBodyTests {
             ])
     }
 
+    @Test func jsonArrays() async throws {
+        for body in [Body.jsonArray(items), .jsonArray(sequence(items))] {
+            let (type, text) = try await sent(body)
+            #expect(
+                type == "application/json" && String(decoding: text, as: UTF8.self) == #"[{"id":1},{"id":2},{"id":3}]"#)
+        }
+        for body in [Body.jsonArray([Item]()), .jsonArray(sequence([Item]()))] {
+            #expect(try await sent(body).text == Array("[]".utf8))
+        }
+        // More than one chunk.
+        let many = (0..<5000).map { Item(id: $0) }
+        let text = try await sent(.jsonArray(many)).text
+        #expect(try JSON().decode([Item].self, from: text) == many)
+    }
+
     @Test func jsonSequences() async throws {
         let expected = Array("\u{1E}{\"id\":1}\n\u{1E}{\"id\":2}\n\u{1E}{\"id\":3}\n".utf8)
         for body in [Body.jsonSequence(items), .jsonSequence(sequence(items))] {

@@ -41,7 +41,7 @@ struct JSONTextTests {
     func agrees(text: String) throws {
         let value = try JSONValue(parsing: text.utf8)
         let decoded = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
-        #expect(value == decoded && value.description == decoded.description)
+        #expect(value == decoded)
     }
 
     static let invalid: [(text: String, offset: Int)] = [
@@ -94,7 +94,7 @@ struct JSONTextTests {
         guard case .integer(.max) = try JSONValue(parsing: "9223372036854775807".utf8),
             case .unsigned(1 << 63) = try JSONValue(parsing: "9223372036854775808".utf8),
             case .integer(1) = try JSONValue(parsing: "1.0".utf8),
-            case .unsigned(10_000_000_000_000_000_000) = try JSONValue(parsing: "1e19".utf8),
+            case .number(1e19) = try JSONValue(parsing: "1e19".utf8),
             case .number(1.5) = try JSONValue(parsing: "1.5".utf8)
         else {
             Issue.record("another case")

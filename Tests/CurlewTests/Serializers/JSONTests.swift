@@ -131,4 +131,53 @@ struct JSONTests {
         #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
         #expect(hint.map { error.hint?.hasPrefix($0) == true } ?? (error.hint == nil))
     }
+
+    private enum Color: String, Decodable { case red }
+
+    @Test func aValueThatATypeRefusesIsStillJSON() throws {
+        for json in [JSON(), JSON(decoder: JSONDecoder())] {
+            #expect(throws: DecodingError.self) {
+                try json.decode(Color.self, from: Data(#""blue""#.utf8), of: ReadingScene.head(nil))
+            }
+        }
+        // Foundation's decoder gives neither the path nor the place.
+        #expect(throws: DecodingError.self) {
+            try JSON(decoder: JSONDecoder()).decode([Int].self, from: Data("[1.5]".utf8), of: ReadingScene.head(nil))
+        }
+        let error = #expect(throws: NetworkError.self) {
+            try JSON(decoder: JSONDecoder()).decode([Int].self, from: Data("[1".utf8), of: ReadingScene.head(nil))
+        }
+        #expect(error?.message == "Decoding Array<Int> failed: the body is no valid JSON.")
+    }
+
+    @Test func textInOldEncodingsThatIsNotJSON() throws {
+        let body = Data(#"{"name":""#.utf8) + [0xE9]
+        let error = #expect(throws: NetworkError.self) {
+            try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b; charset=latin1"))
+        }
+        #expect(error?.message.contains("the string does not end") == true)
+    }
+
+    @Test func optionsGoToFoundationForMoreThanJSON() throws {
+        let key = try #require(CodingUserInfoKey(rawValue: "k"))
+        let json = JSON { _, decoder in
+            decoder.allowsJSON5 = true
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            decoder.dateDecodingStrategy = .secondsSince1970
+            decoder.userInfo = [key: 7]
+        }
+        struct Row: Decodable {
+            var firstName: Date
+            var info: Int?
+
+            enum Key: String, CodingKey { case firstName }
+
+            init(from decoder: any Decoder) throws {
+                firstName = try decoder.container(keyedBy: Key.self).decode(Date.self, forKey: .firstName)
+                info = CodingUserInfoKey(rawValue: "k").flatMap { decoder.userInfo[$0] } as? Int
+            }
+        }
+        let row = try json.decode(Row.self, from: Array("{first_name: 1,}".utf8))
+        #expect(row.firstName.timeIntervalSince1970 == 1 && row.info == 7)
+    }
 }

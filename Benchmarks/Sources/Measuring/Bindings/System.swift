@@ -12,6 +12,27 @@ func resetPeakMemory() {
     close(clear)
 }
 
+/// Gives the free memory of the heap back to the kernel, where the C library can.
+///
+/// The function is looked up, since Swift's module of the C library lacks it.
+func trimHeap() {
+    guard let symbol = dlsym(nil, "malloc_trim") else { return }
+    _ = unsafeBitCast(symbol, to: (@convention(c) (Int) -> CInt).self)(0)
+}
+
+/// Runs this program once more, with other arguments and the same output, and waits for it.
+///
+/// - Parameter arguments: All but the name of the program.
+/// - Returns: Whether it ended well.
+public func runAgain(_ arguments: [String]) -> Bool {
+    fflush(nil)
+    var words: [UnsafeMutablePointer<CChar>?] = (CommandLine.arguments.prefix(1) + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var (process, status): (pid_t, CInt) = (0, -1)
+    guard posix_spawn(&process, "/proc/self/exe", nil, nil, &words, environ) == 0 else { return false }
+    return waitpid(process, &status, 0) == process && status == 0
+}
+
 /// A row of the process's status, in KiB.
 func statusKiB(_ name: String) -> Int {
     for line in text(of: "/proc/self/status").split(separator: "\n") where line.hasPrefix(name + ":") {

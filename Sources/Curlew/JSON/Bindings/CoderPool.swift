@@ -81,7 +81,7 @@ final class DecodingPool: Sendable {
 
     private func recycle(_ core: inout DecodingCore) {
         guard core.release(), isKnownUniquelyReferenced(&core) else { return core.index.adopt() }
-        core.index.clear()
+        core.reset()
         cores.put(core)
     }
 }

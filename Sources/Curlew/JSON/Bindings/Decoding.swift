@@ -182,27 +182,31 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 ///
 /// An element that cannot be decoded is not passed.
 struct UnkeyedDecoding: UnkeyedDecodingContainer {
+    // Small enough to need no memory of its own as `any UnkeyedDecodingContainer`.
     private let core: DecodingCore
     private let array: Int32
+    private let total: Int32
     private var place: Int32
-    private(set) var currentIndex = 0
+    private var position: Int32 = 0
 
     init(_ core: DecodingCore, _ array: Int) {
         self.core = core
         self.array = Int32(truncatingIfNeeded: array)
+        total = Int32(truncatingIfNeeded: core.count(of: array))
         place = self.array + 1
     }
 
     var codingPath: [any CodingKey] { core.path(to: Int(array)) }
-    var count: Int? { core.count(of: Int(array)) }
-    var isAtEnd: Bool { Int(place) >= core.index[Int(array)].next }
+    var count: Int? { Int(total) }
+    var currentIndex: Int { Int(position) }
+    var isAtEnd: Bool { position >= total }
 
     @inline(__always)
     private mutating func next<T>(_ type: Any.Type, _ body: (DecodingCore, Int) throws -> T) throws -> T {
         if isAtEnd { throw ended(type) }
         let value = try body(core, Int(place))
         place = Int32(truncatingIfNeeded: core.index.behind(Int(place)))
-        currentIndex += 1
+        position += 1
         return value
     }
 

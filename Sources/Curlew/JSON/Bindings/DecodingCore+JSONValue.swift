@@ -33,16 +33,17 @@ extension DecodingCore {
         }
     }
 
-    /// A number: exactly if it is whole and 64 bits hold it, else the nearest `Double`.
+    /// A number: exactly if it has digits alone and 64 bits hold it, else the nearest `Double`.
+    ///
+    /// 1.0 is the integer 1, as it is to a decoder that is asked for an integer first. From 2⁵³ on a `Double` stays one, so that
+    /// it is the same number when it is written and read again.
     private func number(_ entry: JSONEntry, _ place: Int) throws -> JSONValue {
         if entry.code == JSONEntry.Kind.integer.rawValue {
             if let value = index.integer(entry, as: Int64.self) { return .integer(value) }
             if let value = index.integer(entry, as: UInt64.self) { return .unsigned(value) }
         }
         guard let value = index.double(entry) else { throw outOfRange(Double.self, place) }
-        if entry.code == JSONEntry.Kind.integer.rawValue || value != value.rounded() { return .number(value) }
-        // 1.0 is the integer 1, as it is to a decoder that is asked for an integer first.
-        if let value = index.integer(entry, as: Int64.self) { return .integer(value) }
-        return index.integer(entry, as: UInt64.self).map { .unsigned($0) } ?? .number(value)
+        let isWhole = value.magnitude < 0x1p53 && value == value.rounded()
+        return isWhole ? .integer(Int64(value)) : .number(value)
     }
 }

@@ -46,12 +46,14 @@ final class DecodingCore {
     /// Ends a decode: what the caller's types have kept stays valid.
     ///
     /// - Returns: Whether the core may be used again. The caller asks the same of its reference to the core.
-    func release() -> Bool {
-        let isFree = kept.release()
-        absentPaths.removeAll(keepingCapacity: true)
-        walk.removeAll(keepingCapacity: true)
+    func release() -> Bool { kept.release() }
+
+    /// Forgets the text and all that belongs to it.
+    func reset() {
+        index.clear()
+        if !absentPaths.isEmpty { absentPaths = [] }
+        if !walk.isEmpty { walk = [] }
         if !dictionaries.isEmpty { dictionaries = [] }
-        return isFree
     }
 
     // MARK: Entries

@@ -19,6 +19,8 @@ final class DecodingFrame: ContainerFrame {
         var slot = 0
         var lastSlot = -1
         var lastFound = -1
+        /// The keys that were found, by their slots.
+        var found: UInt64 = 0
         /// Where each name is, in objects with so many names that searching takes long.
         var table: [String: Int]?
     }
@@ -60,6 +62,7 @@ final class DecodingFrame: ContainerFrame {
         state.pointee.low = object + 1
         state.pointee.slot = 0
         state.pointee.lastSlot = -1
+        state.pointee.found = 0
     }
 
     /// The index of the value for a key; −1 when the object has none.
@@ -70,10 +73,12 @@ final class DecodingFrame: ContainerFrame {
         let state = self.state
         let (slot, cursor) = (state.pointee.slot, state.pointee.cursor)
         if names.hasName(key, at: slot), cursor < state.pointee.end, state.pointee.low == cursor,
+            state.pointee.found & KeyNames.bit(slot) == 0,
             names.matches(core.index, core.index[cursor], slot)
         {
             state.pointee.lastSlot = slot
             state.pointee.lastFound = cursor + 1
+            state.pointee.found |= KeyNames.bit(slot)
             state.pointee.slot = slot + 1
             let next = core.index.behind(cursor + 1)
             state.pointee.cursor = next
@@ -98,15 +103,14 @@ final class DecodingFrame: ContainerFrame {
             state.pointee.slot = slot + 1
         }
         guard state.pointee.table == nil, slot >= 0, !names.isCustom else { return lookUp(key, core) }
+        // A key that was found before may stand in front of `low`, and again behind it.
+        var place = state.pointee.found & KeyNames.bit(slot) == 0 ? state.pointee.low : object + 1
         var steps = 0
-        for range in [state.pointee.low..<state.pointee.end, object + 1..<state.pointee.low] {
-            var place = range.lowerBound
-            while place < range.upperBound {
-                if names.matches(core.index, core.index[place], slot) { return found(slot, place, core) }
-                steps += 1
-                if steps > 32 { return lookUp(key, core) }
-                place = core.index.behind(place + 1)
-            }
+        while place < state.pointee.end {
+            if names.matches(core.index, core.index[place], slot) { return found(slot, place, core) }
+            steps += 1
+            if steps > 32 { return lookUp(key, core) }
+            place = core.index.behind(place + 1)
         }
         return -1
     }
@@ -117,6 +121,7 @@ final class DecodingFrame: ContainerFrame {
         state.pointee.cursor = max(state.pointee.cursor, next)
         state.pointee.lastSlot = slot
         state.pointee.lastFound = place + 1
+        state.pointee.found |= KeyNames.bit(slot)
         return place + 1
     }
 
@@ -164,7 +169,10 @@ final class KeyNames {
     private let names: UnsafeMutablePointer<Name>
     private let total: UnsafeMutablePointer<Int>
 
-    /// How many names are kept.
+    @inline(__always)
+    static func bit(_ slot: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: slot) }
+
+    /// How many names are kept: as many as there are bits.
     ///
     /// Types with more of them make their names while they decode.
     private static let limit = 64

@@ -15,16 +15,16 @@ struct ValueEncoding: Encoder, SingleValueEncodingContainer {
     var userInfo: [CodingUserInfoKey: Any] { writer.plan.options.userInfo }
 
     /// Opens the value's array or object; an encoder that is asked again gives the same one.
+    ///
+    /// - Returns: The id of the level.
     private func open(isObject: Bool) -> Int {
         if writer.state.pointee.count == start, writer.state.pointee.depth == level, writer.isVacant(at: start) {
             return writer.open(isObject: isObject)
         }
-        if !writer.enter(level, start) || writer.state.pointee.levels[level].isObject != isObject {
-            writer.fail("A value encoded itself in two ways at once.")
-            // Goes nowhere: the failure ends the encode.
-            return -1
-        }
-        return start
+        if let id = writer.reenter(level, start, isObject: isObject) { return id }
+        writer.fail("A value encoded itself in two ways at once.")
+        // No level: the failure ends the encode.
+        return 0
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -32,7 +32,7 @@ struct ValueEncoding: Encoder, SingleValueEncodingContainer {
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedEncoding(writer: writer, depth: depth, start: open(isObject: false))
+        UnkeyedEncoding(writer: writer, depth: depth, id: open(isObject: false))
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
@@ -131,7 +131,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
     private func nested(_ key: some CodingKey) -> JSONWriter {
         let (writer, depth) = (frame.writer, frame.state.pointee.depth)
         let path = codingPath + [key]
-        guard writer.enter(depth, frame.state.pointee.start) else {
+        guard writer.enter(depth, frame.state.pointee.level) else {
             writer.fail("A container was used after the value it belongs to was complete.")
             return JSONWriter(writer.plan, path: path)
         }
@@ -155,15 +155,16 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 struct UnkeyedEncoding: UnkeyedEncodingContainer {
     let writer: JSONWriter
     let depth: Int32
-    let start: Int
+    /// Of its level.
+    let id: Int
 
     private var level: Int { Int(depth) }
     var codingPath: [any CodingKey] { writer.codingPath(to: level) }
-    var count: Int { writer.count(level, start) }
+    var count: Int { writer.count(level, id) }
 
     @inline(__always)
     private func write(_ body: (JSONWriter) throws -> Void) throws {
-        guard writer.enter(level, start) else { throw writer.closed() }
+        guard writer.enter(level, id) else { throw writer.closed() }
         let mark = writer.mark(level)
         writer.beginElement(level)
         do {
@@ -196,7 +197,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
     /// A writer for an element, which may be filled later.
     private func nested() -> JSONWriter {
         let path = codingPath + [JSONKey(index: count)]
-        guard writer.enter(level, start) else {
+        guard writer.enter(level, id) else {
             writer.fail("A container was used after the value it belongs to was complete.")
             return JSONWriter(writer.plan, path: path)
         }
@@ -223,14 +224,21 @@ extension JSONWriter {
     }
 
     fileprivate func newUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedEncoding(writer: self, depth: 0, start: open(isObject: false))
+        UnkeyedEncoding(writer: self, depth: 0, id: open(isObject: false))
     }
 
     fileprivate func newEncoder() -> any Encoder { ValueEncoding(writer: self, depth: 0, start: 0) }
 
-    fileprivate func count(_ depth: Int, _ start: Int) -> Int {
-        guard depth < state.pointee.depth, state.pointee.levels[depth].start == start else { return 0 }
+    fileprivate func count(_ depth: Int, _ id: Int) -> Int {
+        guard depth < state.pointee.depth, state.pointee.levels[depth].id == id else { return 0 }
         return Int(state.pointee.levels[depth].count)
+    }
+
+    /// The id of the level that begins where a value does, if it is still open; those within it are closed.
+    fileprivate func reenter(_ depth: Int, _ start: Int, isObject: Bool) -> Int? {
+        guard depth < state.pointee.depth else { return nil }
+        let level = state.pointee.levels[depth]
+        return level.start == start && level.isObject == isObject && enter(depth, level.id) ? level.id : nil
     }
 
     /// Whether no nested writer stands where a value is to begin.

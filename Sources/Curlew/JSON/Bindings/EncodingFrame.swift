@@ -7,7 +7,8 @@ final class EncodingFrame: ContainerFrame {
         /// Not retained: during an encode its call keeps the writer alive, afterwards `owner` does.
         var writer: Unmanaged<JSONWriter>
         var depth = 0
-        var start = 0
+        /// The id of its level.
+        var level = 0
         /// The name that comes next, if names come in the order in which they came first.
         var slot = 0
     }
@@ -30,8 +31,8 @@ final class EncodingFrame: ContainerFrame {
     var writer: JSONWriter { state.pointee.writer.takeUnretainedValue() }
 
     @inline(__always)
-    func point(to writer: JSONWriter, _ depth: Int, _ start: Int) {
-        state.pointee = State(writer: .passUnretained(writer), depth: depth, start: start)
+    func point(to writer: JSONWriter, _ depth: Int, _ level: Int) {
+        state.pointee = State(writer: .passUnretained(writer), depth: depth, level: level)
     }
 
     /// Writes a name and its value.
@@ -41,7 +42,7 @@ final class EncodingFrame: ContainerFrame {
     func write(_ key: String, _ value: (JSONWriter) throws -> Void) throws {
         try state.pointee.writer._withUnsafeGuaranteedRef { writer in
             let depth = state.pointee.depth
-            guard writer.enter(depth, state.pointee.start) else { throw writer.closed() }
+            guard writer.enter(depth, state.pointee.level) else { throw writer.closed() }
             let mark = writer.mark(depth)
             begin(key, writer, depth)
             do {

@@ -206,20 +206,20 @@ extension JSONWriter {
     }
 
     @inline(__always)
-    func keyed<Key: CodingKey>(_ type: Key.Type, _ depth: Int, _ start: Int) -> KeyedEncodingContainer<Key> {
+    func keyed<Key: CodingKey>(_ type: Key.Type, _ depth: Int, _ id: Int) -> KeyedEncodingContainer<Key> {
         if let entry = kept.free(for: type) {
-            entry.pointee.frame.point(to: self, depth, start)
+            entry.pointee.frame.point(to: self, depth, id)
             return copy(unsafeDowncast(entry.pointee.holder, to: ContainerHolder<KeyedEncodingContainer<Key>>.self))
         }
-        return newKeyed(type, depth, start)
+        return newKeyed(type, depth, id)
     }
 
     @inline(never)
     private func newKeyed<Key: CodingKey>(
-        _ type: Key.Type, _ depth: Int, _ start: Int
+        _ type: Key.Type, _ depth: Int, _ id: Int
     ) -> KeyedEncodingContainer<Key> {
         let frame = EncodingFrame(self, names(for: type))
-        frame.point(to: self, depth, start)
+        frame.point(to: self, depth, id)
         let container = KeyedEncodingContainer(KeyedEncoding<Key>(frame: frame))
         if !kept.keep(container, for: type, frame) { frame.own() }
         return container

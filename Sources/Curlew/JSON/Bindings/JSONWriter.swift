@@ -5,8 +5,7 @@ internal import Glibc
 
 /// Writes one value into one growing buffer, with the arrays and objects that are open.
 ///
-/// A container names its level by its depth and by where it begins, which no other level of the same writer shares. A write
-/// to a level closes those within it. A nested container may be made early and filled late, so it gets a writer of its own,
+/// A container names its level by its depth and its id. A write to a level closes those within it. A nested container may be made early and filled late, so it gets a writer of its own,
 /// whose text is put in at the end: a *splice*.
 ///
 /// The memory of `state` holds what changes with every write, since access to a variable of a class is checked each time.
@@ -14,6 +13,8 @@ internal import Glibc
 /// initialised, and every write reserves before it writes.
 final class JSONWriter {
     struct Level {
+        /// No two levels of a writer have the same.
+        let id: Int
         let start: Int
         let isObject: Bool
         var count: Int32 = 0
@@ -35,6 +36,7 @@ final class JSONWriter {
         /// Whether a name was written twice, so that the first has to go.
         var hasDuplicates = false
         var spliceCount = 0
+        var lastID = 0
     }
 
     struct Splice {
@@ -127,7 +129,7 @@ final class JSONWriter {
 
     // MARK: Levels
 
-    /// Opens an array or an object at the end of the text.
+    /// Opens an array or an object at the end of the text, and gives its id.
     @inline(__always)
     func open(isObject: Bool) -> Int {
         let start = state.pointee.count
@@ -135,10 +137,12 @@ final class JSONWriter {
         if depthAround + state.pointee.depth >= JSONLimits.depth {
             fail("The value is nested more than \(JSONLimits.depth) levels deep.")
         }
-        (state.pointee.levels + state.pointee.depth).initialize(to: Level(start: start, isObject: isObject))
+        state.pointee.lastID += 1
+        let level = Level(id: state.pointee.lastID, start: start, isObject: isObject)
+        (state.pointee.levels + state.pointee.depth).initialize(to: level)
         state.pointee.depth += 1
         put(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
-        return start
+        return level.id
     }
 
     @inline(never)
@@ -161,8 +165,8 @@ final class JSONWriter {
 
     /// Whether a level is still open; if so, those within it are closed.
     @inline(__always)
-    func enter(_ depth: Int, _ start: Int) -> Bool {
-        guard depth < state.pointee.depth, state.pointee.levels[depth].start == start else { return false }
+    func enter(_ depth: Int, _ id: Int) -> Bool {
+        guard depth < state.pointee.depth, state.pointee.levels[depth].id == id else { return false }
         close(to: depth + 1)
         return true
     }
@@ -254,7 +258,7 @@ final class JSONWriter {
     /// unless something asks for it.
     func codingPath(to depth: Int? = nil) -> [any CodingKey] {
         var path = path
-        for depth in 0..<min(depth ?? .max, state.pointee.depth) {
+        for depth in 0..<max(0, min(depth ?? .max, state.pointee.depth)) {
             let level = state.pointee.levels[depth]
             if !level.isObject {
                 // Nothing is written between the elements of an array.
@@ -280,6 +284,7 @@ final class JSONWriter {
     func encode<T: Encodable, Result>(
         _ value: T, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
+        state.pointee.depth = 0
         try self.value(value)
         close(to: 0)
         if state.pointee.count == 0 {
@@ -326,7 +331,8 @@ final class JSONWriter {
         mixedNames = [:]
         failure = nil
         state.pointee.count = 0
-        state.pointee.depth = 0
+        // No container and no encoder has a level below 0, so those that are kept find theirs closed.
+        state.pointee.depth = -1
         state.pointee.hasDuplicates = false
         // An idle writer keeps 256 KiB at most.
         return isFree && state.pointee.capacity <= 256 << 10
