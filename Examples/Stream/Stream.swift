@@ -74,8 +74,9 @@ struct Stream {
             try await api.session.idle()
             return "\(names.last ?? "nobody"), and nothing runs any more"
         }
-        await stage.show("a line that is wrong", "ada, then: Line 2: Decoding User failed (column 1): nothing for the key “name”.")
-        {
+        await stage.show(
+            "a line that is wrong", "ada, then: Line 2: Decoding User failed (column 1): nothing for the key “name”."
+        ) {
             var names: [String] = []
             do throws(NetworkError) {
                 for try await user in api.stream("broken", using: .ndjson(User.self)) { names.append(user.name) }
