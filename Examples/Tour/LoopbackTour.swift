@@ -39,7 +39,7 @@ struct LoopbackTour {
         server.on("GET", "/bird", .json(#"{"name": "Numenius arquata", "wingspan": 95}"#))
 
         let response = try await session.transfer(Request(server.url("/bird"))).response()
-        let bird = try JSONDecoder().decode(Bird.self, from: response.value)
+        let bird = try JSON().decode(Bird.self, from: response.value)
 
         say("   \(response.status): \(bird.name), \(bird.wingspan) cm", "   \(response.metrics)")
         try expect("the status", response.status, is: .ok)

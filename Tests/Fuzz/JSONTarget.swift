@@ -57,7 +57,7 @@ private func outcome<T>(_ decode: () throws -> T) -> Outcome<T> {
         return .value(try decode())
     } catch DecodingError.dataCorrupted(let context) {
         let fault = context.underlyingError as? JSON.Fault
-        return .failure(fault?.kind == .syntax ? .syntax : .value)
+        return .failure(fault?.kind == .syntax || fault?.kind == .limit ? .syntax : .value)
     } catch {
         return .failure(.value)
     }

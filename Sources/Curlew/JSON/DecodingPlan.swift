@@ -62,7 +62,8 @@ final class DecodingPlan: Sendable {
         case .iso8601:
             let text = try core.string(at: place)
             if let date = ISODate.date(text) { return date }
-            throw core.corrupted("Expected date string to be ISO8601-formatted.", place)
+            throw core.corrupted(
+                "Expected date string to be ISO8601-formatted.", "the string is not an ISO 8601 date", place)
         case .custom(let convert): return try convert(ValueDecoding(core: core, place: place))
         @unknown default: return try Date(from: ValueDecoding(core: core, place: place))
         }
@@ -72,7 +73,7 @@ final class DecodingPlan: Sendable {
         switch options.dataDecodingStrategy {
         case .base64:
             if let data = Data(base64Encoded: try core.string(at: place)) { return data }
-            throw core.corrupted("Encountered Data is not valid Base64.", place)
+            throw core.corrupted("Encountered Data is not valid Base64.", "the string is not Base64", place)
         case .custom(let convert): return try convert(ValueDecoding(core: core, place: place))
         default: return try Data(from: ValueDecoding(core: core, place: place))
         }

@@ -17,8 +17,8 @@ public import FoundationEssentials
 /// let user = try json.decode(User.self, from: bytes)
 /// ```
 ///
-/// A value may be used by many tasks at once. It keeps some memory between uses, so keep one rather than making one for each
-/// call.
+/// Any number of tasks may use a value at once. A value with options keeps buffers between calls, so store it; `JSON()`
+/// shares the buffers of all values with default options.
 public struct JSON: Sendable {
     enum Decoding: Sendable {
         case own(DecodingPool)
@@ -32,16 +32,15 @@ public struct JSON: Sendable {
 
     let decoding: Decoding
     let encoding: Encoding
-    /// What may stand before the JSON of a response.
+    /// Texts to skip in front of the JSON.
     let prefixes: [String]
 
     /// JSON with the default options, or by coders of Foundation.
     ///
     /// - Parameters:
-    ///   - encoder: For requests; ours unless given. It must not be changed afterwards.
-    ///   - decoder: For responses; ours unless given. It must not be changed afterwards.
-    ///   - prefixes: What may stand before the JSON of a response and is skipped, the longest that does; nothing unless
-    ///     given. See ``guardPrefixes``.
+    ///   - encoder: Foundation's encoder; nil for Curlew's. Do not change it afterwards.
+    ///   - decoder: Foundation's decoder; nil for Curlew's. Do not change it afterwards.
+    ///   - prefixes: Texts to skip in front of the JSON; the longest match counts. See ``guardPrefixes``.
     public init(encoder: JSONEncoder? = nil, decoder: JSONDecoder? = nil, stripping prefixes: [String] = []) {
         decoding = decoder.map { .foundation($0) } ?? JSON.defaultDecoding
         encoding = encoder.map { .foundation($0) } ?? JSON.defaultEncoding
@@ -51,7 +50,7 @@ public struct JSON: Sendable {
     /// JSON with options, which the closure sets.
     ///
     /// - Parameters:
-    ///   - prefixes: What may stand before the JSON of a response and is skipped; nothing unless given.
+    ///   - prefixes: Texts to skip in front of the JSON.
     ///   - configure: Gets the default options. Called once, before this returns.
     /// - Throws: What the closure throws.
     public init(
@@ -73,7 +72,8 @@ public struct JSON: Sendable {
 
     /// JSON as most services on the web write it: names in snake case, dates as text (ISO 8601, RFC 3339).
     ///
-    /// Reads dates with and without fractions of a second. Writes a fraction, of milliseconds, only where a date has one.
+    /// Names convert as in Foundation: `user_id` becomes `userId`, so a property `userID` needs a coding key. The decoder
+    /// reads dates with and without fractions of a second. Writes a fraction, of milliseconds, only where a date has one.
     public static let web = JSON { encoder, decoder in
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.dateDecodingStrategy = .iso8601
@@ -105,14 +105,27 @@ public struct JSON: Sendable {
     /// ```
     /// - Parameters:
     ///   - type: The result.
-    ///   - bytes: UTF-8, with a byte order mark or without, or UTF-16 or UTF-32 (told by its mark, or by where its first
-    ///     characters have zeros).
-    /// - Throws: `DecodingError`, whose context has a ``Fault`` as `underlyingError`; or what the type's own decoding throws.
+    ///   - bytes: UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
+    /// - Throws: `DecodingError`, with a ``Fault`` as `underlyingError` unless Foundation's decoder throws it; or an error
+    ///   that the type throws itself.
     public func decode<T: Decodable>(_ type: T.Type = T.self, from bytes: some Collection<UInt8>) throws -> T {
+        prefixes.isEmpty ? try decode(type, plain: bytes) : try decode(type, plain: stripped(Data(bytes)))
+    }
+
+    /// Decodes a text in front of which nothing is skipped.
+    func decode<T: Decodable>(_ type: T.Type, plain bytes: some Collection<UInt8>) throws -> T {
         switch decoding {
         case .own(let pool): try pool.decode(type, unicode: bytes)
-        case .foundation(let decoder): try decoder.decode(type, from: Data(bytes))
+        case .foundation(let decoder): try decoder.decode(type, from: bytes as? Data ?? Data(bytes))
         }
+    }
+
+    /// A text without a byte order mark and the longest prefix that stands before the JSON.
+    func stripped(_ text: Data) -> Data {
+        let text = text.starts(with: JSONEncodings.mark) ? Data(text.dropFirst(JSONEncodings.mark.count)) : text
+        let start = text.drop(while: \.isBlank)
+        let found = prefixes.filter { start.starts(with: $0.utf8) }.max { $0.utf8.count < $1.utf8.count }
+        return found.map { Data(start.dropFirst($0.utf8.count)) } ?? text
     }
 }
 
@@ -125,7 +138,7 @@ extension JSON {
         public var dateDecodingStrategy: JSONDecoder.DateDecodingStrategy = .deferredToDate
         /// How `Data` is read; from Base64 unless changed.
         public var dataDecodingStrategy: JSONDecoder.DataDecodingStrategy = .base64
-        /// Which strings stand for infinities and NaN; none of them unless changed.
+        /// Strings that decode as infinities and NaN; by default such a string is an error.
         public var nonConformingFloatDecodingStrategy: JSONDecoder.NonConformingFloatDecodingStrategy = .throw
         /// How names become keys; unchanged unless changed.
         ///

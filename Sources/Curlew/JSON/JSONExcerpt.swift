@@ -28,6 +28,8 @@ enum JSONExcerpt {
 
     /// Whether the name of a member says that its value is a secret.
     static func isSecret(_ name: some Sequence<UInt8>) -> Bool {
+        // An escape may hide a letter.
+        if name.contains(UInt8(ascii: "\\")) { return true }
         let letters = name.map { $0 | 0x20 }.filter { 0x61...0x7A ~= $0 }
         let text = String(decoding: letters, as: UTF8.self)
         return secrets.contains { text.contains($0) }
@@ -63,7 +65,7 @@ enum JSONExcerpt {
             case UInt8(ascii: "\""):
                 skipString(in: text)
                 lastString = start + 1..<max(start + 1, place - 1)
-                return value(start)
+                return Token(range: start..<place, isHidden: isSecret)
             case UInt8(ascii: ":"):
                 if secretDepth == nil, let name = lastString {
                     isSecretNext = JSONExcerpt.isSecret(name.map { text[$0] })
@@ -85,16 +87,17 @@ enum JSONExcerpt {
                 return Token(range: start..<place, isHidden: secretDepth != nil)
             default:
                 while place < text.count, !Self.ends.contains(text[place]) { place += 1 }
-                return value(start)
+                lastString = start..<place
+                // Outside of JSON, a name and its value may be one word: `password=…`.
+                let isHidden = JSONExcerpt.isSecret((start..<place).map { text[$0] }) && place - start > 12
+                return Token(range: start..<place, isHidden: isHidden || isSecret)
             }
         }
 
         private static let ends = ByteSet("\",:{}[] \t\r\n")
 
-        private mutating func value(_ start: Int) -> Token {
-            defer { isSecretNext = false }
-            return Token(range: start..<place, isHidden: secretDepth != nil || isSecretNext)
-        }
+        /// Whether what comes belongs to a secret: to its end, or to the end of its member.
+        private var isSecret: Bool { secretDepth != nil || isSecretNext }
 
         private mutating func skipString(in text: Span<UInt8>) {
             while place < text.count {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSON {
-    /// Where decoding failed in a text of JSON, and what stands there: the `underlyingError` of a `DecodingError`.
+    /// Where and why decoding failed in a text of JSON: the `underlyingError` of a `DecodingError`.
     ///
     /// ```swift
     /// do {
@@ -13,9 +13,9 @@ extension JSON {
     /// }
     /// ```
     public struct Fault: Error, Sendable, Hashable {
-        /// What is wrong, without values of the text.
+        /// The reason, without values of the text.
         public let reason: String
-        /// The byte at which it stands, from 0, behind a byte order mark.
+        /// The offset of the byte, from 0, in the text as UTF-8 without a byte order mark and a prefix.
         public let offset: Int
         /// The line, from 1.
         ///
@@ -23,19 +23,23 @@ extension JSON {
         public let line: Int
         /// The column, from 1, in Unicode scalars.
         public let column: Int
-        /// At most 64 characters around the place, on one line.
+        /// The text around the place on one line: 32 bytes before it and 32 behind it, with “…” where more follows.
         ///
         /// Values of members whose names speak of secrets, such as `password`, are `<redacted>`.
         public let excerpt: String
-        /// What it is, for those who choose their words by it.
+        /// The category of the failure, which selects the message of a `NetworkError`.
         let kind: Kind
 
         enum Kind: Sendable, Hashable {
             /// The text is not JSON.
             case syntax
+            /// The text is larger or nested more deeply than the decoder reads.
+            case limit
+            /// An array has no more elements.
+            case end
             /// A number that its type cannot hold.
             case range
-            /// Another value than was expected.
+            /// A value of another kind than the type expects, or one that the type refuses.
             case value
         }
 
@@ -57,10 +61,19 @@ extension JSON {
     }
 }
 
+extension JSONFlaw.Reason {
+    fileprivate var kind: JSON.Fault.Kind { self == .depth || self == .size ? .limit : .syntax }
+}
+
+extension JSON.Fault {
+    /// The reason of errors that types throw themselves, whose words may quote the text.
+    static let refusal = "the value is malformed or out of range"
+}
+
 extension DecodingError {
     /// A text that is not JSON.
     init(_ flaw: JSONFlaw, in text: Span<UInt8>) {
-        let fault = JSON.Fault("\(flaw.reason)", .syntax, at: flaw.offset, in: text)
+        let fault = JSON.Fault("\(flaw.reason)", flaw.reason.kind, at: flaw.offset, in: text)
         self = .dataCorrupted(
             Context(
                 codingPath: [], debugDescription: "The given data was not valid JSON: \(fault)", underlyingError: fault)

@@ -102,7 +102,7 @@ public struct OAuth2Client: Sendable {
     public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
         let (request, form) = try request(for: grant, parameters)
         let (body, head) = try await session.data(for: request)
-        let decoder = JSONDecoder()
+        let decoder = JSON()
         let refusal = (try? decoder.decode(OAuth2Error.self, from: body))?.redacting(secrets(in: form))
         let isBusy = head.status.kind == .serverError || RetryPolicy.transient.contains(head.status)
         guard !isBusy else {

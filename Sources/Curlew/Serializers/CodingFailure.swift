@@ -117,10 +117,11 @@ extension DecodingError {
         switch self {
         case .typeMismatch(let type, let context):
             "\(context.place): expected \(type)" + (context.found.map { ", found \($0)" } ?? "")
-        case .valueNotFound(let type, let context): "\(context.place): expected \(type), found null"
+        case .valueNotFound(let type, let context):
+            "\(context.place): expected \(type), found " + (context.isAtEnd ? "the end of the array" : "null")
         case .keyNotFound(let key, let context): "\(context.place): nothing for the key “\(key.shown)”"
         case .dataCorrupted(let context):
-            "\(context.place): \(context.fault?.reason ?? "the value is malformed or out of range")"
+            "\(context.place): \(context.fault?.reason ?? JSON.Fault.refusal)"
         @unknown default: ": \(title)"
         }
     }
@@ -128,7 +129,10 @@ extension DecodingError {
 
 extension DecodingError.Context {
     /// Where it stands in the text, if our decoder says so.
-    fileprivate var fault: JSON.Fault? { underlyingError as? JSON.Fault }
+    var fault: JSON.Fault? { underlyingError as? JSON.Fault }
+
+    /// Whether an array had no more elements.
+    fileprivate var isAtEnd: Bool { fault?.kind == .end }
 
     /// " at users[3].name (line 4, column 17)".
     fileprivate var place: String { codingPath.place + (fault.map { " (\($0.place))" } ?? "") }
@@ -176,6 +180,7 @@ extension DecodingError: DetailedCause {
 
     var hint: String? {
         switch self {
+        case .valueNotFound(_, let context) where context.isAtEnd: nil
         case .keyNotFound, .valueNotFound: "Make the property Optional if the server may leave it out."
         case .dataCorrupted(let context) where context.fault?.kind == .range:
             "Numbers may have fractions or be larger than the property's type, as 1.5 is for Int."

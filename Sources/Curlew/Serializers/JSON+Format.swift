@@ -16,19 +16,19 @@ extension JSON: RequestFormat, ResponseFormat {
 
     /// Decodes the body of a response.
     ///
-    /// Reads what ``decode(_:from:)`` reads, without the prefixes. A body that is not Unicode is read in the encoding that
-    /// the charset of `Content-Type` names, which old servers do.
+    /// Accepts what ``decode(_:from:)`` accepts. A body that is not Unicode is converted from the charset of
+    /// `Content-Type`, for old servers.
     /// - Throws: `DecodingError`, with a ``Fault``; `NetworkError` of kind `decodingFailed` when the body is not JSON; or what
     ///   the type's own decoding throws.
     public func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T {
         let text = prefixes.isEmpty ? body : try plain(body, of: head)
         do {
-            return try decode(type, from: text)
+            return try decode(type, plain: text)
         } catch DecodingError.dataCorrupted(let context) where isMalformed(text, context) {
             if prefixes.isEmpty, let encoding = Self.encoding(of: body, head) {
                 let text = Data(try encoding.text(of: body).utf8)
                 do {
-                    return try decode(type, from: text)
+                    return try decode(type, plain: text)
                 } catch DecodingError.dataCorrupted(let context) where isMalformed(text, context) {
                     throw malformed(type, text, context)
                 }
@@ -53,11 +53,11 @@ extension JSON: RequestFormat, ResponseFormat {
         }
     }
 
-    /// Whether it is not JSON what cannot be decoded.
+    /// Whether the error means that the text is not JSON, or is beyond a limit.
     private func isMalformed(_ text: Data, _ context: DecodingError.Context) -> Bool {
         switch decoding {
-        case .own: (context.underlyingError as? Fault)?.kind == .syntax
-        // Which says the same of numbers that do not fit.
+        case .own: context.fault?.kind == .syntax || context.fault?.kind == .limit
+        // Foundation reports numbers out of range with the same error.
         case .foundation(let decoder):
             context.codingPath.isEmpty && (try? decoder.decode(Anything.self, from: text)) == nil
         }
@@ -65,9 +65,10 @@ extension JSON: RequestFormat, ResponseFormat {
 
     private func malformed(_ type: Any.Type, _ text: Data, _ context: DecodingError.Context) -> NetworkError {
         let isMarkup = text.first { !$0.isBlank } == UInt8(ascii: "<")
-        let fault = (context.underlyingError as? Fault).map { " (\($0.place): \($0.reason))" }
+        let fault = context.fault
+        let what = fault?.kind == .limit ? "the body is JSON beyond a limit" : "the body is not valid JSON"
         return .undecodable(
-            type, ": the body is no valid JSON" + (fault ?? ""),
+            type, ": " + what + (fault.map { " (\($0.place): \($0.reason))" } ?? ""),
             hint: isMarkup ? "It begins with “<”, as HTML and XML do." : nil,
             cause: DecodingError.dataCorrupted(context))
     }
@@ -76,10 +77,7 @@ extension JSON: RequestFormat, ResponseFormat {
     private func plain(_ body: Data, of head: ResponseHead) throws(NetworkError) -> Data {
         var text = body
         if let encoding = Self.encoding(of: body, head) { text = Data(try encoding.text(of: body).utf8) }
-        if text.starts(with: JSONEncodings.mark) { text = Data(text.dropFirst(JSONEncodings.mark.count)) }
-        let start = text.drop(while: \.isBlank)
-        let found = prefixes.filter { start.starts(with: $0.utf8) }.max { $0.utf8.count < $1.utf8.count }
-        return found.map { Data(start.dropFirst($0.utf8.count)) } ?? text
+        return stripped(text)
     }
 
     /// What the body has to be converted from; nil when it is Unicode.

@@ -53,7 +53,10 @@ struct JSONFaultTests {
         (#"[{"secrets":[1,2,[3]],"name":7}]"#, #"[{"secrets":<redacted>,"name":7}]"#),
         (#"[{"name":7,"client_secret":"s3cret"}]"#, #"[{"name":7,"client_secret":<redacted>}]"#),
         (#"[{"name":7},{"note":"secret"}]"#, #"[{"name":7},{"note":"secret"}]"#),
-        (#"[{"token":"s3cret}]"#, #"[{"token":<redacted>"#),
+        (#"[{"token":"s3cret}]"#, #"[{"token":<redacted>"#), (#"{password: "s3cret"}"#, #"{password: <redacted>}"#),
+        (#"{'password': 's3cret'}"#, #"{'password': <redacted>}"#), ("password=s3cret&x=1", "<redacted>"),
+        (#"{"password": s3cret more s3cret}"#, #"{"password": <redacted> <redacted> <redacted>}"#),
+        (#"{"pass\u0077ord":"s3cret", x}"#, #"{"pass\u0077ord":<redacted>, x}"#),
     ]
 
     @Test(arguments: excerpts)
@@ -70,6 +73,50 @@ struct JSONFaultTests {
         #expect(fault.excerpt.utf8.count < 80 && fault.description.hasPrefix("column "))
         let controls = try Self.fault([User].self, "[\"\u{1B}[31m\"]").fault
         #expect(!controls.excerpt.contains("\u{1B}"))
+    }
+
+    private enum Kind: String, Decodable { case small }
+
+    private struct Short: Decodable {
+        init(from decoder: any Decoder) throws {
+            var container = try decoder.unkeyedContainer()
+            while true { _ = try container.decode(Int.self) }
+        }
+    }
+
+    @Test func errorsOfTypesGetTheirPlace() throws {
+        let found = try Self.fault([String: [Kind]].self, #"{"a": ["small"], "b": ["small", "s3cret"]}"#)
+        #expect(found.path == ["b", "Index 1"] && found.fault.column == 33)
+        #expect(found.fault.reason == "the value is malformed or out of range")
+        let end = try Self.fault([Short].self, "[[1,2]]")
+        #expect(end.path == ["Index 0", "Index 2"] && end.fault.reason == "the array has no more elements")
+        let error = #expect(throws: DecodingError.self) { try JSON().decode([Short].self, from: Array("[[1,2]]".utf8)) }
+        let failure = NetworkError.decoding(try #require(error), as: [Short].self)
+        #expect(failure.message.hasSuffix("expected Int, found the end of the array.") && failure.hint == nil)
+    }
+
+    @Test func keysOfPaths() {
+        #expect(JSONKey(intValue: 3).stringValue == "3" && JSONKey(intValue: 3).intValue == 3)
+        #expect(JSONKey(index: 3).stringValue == "Index 3" && JSONKey(stringValue: "3").intValue == nil)
+    }
+
+    @Test func prefixesAreSkipped() throws {
+        let json = JSON(stripping: JSON.guardPrefixes)
+        #expect(try json.decode([Int].self, from: Array(")]}',\n[1]".utf8)) == [1])
+        #expect(try json.decode([Int].self, from: Array("[1]".utf8)) == [1])
+    }
+
+    @Test func aValueWithoutEndIsAnError() {
+        final class Endless: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.unkeyedContainer()
+                try container.encode(self)
+            }
+        }
+        #expect(throws: EncodingError.self) { try JSON().encode(Endless()) }
+        var value = JSONValue.array([])
+        for _ in 0..<2000 { value = .array([value]) }
+        #expect(throws: EncodingError.self) { try JSON().encode(value) }
     }
 
     private struct Event: Codable, Equatable {

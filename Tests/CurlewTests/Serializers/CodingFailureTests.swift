@@ -36,7 +36,7 @@ struct CodingFailureTests {
         ),
         (#"["s3cret"]"#, " (column 1): expected Dictionary<String, Any>, found an array"),
         (#""s3cret""#, " (column 1): expected Dictionary<String, Any>, found a string"),
-        (#"{"users":s3cret}"#, ": the body is no valid JSON (column 10: expected a value)"),
+        (#"{"users":s3cret}"#, ": the body is not valid JSON (column 10: expected a value)"),
     ]
 
     @Test("The message has the path and no value", arguments: users)
@@ -55,7 +55,7 @@ struct CodingFailureTests {
 
     @Test func whatDecodersQuoteIsNotRepeated() async throws {
         let error = try await Self.failure(#"["red","s3cret"]"#, as: [Color].self)
-        #expect(error.message == "Decoding Array<Color> failed at [1]: the value is malformed or out of range.")
+        #expect(error.message == "Decoding Array<Color> failed at [1] (column 8): the value is malformed or out of range.")
         #expect(!error.detailedDescription.contains("s3cret"))
         #expect(error.detailedDescription.contains("cause: DecodingError.dataCorrupted"))
         let other = DecodingError.typeMismatch(

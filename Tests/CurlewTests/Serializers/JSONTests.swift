@@ -127,7 +127,7 @@ struct JSONTests {
             #expect(throws: NetworkError.self) {
                 try JSON().decode([Int].self, from: Data(body.utf8), of: ReadingScene.head(nil))
             })
-        #expect(error.message == "Decoding Array<Int> failed: the body is no valid JSON (\(reason)).")
+        #expect(error.message == "Decoding Array<Int> failed: the body is not valid JSON (\(reason)).")
         #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
         #expect(hint.map { error.hint?.hasPrefix($0) == true } ?? (error.hint == nil))
     }
@@ -147,7 +147,7 @@ struct JSONTests {
         let error = #expect(throws: NetworkError.self) {
             try JSON(decoder: JSONDecoder()).decode([Int].self, from: Data("[1".utf8), of: ReadingScene.head(nil))
         }
-        #expect(error?.message == "Decoding Array<Int> failed: the body is no valid JSON.")
+        #expect(error?.message == "Decoding Array<Int> failed: the body is not valid JSON.")
     }
 
     @Test func textInOldEncodingsThatIsNotJSON() throws {

@@ -67,7 +67,10 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     @inline(never)
     private func missing(_ key: Key) -> DecodingError {
         .keyNotFound(
-            key, core.context(frame.object, "No value associated with key \(key) (\"\(key.stringValue)\")."))
+            key,
+            core.context(
+                frame.object, "No value associated with key \(key) (\"\(key.stringValue)\").",
+                "no member named “\(key.stringValue)”"))
     }
 
     func decodeNil(forKey key: Key) throws -> Bool { try value(key) { $0.index[$1].isNull } }
@@ -215,7 +218,8 @@ struct UnkeyedDecoding: UnkeyedDecodingContainer {
         .valueNotFound(
             type,
             core.context(
-                Int(array), "Unkeyed container is at end.", path: codingPath + [JSONKey(index: currentIndex)]))
+                Int(array), "Unkeyed container is at end.", "the array has no more elements", .end,
+                path: codingPath + [JSONKey(index: currentIndex)]))
     }
 
     mutating func decodeNil() throws -> Bool {

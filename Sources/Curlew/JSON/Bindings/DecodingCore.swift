@@ -40,7 +40,56 @@ final class DecodingCore {
         } catch {
             throw DecodingError(error, in: bytes.span)
         }
-        return try value(type, at: 0)
+        do {
+            return try value(type, at: 0)
+        } catch let error as DecodingError {
+            throw located(error)
+        }
+    }
+
+    /// The error with its place in the text, which errors that a type throws itself lack.
+    private func located(_ error: DecodingError) -> DecodingError {
+        func placed(_ context: DecodingError.Context) -> DecodingError.Context {
+            context.underlyingError == nil
+                ? self.context(
+                    place(at: context.codingPath), context.debugDescription, JSON.Fault.refusal,
+                    path: context.codingPath)
+                : context
+        }
+        switch error {
+        case .typeMismatch(let type, let context): return .typeMismatch(type, placed(context))
+        case .valueNotFound(let type, let context): return .valueNotFound(type, placed(context))
+        case .keyNotFound(let key, let context): return .keyNotFound(key, placed(context))
+        case .dataCorrupted(let context): return .dataCorrupted(placed(context))
+        @unknown default: return error
+        }
+    }
+
+    /// The value at the end of a path, or the last on its way that is there.
+    private func place(at path: [any CodingKey]) -> Int {
+        var place = 0
+        for (depth, key) in path.enumerated() {
+            let entry = index[place]
+            guard entry.isContainer else { return place }
+            let isObject = entry.code == JSONEntry.Kind.object.rawValue
+            var (child, position) = (place + 1, 0)
+            var found: Int?
+            while child < entry.next, found == nil {
+                let name = isObject ? index.string(index[child]) : ""
+                if isObject
+                    ? name == key.stringValue
+                        || plan.shownKey(name, in: Array(path[..<depth])).stringValue == key.stringValue
+                    : position == key.intValue
+                {
+                    found = child + (isObject ? 1 : 0)
+                }
+                child = index.behind(child + (isObject ? 1 : 0))
+                position += 1
+            }
+            guard let found else { return place }
+            place = found
+        }
+        return place
     }
 
     /// Ends a decode: what the caller's types have kept stays valid.
@@ -126,7 +175,10 @@ final class DecodingCore {
             let type: Any.Type =
                 kind == "keyed" ? KeyedDecodingContainer<JSONKey>.self : (any UnkeyedDecodingContainer).self
             return .valueNotFound(
-                type, context(place, "Cannot get \(kind) decoding container -- found null value instead"))
+                type,
+                context(
+                    place, "Cannot get \(kind) decoding container -- found null value instead",
+                    "expected \(kind == "keyed" ? "an object" : "an array"), found null"))
         }
         return mismatch(type, place)
     }
@@ -203,24 +255,34 @@ final class DecodingCore {
     /// A value of another kind, or a null.
     func mismatch(_ type: Any.Type, _ place: Int) -> DecodingError {
         let entry = entry(place)
+        let reason = "expected \(type), found \(entry.kind.noun)"
         if entry.isNull {
-            return .valueNotFound(type, context(place, "Cannot get value of type \(type) -- found null value instead"))
+            return .valueNotFound(
+                type, context(place, "Cannot get value of type \(type) -- found null value instead", reason))
         }
-        return .typeMismatch(type, context(place, "Expected to decode \(type) but found \(entry.kind.noun) instead."))
+        return .typeMismatch(
+            type, context(place, "Expected to decode \(type) but found \(entry.kind.noun) instead.", reason))
     }
 
     func outOfRange(_ type: Any.Type, _ place: Int) -> DecodingError {
-        .dataCorrupted(context(place, "the number does not fit into \(type)", .range))
+        let reason = "the number does not fit into \(type)"
+        return .dataCorrupted(context(place, reason, reason, .range))
     }
 
-    func corrupted(_ words: String, _ place: Int) -> DecodingError { .dataCorrupted(context(place, words)) }
+    func corrupted(_ words: String, _ reason: String, _ place: Int) -> DecodingError {
+        .dataCorrupted(context(place, words, reason))
+    }
 
-    func context(_ place: Int, _ words: String, _ kind: JSON.Fault.Kind = .value, path: [any CodingKey]? = nil)
-        -> DecodingError.Context
-    {
+    /// - Parameters:
+    ///   - words: Those of Foundation's decoder, where it has some.
+    ///   - reason: Without values of the text.
+    func context(
+        _ place: Int, _ words: String, _ reason: String, _ kind: JSON.Fault.Kind = .value,
+        path: [any CodingKey]? = nil
+    ) -> DecodingError.Context {
         // A string begins with its quotation mark.
         let offset = place < DecodingCore.firstAbsent ? index[place].offset - (index[place].isText ? 1 : 0) : nil
-        let fault = offset.map { offset in index.withSpan { JSON.Fault(words, kind, at: offset, in: $0) } }
+        let fault = offset.map { offset in index.withSpan { JSON.Fault(reason, kind, at: offset, in: $0) } }
         return DecodingError.Context(
             codingPath: path ?? self.path(to: place), debugDescription: words, underlyingError: fault)
     }

@@ -92,7 +92,9 @@ extension Data: DirectlyDecodable {
 extension URL: DirectlyDecodable {
     static func decode(into memory: UnsafeMutableRawPointer, _ core: DecodingCore, _ place: Int) throws {
         let text = try core.string(at: place)
-        guard let url = URL(string: text) else { throw core.corrupted("Invalid URL string.", place) }
+        guard let url = URL(string: text) else {
+            throw core.corrupted("Invalid URL string.", "the string is not a URL", place)
+        }
         memory.take(url)
     }
 }
@@ -175,7 +177,10 @@ extension DecodingCore {
     fileprivate func number(_ place: Int) throws -> Int {
         if let key = Int(index.string(index[place])) { return key }
         throw DecodingError.typeMismatch(
-            Int.self, context(place + 1, "Expected Int key but found String key instead."))
+            Int.self,
+            context(
+                place + 1, "Expected Int key but found String key instead.", "the name of the member is not an integer")
+        )
     }
 
     private func object(_ place: Int, _ type: Any.Type) throws -> JSONEntry {

@@ -145,6 +145,7 @@ extension JSONWriter {
     ///
     /// Numbers that are not finite cannot be written.
     func json(_ value: JSONValue) throws {
+        try checkDepth()
         switch value {
         case .null: null()
         case .bool(let value): bool(value)

@@ -194,6 +194,7 @@ extension JSONWriter {
     /// One that writes nothing is an empty object, but for the outermost.
     @inline(__always)
     func own<T: Encodable>(_ value: T) throws {
+        try checkDepth()
         try written { try value.encode(to: $0) }
     }
 

@@ -145,6 +145,12 @@ final class JSONWriter {
         return level.id
     }
 
+    /// Throws once the value is nested too deeply, so that a value without end does not overflow the stack.
+    @inline(__always)
+    func checkDepth() throws {
+        if depthAround + state.pointee.depth > JSONLimits.depth, let failure = root.failure { throw failure }
+    }
+
     @inline(never)
     private func growLevels() {
         let larger = UnsafeMutablePointer<Level>.allocate(capacity: state.pointee.levelCapacity * 2)
