@@ -56,6 +56,15 @@ extension JSONFlaw.Reason: CustomStringConvertible {
     }
 }
 
+/// Where a value stands that could not be decoded: becomes a ``JSON/Fault`` when its error leaves the decoder.
+///
+/// Types try a value as one type after another, so that most errors are caught, and finding line and column takes time.
+struct JSONMark: Error {
+    let reason: String
+    let kind: JSON.Fault.Kind
+    let offset: Int
+}
+
 /// How large a text of JSON may be.
 enum JSONLimits {
     /// How many arrays and objects may be nested, as in Foundation's coders.

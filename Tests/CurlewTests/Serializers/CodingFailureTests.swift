@@ -55,7 +55,8 @@ struct CodingFailureTests {
 
     @Test func whatDecodersQuoteIsNotRepeated() async throws {
         let error = try await Self.failure(#"["red","s3cret"]"#, as: [Color].self)
-        #expect(error.message == "Decoding Array<Color> failed at [1] (column 8): the value is malformed or out of range.")
+        #expect(
+            error.message == "Decoding Array<Color> failed at [1] (column 8): the value is malformed or out of range.")
         #expect(!error.detailedDescription.contains("s3cret"))
         #expect(error.detailedDescription.contains("cause: DecodingError.dataCorrupted"))
         let other = DecodingError.typeMismatch(

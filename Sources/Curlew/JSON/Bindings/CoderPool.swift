@@ -80,7 +80,7 @@ final class DecodingPool: Sendable {
     }
 
     private func recycle(_ core: inout DecodingCore) {
-        guard core.release(), isKnownUniquelyReferenced(&core) else { return core.index.adopt() }
+        guard core.release(), isKnownUniquelyReferenced(&core) else { return core.outlive() }
         core.reset()
         cores.put(core)
     }
@@ -100,7 +100,9 @@ final class EncodingPool: Sendable {
         _ value: T, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
         var writer = writers.take() ?? JSONWriter(plan)
-        defer { if writer.release(), isKnownUniquelyReferenced(&writer) { writers.put(writer) } }
+        defer {
+            if writer.release(), isKnownUniquelyReferenced(&writer) { writers.put(writer) } else { writer.kept.close() }
+        }
         return try writer.encode(value, body)
     }
 }

@@ -50,11 +50,15 @@ final class DecodingCore {
     /// The error with its place in the text, which errors that a type throws itself lack.
     private func located(_ error: DecodingError) -> DecodingError {
         func placed(_ context: DecodingError.Context) -> DecodingError.Context {
-            context.underlyingError == nil
-                ? self.context(
-                    place(at: context.codingPath), context.debugDescription, JSON.Fault.refusal,
-                    path: context.codingPath)
-                : context
+            let mark: JSONMark
+            switch context.underlyingError {
+            case let found as JSONMark: mark = found
+            case nil: mark = self.mark(place(at: context.codingPath), JSON.Fault.refusal, .value)
+            default: return context
+            }
+            let fault = index.withSpan { JSON.Fault(mark.reason, mark.kind, at: mark.offset, in: $0) }
+            return DecodingError.Context(
+                codingPath: context.codingPath, debugDescription: context.debugDescription, underlyingError: fault)
         }
         switch error {
         case .typeMismatch(let type, let context): return .typeMismatch(type, placed(context))
@@ -96,6 +100,12 @@ final class DecodingCore {
     ///
     /// - Returns: Whether the core may be used again. The caller asks the same of its reference to the core.
     func release() -> Bool { kept.release() }
+
+    /// Stays valid for what a caller still holds, in memory of its own.
+    func outlive() {
+        kept.close()
+        index.adopt()
+    }
 
     /// Forgets the text and all that belongs to it.
     func reset() {
@@ -280,11 +290,15 @@ final class DecodingCore {
         _ place: Int, _ words: String, _ reason: String, _ kind: JSON.Fault.Kind = .value,
         path: [any CodingKey]? = nil
     ) -> DecodingError.Context {
+        DecodingError.Context(
+            codingPath: path ?? self.path(to: place), debugDescription: words,
+            underlyingError: mark(place, reason, kind))
+    }
+
+    private func mark(_ place: Int, _ reason: String, _ kind: JSON.Fault.Kind) -> JSONMark {
+        let entry = entry(place)
         // A string begins with its quotation mark.
-        let offset = place < DecodingCore.firstAbsent ? index[place].offset - (index[place].isText ? 1 : 0) : nil
-        let fault = offset.map { offset in index.withSpan { JSON.Fault(reason, kind, at: offset, in: $0) } }
-        return DecodingError.Context(
-            codingPath: path ?? self.path(to: place), debugDescription: words, underlyingError: fault)
+        return JSONMark(reason: reason, kind: kind, offset: entry.offset - (entry.isText ? 1 : 0))
     }
 
     // MARK: Paths
@@ -316,7 +330,11 @@ final class DecodingCore {
                 step.child = index.behind(step.child) + offset
                 step.position += 1
             }
-            walk.replaceSubrange(min(level, walk.count)..., with: [step])
+            if level < walk.count, walk[level].container == container, walk[level].child == step.child {
+                // The same way as last time.
+            } else {
+                walk.replaceSubrange(min(level, walk.count)..., with: [step])
+            }
             if isObject {
                 let name = index.string(index[step.child - 1])
                 path.append(

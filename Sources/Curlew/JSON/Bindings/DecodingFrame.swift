@@ -53,6 +53,10 @@ final class DecodingFrame: ContainerFrame {
 
     func own() { owner = core }
 
+    func rest() {
+        if state.pointee.table != nil { state.pointee.table = nil }
+    }
+
     @inline(__always)
     func point(to object: Int, in core: DecodingCore) {
         if state.pointee.table != nil { state.pointee.table = nil }
@@ -159,6 +163,8 @@ final class KeyNames {
         let startMask: UInt64
         let rest: UInt64
         let restMask: UInt64
+        /// −1 for a name that no text has, since a conversion makes another key of it.
+        let length: Int
         /// All of its bytes, in memory of their own.
         let bytes: UnsafeMutableBufferPointer<UInt8>
         let isASCII: Bool
@@ -200,14 +206,16 @@ final class KeyNames {
     @inline(__always)
     func hasName(_ key: String, at slot: Int) -> Bool { slot < count && names[slot].text == key }
 
-    /// The slot of a name, which may be new; −1 when there are too many.
+    /// The slot of a name, which may be new; −1 when it gets none.
     func slot(of key: String, near start: Int) -> Int {
         if hasName(key, at: start) { return start }
         for slot in 0..<count where names[slot].text == key { return slot }
-        guard count < KeyNames.limit else { return -1 }
+        // A conversion of the caller's own may depend on the path. Long names are those of a text rather than of a type.
+        guard count < KeyNames.limit, !isCustom, key.utf8.count <= 128 else { return -1 }
         let wire = conversion.isSnake ? SnakeCase.snake(key) : key
-        // A name that would come back as another one never stands for this key.
+        // A name that would come back as another key never stands for this one.
         var written = conversion.isSnake && SnakeCase.camel(wire) != key ? key : wire
+        let isKey = !conversion.isSnake || SnakeCase.camel(written) == key
         let bytes = written.withUTF8 { bytes in
             let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
             _ = copy.initialize(from: bytes)
@@ -218,7 +226,8 @@ final class KeyNames {
         let isASCII = bytes.allSatisfy { $0 < 0x80 }
         (names + count).initialize(
             to: Name(
-                text: key, start: start, startMask: startMask, rest: rest, restMask: restMask, bytes: bytes,
+                text: key, start: start, startMask: startMask, rest: rest, restMask: restMask,
+                length: isKey ? bytes.count : -1, bytes: bytes,
                 isASCII: isASCII))
         total.pointee += 1
         return count - 1
@@ -239,7 +248,7 @@ final class KeyNames {
     func matches(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         let name = names + slot
         let isASCII = entry.code == JSONEntry.Kind.ascii.rawValue
-        if isASCII, entry.length == name.pointee.bytes.count {
+        if isASCII, entry.length == name.pointee.length {
             if entry.offset + 16 <= index.byteCount, entry.length <= 16 {
                 let text = UnsafeRawPointer(index.text + entry.offset)
                 let isSame =

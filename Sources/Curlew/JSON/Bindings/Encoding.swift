@@ -46,7 +46,13 @@ struct ValueEncoding: Encoder, SingleValueEncodingContainer {
                 EncodingError.Context(
                     codingPath: codingPath, debugDescription: "A value encoded itself in two ways at once."))
         }
-        try body(writer)
+        let splices = writer.state.pointee.spliceCount
+        do {
+            try writer.within(level - 1) { try body(writer) }
+        } catch {
+            writer.takeBack(to: start, level, splices: splices)
+            throw error
+        }
     }
 
     func encodeNil() throws { try write { $0.null() } }
@@ -133,7 +139,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let path = codingPath + [key]
         guard writer.enter(depth, frame.state.pointee.level) else {
             writer.fail("A container was used after the value it belongs to was complete.")
-            return JSONWriter(writer.plan, path: path)
+            return .orphan(writer.plan, path)
         }
         frame.begin(key.stringValue, writer, depth)
         return writer.splice(path)
@@ -168,7 +174,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
         let mark = writer.mark(level)
         writer.beginElement(level)
         do {
-            try body(writer)
+            try writer.within(level) { try body(writer) }
         } catch {
             writer.restore(mark)
             throw error
@@ -199,7 +205,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
         let path = codingPath + [JSONKey(index: count)]
         guard writer.enter(level, id) else {
             writer.fail("A container was used after the value it belongs to was complete.")
-            return JSONWriter(writer.plan, path: path)
+            return .orphan(writer.plan, path)
         }
         writer.beginElement(level)
         return writer.splice(path)

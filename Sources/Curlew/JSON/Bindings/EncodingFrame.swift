@@ -28,6 +28,8 @@ final class EncodingFrame: ContainerFrame {
 
     func own() { owner = writer }
 
+    func rest() {}
+
     var writer: JSONWriter { state.pointee.writer.takeUnretainedValue() }
 
     @inline(__always)
@@ -46,7 +48,7 @@ final class EncodingFrame: ContainerFrame {
             let mark = writer.mark(depth)
             begin(key, writer, depth)
             do {
-                try value(writer)
+                try writer.within(depth) { try value(writer) }
             } catch {
                 writer.restore(mark)
                 throw error
@@ -60,6 +62,7 @@ final class EncodingFrame: ContainerFrame {
         let level = writer.state.pointee.levels + depth
         if level.pointee.count > 0 { writer.put(UInt8(ascii: ",")) }
         level.pointee.count += 1
+        level.pointee.name = writer.state.pointee.count + 1
         var slot = state.pointee.slot
         if !names.hasName(key, at: slot) { slot = names.slot(of: key) }
         state.pointee.slot = slot + 1
@@ -129,7 +132,7 @@ final class EncodingNames {
     /// The slot of a name, which may be new; −1 when there are too many, and when its conversion depends on the path.
     func slot(of key: String) -> Int {
         for slot in 0..<count where names[slot].key == key { return slot }
-        guard count < EncodingNames.limit, !plan.hasCustomKeys else { return -1 }
+        guard count < EncodingNames.limit, !plan.hasCustomKeys, key.utf8.count <= 128 else { return -1 }
         let converted = plan.keys(key, [])
         let alike = (0..<count).first { names[$0].converted == converted }
         let writer = JSONWriter(plan)

@@ -118,9 +118,11 @@ extension JSONWriter {
     fileprivate func array<Element>(_ values: [Element], _ write: (Element) throws -> Void) throws {
         let depth = state.pointee.depth
         _ = open(isObject: false)
-        for value in values {
-            beginElement(depth)
-            try write(value)
+        try within(depth) {
+            for value in values {
+                beginElement(depth)
+                try write(value)
+            }
         }
         close(to: depth)
     }
@@ -132,11 +134,14 @@ extension JSONWriter {
     ) throws {
         let depth = state.pointee.depth
         _ = open(isObject: true)
-        for (key, value) in values {
-            beginElement(depth)
-            string(name(key))
-            put(UInt8(ascii: ":"))
-            try write(value)
+        try within(depth) {
+            for (key, value) in values {
+                beginElement(depth)
+                state.pointee.levels[depth].name = state.pointee.count + 1
+                string(name(key))
+                put(UInt8(ascii: ":"))
+                try write(value)
+            }
         }
         close(to: depth)
     }

@@ -77,13 +77,6 @@ extension JSONIndex {
         (start..<start + 4).reduce(0) { $0 << 4 | UInt32(bytes[$1].hexadecimalValue ?? 0) }
     }
 
-    /// Whether two names are written with the same bytes.
-    func isSame(_ entry: JSONEntry, _ other: JSONEntry) -> Bool {
-        entry.bits << 28 == other.bits << 28
-            || entry.length == other.length
-                && memcmp(text + entry.offset, text + other.offset, entry.length) == 0
-    }
-
     // MARK: Numbers
 
     /// A whole number; nil when it has a fraction or the type cannot hold it.
@@ -126,8 +119,8 @@ extension JSONIndex {
 
     @inline(never)
     private func slowDouble(_ entry: JSONEntry) -> Double? {
-        let value = copied(entry) { strtod($0, nil) }
-        return value.isFinite ? value : nil
+        // Whatever the locale of the process is.
+        Double(numeral(entry)).flatMap { $0.isFinite ? $0 : nil }
     }
 
     /// The nearest `Float`; nil beyond its range.
@@ -136,23 +129,18 @@ extension JSONIndex {
         if !digits.isCut, digits.mantissa < 1 << 24, digits.exponent == 0 {
             return digits.isNegative ? -Float(digits.mantissa) : Float(digits.mantissa)
         }
-        let value = copied(entry) { strtof($0, nil) }
-        return value.isFinite ? value : nil
+        return Float(numeral(entry)).flatMap { $0.isFinite ? $0 : nil }
     }
 
-    /// Lends the bytes with a zero behind them.
-    private func copied<Value>(_ entry: JSONEntry, _ body: (UnsafePointer<CChar>) -> Value) -> Value {
-        let room = UnsafeMutablePointer<CChar>.allocate(capacity: entry.length + 1)
-        defer { room.deallocate() }
-        memcpy(room, text + entry.offset, entry.length)
-        (room + entry.length).initialize(to: 0)
-        return body(room)
+    private func numeral(_ entry: JSONEntry) -> String {
+        string(JSONEntry(.ascii, offset: entry.offset, extent: entry.length))
     }
 
     /// The number as decimal digits, of which `Decimal` keeps 38.
     func decimal(_ entry: JSONEntry) -> Decimal? {
-        let value = Decimal(string: string(JSONEntry(.ascii, offset: entry.offset, extent: entry.length)))
-        return value.flatMap { $0.isNaN ? nil : $0 }
+        let digits = JSONIndex.digits(bytes(entry))
+        if digits.mantissa == 0, !digits.isCut { return 0 }
+        return Decimal(string: numeral(entry)).flatMap { $0.isNaN ? nil : $0 }
     }
 
     /// A number of at most 19 digits; nil when there are more.

@@ -3,40 +3,21 @@
 
 /// Texts that a ``JSONWriter`` has written: read back, and written anew where an option asks for it.
 enum JSONOutput {
-    /// The name of the last member of an object that is still open.
-    static func lastName(_ text: UnsafeBufferPointer<UInt8>) -> String? {
-        var (place, depth) = (0, 0)
-        var (start, name): (Int, Range<Int>?) = (0, nil)
-        while place < text.count {
-            switch text[place] {
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-            case UInt8(ascii: "\""):
-                start = place + 1
-                place += 1
-                while place < text.count, text[place] != UInt8(ascii: "\"") {
-                    place += text[place] == UInt8(ascii: "\\") ? 2 : 1
-                }
-            case UInt8(ascii: ":"): if depth == 1 { name = start..<place - 1 }
-            default: break
-            }
-            place += 1
-        }
-        guard let name, let quoted = try? JSONOutput.string(text, name.lowerBound - 1..<name.upperBound + 1) else {
-            return nil
-        }
-        return quoted
-    }
-
-    private static func string(_ text: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) throws -> String {
+    /// The name at the start of a text, behind its quotation mark.
+    static func name(_ text: UnsafeBufferPointer<UInt8>) -> String? {
+        var end = 0
+        while end < text.count, text[end] != UInt8(ascii: "\"") { end += text[end] == UInt8(ascii: "\\") ? 2 : 1 }
+        guard end < text.count else { return nil }
         let index = JSONIndex()
         defer { index.free() }
-        try index.read(UnsafeBufferPointer(rebasing: text[range]))
-        return index.string(index[0])
+        let quoted = [UInt8(ascii: "\"")] + text[...end]
+        return quoted.withUnsafeBufferPointer { quoted in
+            (try? index.read(quoted)).map { index.string(index[0]) }
+        }
     }
 
     /// A text with sorted members, with one member of each name (the last), or on many lines, as the plan says.
-    static func rewritten(_ text: UnsafeBufferPointer<UInt8>, _ plan: EncodingPlan) throws -> [UInt8] {
+    static func rewritten(_ text: UnsafeBufferPointer<UInt8>, _ plan: EncodingPlan) throws(JSONFlaw) -> [UInt8] {
         let index = JSONIndex()
         defer { index.free() }
         try index.read(text)

@@ -24,6 +24,8 @@ final class JSONWriter {
         var names: Unmanaged<EncodingNames>?
         /// Whether `names` does not tell all that were written.
         var isMixed = false
+        /// Where the name of the last member begins, behind its quotation mark.
+        var name = 0
     }
 
     struct State {
@@ -37,6 +39,8 @@ final class JSONWriter {
         var hasDuplicates = false
         var spliceCount = 0
         var lastID = 0
+        /// The least depth that may be written to: a value of the level around it is on its way.
+        var floor = 0
     }
 
     struct Splice {
@@ -172,7 +176,9 @@ final class JSONWriter {
     /// Whether a level is still open; if so, those within it are closed.
     @inline(__always)
     func enter(_ depth: Int, _ id: Int) -> Bool {
-        guard depth < state.pointee.depth, state.pointee.levels[depth].id == id else { return false }
+        guard depth < state.pointee.depth, depth >= state.pointee.floor, state.pointee.levels[depth].id == id else {
+            return false
+        }
         close(to: depth + 1)
         return true
     }
@@ -190,13 +196,14 @@ final class JSONWriter {
         fileprivate let depth: Int
         fileprivate let level: Level
         fileprivate let splices: Int
+        fileprivate let floor: Int
     }
 
     @inline(__always)
     func mark(_ depth: Int) -> Mark {
         Mark(
             count: state.pointee.count, depth: depth, level: state.pointee.levels[depth],
-            splices: state.pointee.spliceCount)
+            splices: state.pointee.spliceCount, floor: state.pointee.floor)
     }
 
     @inline(never)
@@ -204,10 +211,38 @@ final class JSONWriter {
         state.pointee.count = mark.count
         state.pointee.depth = mark.depth + 1
         state.pointee.levels[mark.depth] = mark.level
+        state.pointee.floor = mark.floor
         if splices.count > mark.splices {
             splices.removeSubrange(mark.splices...)
             state.pointee.spliceCount = mark.splices
         }
+    }
+
+    /// Writes a value of a level, which nothing may write to meanwhile.
+    @inline(__always)
+    func within(_ depth: Int, _ body: () throws -> Void) rethrows {
+        let floor = state.pointee.floor
+        state.pointee.floor = depth + 1
+        defer { state.pointee.floor = floor }
+        try body()
+    }
+
+    /// Takes back a value that began at a place and was not finished.
+    @inline(never)
+    func takeBack(to start: Int, _ depth: Int, splices count: Int) {
+        state.pointee.count = start
+        state.pointee.depth = depth
+        if splices.count > count {
+            splices.removeSubrange(count...)
+            state.pointee.spliceCount = count
+        }
+    }
+
+    /// A writer for what cannot be written any more, since its container is closed.
+    static func orphan(_ plan: EncodingPlan, _ path: [any CodingKey]) -> JSONWriter {
+        let writer = JSONWriter(plan, path: path)
+        writer.kept.close()
+        return writer
     }
 
     // MARK: Nested containers
@@ -222,10 +257,11 @@ final class JSONWriter {
     }
 
     func fail(_ words: String) {
+        guard root.failure == nil else { return }
         // A type in the place of the value marks an error whose words hold none.
         let error = EncodingError.invalidValue(
             Never.self, EncodingError.Context(codingPath: codingPath(), debugDescription: words))
-        if root.failure == nil { root.failure = error }
+        root.failure = error
     }
 
     /// The error of a container that is used after its value was complete.
@@ -269,7 +305,7 @@ final class JSONWriter {
             if !level.isObject {
                 // Nothing is written between the elements of an array.
                 if level.count > 0 { path.append(JSONKey(index: Int(level.count) - 1)) }
-            } else if let name = lastName(level, depth) {
+            } else if let name = lastName(level) {
                 path.append(JSONKey(stringValue: name))
             }
         }
@@ -277,11 +313,10 @@ final class JSONWriter {
     }
 
     /// The name of the last member of an object that is open.
-    private func lastName(_ level: Level, _ depth: Int) -> String? {
+    private func lastName(_ level: Level) -> String? {
         guard level.count > 0 else { return nil }
-        let end = depth + 1 < state.pointee.depth ? state.pointee.levels[depth + 1].start : state.pointee.count
-        return JSONOutput.lastName(
-            UnsafeBufferPointer(start: state.pointee.bytes + level.start, count: end - level.start))
+        let rest = state.pointee.count - level.name
+        return JSONOutput.name(UnsafeBufferPointer(start: state.pointee.bytes + level.name, count: rest))
     }
 
     // MARK: The end
@@ -303,8 +338,18 @@ final class JSONWriter {
         var whole: [UInt8] = []
         flatten(into: &whole)
         guard hasDuplicates || plan.isRewritten else { return try whole.withUnsafeBufferPointer(body) }
-        let written = try whole.withUnsafeBufferPointer { try JSONOutput.rewritten($0, plan) }
+        let written = try whole.withUnsafeBufferPointer { try rewritten($0) }
         return try written.withUnsafeBufferPointer(body)
+    }
+
+    private func rewritten(_ text: UnsafeBufferPointer<UInt8>) throws -> [UInt8] {
+        do throws(JSONFlaw) {
+            return try JSONOutput.rewritten(text, plan)
+        } catch {
+            throw EncodingError.invalidValue(
+                Never.self,
+                EncodingError.Context(codingPath: [], debugDescription: "The text cannot be sorted: \(error.reason)."))
+        }
     }
 
     private var hasDuplicates: Bool {
@@ -333,12 +378,15 @@ final class JSONWriter {
         let isFree = kept.release() && children.isEmpty
         if !splices.isEmpty { splices = [] }
         state.pointee.spliceCount = 0
+        // Each knows its parent, which would keep both for ever.
+        for child in children { child.splices = [] }
         children = []
         mixedNames = [:]
         failure = nil
         state.pointee.count = 0
         // No container and no encoder has a level below 0, so those that are kept find theirs closed.
         state.pointee.depth = -1
+        state.pointee.floor = 0
         state.pointee.hasDuplicates = false
         // An idle writer keeps 256 KiB at most.
         return isFree && state.pointee.capacity <= 256 << 10

@@ -32,6 +32,9 @@ func copy<Container>(_ holder: ContainerHolder<Container>) -> Container { holder
 protocol ContainerFrame: AnyObject {
     /// Keeps from now on what the frame works on, since a caller still holds a container of it.
     func own()
+
+    /// Forgets what belongs to the last object.
+    func rest()
 }
 
 /// Containers that are pointed to the next object rather than made anew, which costs more than all that is decoded
@@ -63,6 +66,7 @@ struct KeptContainers<Frame: ContainerFrame> {
         /// By open addressing; half of them stay free, so that every search ends.
         let heads: UnsafeMutablePointer<Head>
         var typeCount = 0
+        var isClosed = false
 
         @inline(__always)
         func slot(_ key: UInt) -> Int {
@@ -116,7 +120,8 @@ struct KeptContainers<Frame: ContainerFrame> {
 
     /// Keeps a container; false when it cannot be kept.
     func keep<Container>(_ container: Container, for type: Any.Type, _ frame: Frame) -> Bool {
-        guard ContainerLayout.allowsReuse, storage.pointee.count < KeptContainers.limit else { return false }
+        guard !storage.pointee.isClosed, ContainerLayout.allowsReuse, storage.pointee.count < KeptContainers.limit
+        else { return false }
         let key = UInt(bitPattern: ObjectIdentifier(type))
         let slot = storage.pointee.slot(key)
         if storage.pointee.heads[slot].key == 0 {
@@ -139,13 +144,24 @@ struct KeptContainers<Frame: ContainerFrame> {
     func release() -> Bool {
         var isFree = true
         let entries = storage.pointee.entries
-        for place in 0..<storage.pointee.count where !isKnownUniquelyReferenced(&entries[place].box.pointee) {
-            entries[place].frame.own()
-            isFree = false
+        for place in 0..<storage.pointee.count {
+            if isKnownUniquelyReferenced(&entries[place].box.pointee) {
+                entries[place].frame.rest()
+            } else {
+                entries[place].frame.own()
+                isFree = false
+            }
         }
-        // A frame that the core keeps and that owns the core would keep both for ever.
-        if !isFree { clear() }
         return isFree
+    }
+
+    /// Keeps no container from now on.
+    ///
+    /// A container that is made through a decoder or an encoder that a caller still holds has to keep what it works on. A
+    /// frame that is kept here and owns the core would keep both for ever.
+    func close() {
+        clear()
+        storage.pointee.isClosed = true
     }
 }
 
