@@ -37,7 +37,7 @@ extension Body {
 
     // MARK: JSON arrays
 
-    /// Values as one JSON array, each sent as soon as it comes: a body that is larger than memory.
+    /// Sends the values of an asynchronous sequence as one JSON array, each as it arrives, without buffering the array.
     ///
     /// ```swift
     /// try await api.post("import", .jsonArray(rows))
@@ -54,9 +54,9 @@ extension Body {
         written(values, canReplay, .json, .array) { try format.member($0, $1) }
     }
 
-    /// Values at hand as one JSON array, of which a few at a time are written: `.json(values)` writes all at once.
+    /// Sends the values of a sequence as one JSON array, encoded a few at a time; `.json(values)` encodes all at once.
     ///
-    /// It can be sent again where the sequence is a collection.
+    /// A retry or redirect can send the body again if the sequence is a collection.
     /// - Parameters:
     ///   - values: A sequence, such as an array.
     ///   - format: What writes the values.

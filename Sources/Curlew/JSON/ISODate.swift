@@ -62,7 +62,7 @@ enum ISODate {
             offset = (hours * 60 + minutes) * (isAt(place, "-") ? -60 : 60)
         }
         let seconds = ((dayNumber(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
-        // Of a date there are seconds since 2001, which keep more of a fraction than those since 1970.
+        // `Date` stores seconds since 2001, which keep more of a fraction than seconds since 1970.
         return Date(timeIntervalSinceReferenceDate: Double(seconds - 978_307_200) + fraction)
     }
 

@@ -43,7 +43,7 @@ extension JSONValue: Codable {
         if let value = try? container.decode(Int64.self) { return .integer(value) }
         if let value = try? container.decode(UInt64.self) { return .unsigned(value) }
         if let value = try? container.decode(Double.self) { return .number(value) }
-        throw DecodingError.dataCorruptedError(in: container, debugDescription: "no value of JSON")
+        throw DecodingError.dataCorruptedError(in: container, debugDescription: "The value has no JSON equivalent.")
     }
 
     /// Refuses arrays and objects that would have elements below the limit.

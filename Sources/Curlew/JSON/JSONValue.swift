@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any JSON (RFC 8259 §3), for what has no type of its own.
+/// Any JSON value (RFC 8259 §3), for data without a Swift type.
 ///
 /// Integers of 64 bits, signed or not, are kept exactly; other numbers as `Double` (RFC 8259 §6). Numbers are equal when
 /// they are the same number, in whatever case they are.
@@ -55,10 +55,10 @@ public enum JSONValue: Sendable {
 extension JSONValue {
     // MARK: Looking inside
 
-    /// A member of an object; nil when there is none, and when this is no object.
+    /// The member with this name; nil if it is missing or the value is not an object.
     public subscript(key: String) -> JSONValue? { asObject?[key] }
 
-    /// An element of an array; nil when there is none, and when this is no array.
+    /// The element at this index; nil if it is missing or the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         guard let elements = asArray, elements.indices.contains(index) else { return nil }
         return elements[index]

@@ -174,7 +174,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder() throws -> any Decoder { decoder(JSONKey.super) }
     func superDecoder(forKey key: Key) throws -> any Decoder { decoder(key) }
 
-    /// Of null where there is no value, as Foundation's.
+    /// A missing value decodes as null, as in Foundation.
     private func decoder(_ key: some CodingKey) -> any Decoder {
         let place = frame.find(key.stringValue, core)
         return ValueDecoding(core: core, place: place < 0 ? core.absent(codingPath + [key]) : place)
@@ -183,7 +183,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
 /// The elements of an array, one after the other.
 ///
-/// An element that cannot be decoded is not passed.
+/// A failed decode does not advance the container.
 struct UnkeyedDecoding: UnkeyedDecodingContainer {
     // Small enough to need no memory of its own as `any UnkeyedDecodingContainer`.
     private let core: DecodingCore

@@ -141,7 +141,7 @@ extension Dictionary: DirectlyDecodable where Key: Decodable, Value: Decodable {
             return memory.take(try core.dictionary(place, of: type, core.name))
         }
         if Key.self == Int.self { return memory.take(try core.dictionary(place, of: Value.self, core.number)) }
-        // Keys of other types are the caller's: an object if they say how, else keys and values in turn.
+        // Other key types decode themselves: as an object, or as an array of alternating keys and values.
         memory.take(try Self(from: ValueDecoding(core: core, place: place)))
     }
 }
@@ -222,7 +222,7 @@ extension DecodingCore {
             do {
                 if let first = values.updateValue(try value(type, at: child + 1), forKey: name) { values[name] = first }
             } catch  where values[name] != nil {
-                // Of a name that came before, nothing counts.
+                // Errors of repeated members are ignored: the first member counts.
             }
             child = index.behind(child + 1)
         }

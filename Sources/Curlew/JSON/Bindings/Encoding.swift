@@ -161,7 +161,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 struct UnkeyedEncoding: UnkeyedEncodingContainer {
     let writer: JSONWriter
     let depth: Int32
-    /// Of its level.
+    /// The id of the array's level.
     let id: Int
 
     private var level: Int { Int(depth) }

@@ -89,7 +89,7 @@ final class EncodingNames {
         fileprivate let converted: String
         /// One bit, which names that are written alike share.
         let bit: UInt64
-        /// In memory of its own.
+        /// The bytes of the name with its quotation marks and colon, in memory of their own.
         let text: UnsafeMutableBufferPointer<UInt8>
     }
 
