@@ -29,10 +29,8 @@ final class DecodingPlan: Sendable {
 
     /// Whether a type that could be decoded directly is, with these options.
     func isDirect(_ type: Any.Type) -> Bool {
-        switch (options.dateDecodingStrategy, options.dataDecodingStrategy) {
-        case (_, .deferredToData): type != Data.self
-        default: true
-        }
+        if case .deferredToData = options.dataDecodingStrategy { return type != Data.self }
+        return true
     }
 
     /// Whether names are not the keys that they become.

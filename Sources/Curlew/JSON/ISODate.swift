@@ -5,7 +5,7 @@ internal import FoundationEssentials
 
 /// Dates as text (ISO 8601, RFC 3339): the common form here, the others by Foundation.
 enum ISODate {
-    /// A date such as `2026-11-24T18:30:00Z`, with or without a fraction, in UTC or with an offset; nil when it is none.
+    /// A date such as `2026-11-24T18:30:00Z`, with or without a fraction, in UTC or with an offset; nil if invalid.
     static func date(_ text: String) -> Date? {
         var text = text
         if let date = text.withUTF8({ common($0.span) }) { return date }

@@ -73,7 +73,7 @@ public struct JSON: Sendable {
     /// JSON as most services on the web write it: names in snake case, dates as text (ISO 8601, RFC 3339).
     ///
     /// Names convert as in Foundation: `user_id` becomes `userId`, so a property `userID` needs a coding key. The decoder
-    /// reads dates with and without fractions of a second. Writes a fraction, of milliseconds, only where a date has one.
+    /// reads dates with and without fractions of a second. The encoder writes milliseconds only where a date has some.
     public static let web = JSON { encoder, decoder in
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.dateDecodingStrategy = .iso8601
@@ -140,7 +140,7 @@ extension JSON {
         public var dataDecodingStrategy: JSONDecoder.DataDecodingStrategy = .base64
         /// Strings that decode as infinities and NaN; by default such a string is an error.
         public var nonConformingFloatDecodingStrategy: JSONDecoder.NonConformingFloatDecodingStrategy = .throw
-        /// How names become keys; unchanged unless changed.
+        /// How names become keys; by default a name is the key.
         ///
         /// Names in dictionaries stay as they are.
         public var keyDecodingStrategy: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys
@@ -184,7 +184,7 @@ extension JSON {
         public var dataEncodingStrategy: JSONEncoder.DataEncodingStrategy = .base64
         /// Which strings stand for infinities and NaN; they are errors unless changed.
         public var nonConformingFloatEncodingStrategy: JSONEncoder.NonConformingFloatEncodingStrategy = .throw
-        /// How keys become names; unchanged unless changed.
+        /// How keys become names; by default a key is the name.
         ///
         /// Keys of dictionaries stay as they are.
         public var keyEncodingStrategy: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys

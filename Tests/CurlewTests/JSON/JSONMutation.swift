@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes texts of JSON: mostly into other JSON, sometimes into what is none.
+/// Changes texts of JSON: mostly into other JSON, sometimes into invalid JSON.
 enum JSONMutation {
     private static let tokens = [
         "null", "true", "false", "0", "-0", "-0.0", "1", "1.5", "1.0", "1e2", "1E+2", "25e-1", "256", "-1", "1e400",

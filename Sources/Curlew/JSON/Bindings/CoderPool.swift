@@ -15,7 +15,7 @@ struct CoderPool<Coder: AnyObject>: ~Copyable, Sendable {
         _ = CoderPool.take(second)
     }
 
-    /// A coder that waits; nil when there is none.
+    /// An idle coder; nil when all are in use.
     func take() -> Coder? { CoderPool.take(first) ?? CoderPool.take(second) }
 
     /// Keeps a coder that nothing else holds.

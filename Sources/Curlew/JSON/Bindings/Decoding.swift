@@ -55,7 +55,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         }
     }
 
-    /// Reads the value for a key; nil when there is none or a null.
+    /// Reads the value for a key; nil when it is missing or null.
     @inline(__always)
     private func optional<T>(_ key: Key, _ read: (DecodingCore, Int) throws -> T) throws -> T? {
         try frame.withCore { core in

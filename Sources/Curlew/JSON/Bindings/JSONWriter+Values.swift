@@ -26,7 +26,7 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// Where the first byte stands that has to be escaped; nil when there is none.
+    /// The place of the first byte that has to be escaped; nil when every byte may stay as it is.
     ///
     /// Looks at eight bytes at a time.
     @inline(__always)

@@ -5,8 +5,8 @@ internal import Glibc
 
 /// Writes one value into one growing buffer, with the arrays and objects that are open.
 ///
-/// A container names its level by its depth and its id. A write to a level closes those within it. A nested container may be made early and filled late, so it gets a writer of its own,
-/// whose text is put in at the end: a *splice*.
+/// A container names its level by its depth and its id. A write to a level closes those within it. A nested container
+/// may be made early and filled late, so it gets a writer of its own, whose text is put in at the end: a *splice*.
 ///
 /// The memory of `state` holds what changes with every write, since access to a variable of a class is checked each time.
 /// It is initialised by `init` and freed by `deinit`; `bytes` has room for `capacity` bytes, of which `count` are
@@ -212,10 +212,7 @@ final class JSONWriter {
         state.pointee.depth = mark.depth + 1
         state.pointee.levels[mark.depth] = mark.level
         state.pointee.floor = mark.floor
-        if splices.count > mark.splices {
-            splices.removeSubrange(mark.splices...)
-            state.pointee.spliceCount = mark.splices
-        }
+        dropSplices(from: mark.splices)
     }
 
     /// Writes a value of a level, which nothing may write to meanwhile.
@@ -232,10 +229,13 @@ final class JSONWriter {
     func takeBack(to start: Int, _ depth: Int, splices count: Int) {
         state.pointee.count = start
         state.pointee.depth = depth
-        if splices.count > count {
-            splices.removeSubrange(count...)
-            state.pointee.spliceCount = count
-        }
+        dropSplices(from: count)
+    }
+
+    private func dropSplices(from count: Int) {
+        guard splices.count > count else { return }
+        splices.removeSubrange(count...)
+        state.pointee.spliceCount = count
     }
 
     /// A writer for what cannot be written any more, since its container is closed.
