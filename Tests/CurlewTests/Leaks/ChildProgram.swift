@@ -19,12 +19,20 @@ enum ChildProgram {
         }
     }
 
-    /// What a program gets of the environment: the rest might change what it does.
+    /// The variables that a program keeps of the environment: the rest might change its behaviour.
     ///
-    /// The last say what sanitizers leave out, and `LD_LIBRARY_PATH` which libcurl runs.
-    static let keptVariables: Set = [
-        "PATH", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
-    ]
+    /// `LD_LIBRARY_PATH` says which libcurl runs; the last three, what sanitizers leave out.
+    private static let keptVariables: Set = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
+
+    /// The environment of a program: the kept variables, and those that a test adds.
+    ///
+    /// A program writes no coverage: a test may kill it while it writes, and one broken file fails the whole report.
+    static func environment(adding added: [String: String] = [:]) -> [String: String] {
+        ProcessInfo.processInfo.environment
+            .filter { keptVariables.contains($0.key) }
+            .merging(["LLVM_PROFILE_FILE": "/dev/null"]) { $1 }
+            .merging(added) { $1 }
+    }
 
     /// Waits until a program has ended.
     ///
@@ -40,8 +48,7 @@ enum ChildProgram {
         let output = Pipe()
         process.standardOutput = output
         // Found before libcurl looks elsewhere: no proxy, no roots but those given.
-        let kept = ProcessInfo.processInfo.environment.filter { keptVariables.contains($0.key) }
-        process.environment = kept.merging(environment) { $1 }
+        process.environment = Self.environment(adding: environment)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 // A thread of its own: reading to the end blocks, and a task's thread must not.

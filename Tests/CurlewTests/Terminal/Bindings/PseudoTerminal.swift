@@ -78,8 +78,7 @@ final class PseudoTerminal: Sendable {
         // POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: threads of tests block signals, and children inherit that.
         posix_spawnattr_setflags(&attributes, 0x80 | 0x08 | 0x04)
 
-        let kept = ProcessInfo.processInfo.environment.filter { ChildProgram.keptVariables.contains($0.key) }
-        let variables = kept.map { "\($0.key)=\($0.value)" } + ["TERM=xterm"]
+        let variables = ChildProgram.environment(adding: ["TERM": "xterm"]).map { "\($0.key)=\($0.value)" }
         var words = ([path] + arguments).map { strdup($0) } + [nil]
         var environment = variables.map { strdup($0) } + [nil]
         defer { for word in words + environment { free(word) } }
