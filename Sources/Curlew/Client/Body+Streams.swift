@@ -1,35 +1,36 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Bodies that are written element by element, each when the peer takes it, in the task that sends. An element that cannot
-// be written ends the transfer: `.bodyFailed`, whose cause is a `NetworkError` of kind `encodingFailed` with its number.
+// Bodies that are encoded element by element while the peer reads them. An element that cannot be encoded fails the
+// transfer with `.bodyFailed`; its cause is a `NetworkError` of kind `encodingFailed` with the number of the element.
 
 extension Body {
     // MARK: NDJSON
 
-    /// Values as NDJSON, one JSON text in each line, each sent as soon as it comes.
+    /// Sends the values of an asynchronous sequence as NDJSON, one JSON text per line, each as it arrives.
     ///
     /// ```swift
     /// try await api.post("_bulk", .ndjson(operations))
     /// ```
     ///
-    /// `Content-Type` is `application/x-ndjson`: there is no registered name, and this is what servers that read it know.
+    /// `Content-Type` is `application/x-ndjson`, the name that servers accept; no name is registered.
     /// - Parameters:
     ///   - values: An asynchronous sequence.
     ///   - canReplay: Whether iterating it again yields the same values.
-    ///   - format: What writes them; line breaks that it puts between tokens become spaces.
+    ///   - format: The encoder; line breaks between its tokens become spaces.
     public static func ndjson<S: AsyncSequence & Sendable>(
         _ values: S, canReplay: Bool = false, by format: JSON = JSON()
     ) -> Body where S.Element: Encodable {
         written(values, canReplay, .ndjson) { try format.line($0, $1) }
     }
 
-    /// Values at hand as NDJSON, one JSON text in each line.
+    /// Sends the values of a sequence as NDJSON, one JSON text per line.
     ///
-    /// `Content-Type` is `application/x-ndjson`. It can be sent again where the sequence is a collection.
+    /// `Content-Type` is `application/x-ndjson`. A retry or redirect can send the body again if the sequence is a
+    /// collection.
     /// - Parameters:
     ///   - values: A sequence, such as an array.
-    ///   - format: What writes them; line breaks that it puts between tokens become spaces.
+    ///   - format: The encoder; line breaks between its tokens become spaces.
     public static func ndjson<S: Sequence & Sendable>(_ values: S, by format: JSON = JSON()) -> Body
     where S.Element: Encodable {
         written(values, .ndjson) { try format.line($0, $1) }
@@ -47,7 +48,7 @@ extension Body {
     /// - Parameters:
     ///   - values: An asynchronous sequence.
     ///   - canReplay: Whether iterating it again yields the same values.
-    ///   - format: What writes the values.
+    ///   - format: The encoder.
     public static func jsonArray<S: AsyncSequence & Sendable>(
         _ values: S, canReplay: Bool = false, by format: JSON = JSON()
     ) -> Body where S.Element: Encodable {
@@ -59,7 +60,7 @@ extension Body {
     /// A retry or redirect can send the body again if the sequence is a collection.
     /// - Parameters:
     ///   - values: A sequence, such as an array.
-    ///   - format: What writes the values.
+    ///   - format: The encoder.
     public static func jsonArray<S: Sequence & Sendable>(_ values: S, by format: JSON = JSON()) -> Body
     where S.Element: Encodable {
         written(values, .json, .array) { try format.member($0, $1) }
@@ -67,24 +68,27 @@ extension Body {
 
     // MARK: JSON text sequences
 
-    /// Values as a JSON text sequence (RFC 7464), `application/json-seq`, each sent as soon as it comes.
+    /// Sends the values of an asynchronous sequence as a JSON text sequence (RFC 7464), each as it arrives.
+    ///
+    /// `Content-Type` is `application/json-seq`.
     ///
     /// - Parameters:
     ///   - values: An asynchronous sequence.
     ///   - canReplay: Whether iterating it again yields the same values.
-    ///   - format: What writes them.
+    ///   - format: The encoder.
     public static func jsonSequence<S: AsyncSequence & Sendable>(
         _ values: S, canReplay: Bool = false, by format: JSON = JSON()
     ) -> Body where S.Element: Encodable {
         written(values, canReplay, .jsonSequence) { try format.record($0, $1) }
     }
 
-    /// Values at hand as a JSON text sequence (RFC 7464), `application/json-seq`.
+    /// Sends the values of a sequence as a JSON text sequence (RFC 7464).
     ///
-    /// It can be sent again where the sequence is a collection.
+    /// `Content-Type` is `application/json-seq`. A retry or redirect can send the body again if the sequence is a
+    /// collection.
     /// - Parameters:
     ///   - values: A sequence, such as an array.
-    ///   - format: What writes them.
+    ///   - format: The encoder.
     public static func jsonSequence<S: Sequence & Sendable>(_ values: S, by format: JSON = JSON()) -> Body
     where S.Element: Encodable {
         written(values, .jsonSequence) { try format.record($0, $1) }
@@ -92,26 +96,26 @@ extension Body {
 
     // MARK: Frames
 
-    /// Frames with the length of each before it, `application/octet-stream`, each sent as soon as it comes.
+    /// Sends the frames of an asynchronous sequence, each behind its length, as it arrives.
     ///
     /// - Parameters:
     ///   - frames: An asynchronous sequence of bytes, each element a frame.
-    ///   - lengthPrefix: How their lengths are written.
+    ///   - lengthPrefix: The size and byte order of the lengths.
     ///   - canReplay: Whether iterating it again yields the same frames.
-    ///   - type: What they are.
+    ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func frames<S: AsyncSequence & Sendable>(
         _ frames: S, lengthPrefix: LengthPrefix, canReplay: Bool = false, type: MediaType = .octetStream
     ) -> Body where S.Element: Sequence, S.Element.Element == UInt8 {
         written(frames, canReplay, type) { try lengthPrefix.frame($0, $1) }
     }
 
-    /// Frames at hand with the length of each before it, `application/octet-stream`.
+    /// Sends the frames of a sequence, each behind its length.
     ///
-    /// They can be sent again where the sequence is a collection.
+    /// A retry or redirect can send the body again if the sequence is a collection.
     /// - Parameters:
     ///   - frames: A sequence of bytes, each element a frame.
-    ///   - lengthPrefix: How their lengths are written.
-    ///   - type: What they are.
+    ///   - lengthPrefix: The size and byte order of the lengths.
+    ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func frames<S: Sequence & Sendable>(
         _ frames: S, lengthPrefix: LengthPrefix, type: MediaType = .octetStream
     ) -> Body where S.Element: Sequence, S.Element.Element == UInt8 {
@@ -143,7 +147,7 @@ extension WrittenEnds {
 }
 
 extension MediaType {
-    /// `application/x-ndjson`, which nobody has registered.
+    /// `application/x-ndjson`; no name is registered.
     static let ndjson: MediaType = "application/x-ndjson"
     /// `application/json-seq` (RFC 7464 §4).
     static let jsonSequence: MediaType = "application/json-seq"

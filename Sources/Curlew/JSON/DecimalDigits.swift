@@ -4,16 +4,16 @@
 /// A number of JSON, digit by digit: (−1)^s · mantissa · 10^exponent.
 struct DecimalDigits {
     var isNegative = false
-    /// The first 19 digits that matter.
+    /// The first 19 significant digits.
     var mantissa: UInt64 = 0
-    /// Of the mantissa; stays within ±2³⁰ whatever the text says.
+    /// The exponent of the mantissa, clamped to ±2³⁰.
     var exponent = 0
-    /// How many digits the mantissa has.
+    /// The number of digits of the mantissa.
     var count = 0
-    /// Whether digits other than zero follow those of the mantissa.
+    /// Whether further digits are not all zero.
     var isCut = false
 
-    /// The nearest `Double`, ties to even; nil when these digits do not tell, or the exponent is beyond the table.
+    /// The nearest `Double`, ties to even; nil if these digits do not decide it, or the exponent is beyond the table.
     var nearest: Double? {
         if mantissa == 0 { return isNegative ? -0.0 : 0.0 }
         if isCut { return nil }
@@ -28,7 +28,7 @@ struct DecimalDigits {
     /// Powers of ten that a `Double` holds exactly.
     private static let exact: [Double] = (0...22).map { (0..<$0).reduce(1.0) { value, _ in value * 10 } }
 
-    /// By the algorithm of Eisel and Lemire: the product with a power of five of 128 bits, if that is enough to tell.
+    /// The algorithm of Eisel and Lemire: the product with a power of five of 128 bits; nil if that is too imprecise.
     private var rounded: Double? {
         guard PowersOfFive.exponents ~= exponent else { return nil }
         let power = PowersOfFive.table[exponent - PowersOfFive.exponents.lowerBound]
@@ -66,7 +66,7 @@ struct DecimalDigits {
 
     /// The size of a whole number, if 128 bits hold it.
     ///
-    /// - Parameter digits: All of them, without the point; the mantissa has only the first 19.
+    /// - Parameter digits: All digits without the point; the mantissa has only the first 19.
     static func whole(_ digits: some Sequence<UInt8>, exponent: Int) -> UInt128? {
         var value: UInt128 = 0
         for digit in digits {

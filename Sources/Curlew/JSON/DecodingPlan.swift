@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The options of a decoder in the form in which values ask for them.
+/// The options of a decoder, prepared for fast access.
 final class DecodingPlan: Sendable {
     enum Keys: Sendable {
         case unchanged
@@ -27,16 +27,16 @@ final class DecodingPlan: Sendable {
             }
     }
 
-    /// Whether a type that could be decoded directly is, with these options.
+    /// Whether these options allow direct decoding of a type.
     func isDirect(_ type: Any.Type) -> Bool {
         if case .deferredToData = options.dataDecodingStrategy { return type != Data.self }
         return true
     }
 
-    /// Whether names are not the keys that they become.
+    /// Whether names are converted to keys.
     var converts: Bool { if case .unchanged = keys { false } else { true } }
 
-    /// The key that a path shows for a name of the text.
+    /// The key in a path for a name of the text.
     func shownKey(_ name: String, in path: [any CodingKey]) -> any CodingKey {
         switch keys {
         case .unchanged: JSONKey(stringValue: name)
@@ -45,7 +45,7 @@ final class DecodingPlan: Sendable {
         }
     }
 
-    /// The number that a text stands for, by the strategy.
+    /// The non-finite number of a string, by the strategy.
     func nonConforming(_ text: String) -> Double? {
         guard case .convertFromString(let positive, let negative, let nan) = options.nonConformingFloatDecodingStrategy
         else { return nil }

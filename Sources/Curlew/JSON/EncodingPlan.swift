@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// The options of an encoder in the form in which values ask for them.
+/// The options of an encoder, prepared for fast access.
 final class EncodingPlan: Sendable {
     let options: JSON.EncodingOptions
     let escapesSlashes: Bool
@@ -19,10 +19,10 @@ final class EncodingPlan: Sendable {
         hasCustomKeys = if case .custom = options.keyEncodingStrategy { true } else { false }
     }
 
-    /// Whether the text is written anew once it is whole.
+    /// Whether the complete text is rewritten at the end.
     var isRewritten: Bool { isPretty || isSorted }
 
-    /// Whether a type that could be encoded directly is, with these options.
+    /// Whether these options allow direct encoding of a type.
     func isDirect(_ type: Any.Type) -> Bool {
         if case .deferredToData = options.dataEncodingStrategy { return type != Data.self }
         return true
@@ -38,7 +38,7 @@ final class EncodingPlan: Sendable {
         }
     }
 
-    /// The text that stands for a number that is not finite, by the strategy.
+    /// The string of a non-finite number, by the strategy.
     func nonConforming(_ value: Double) -> String? {
         guard case .convertToString(let positive, let negative, let nan) = options.nonConformingFloatEncodingStrategy
         else { return nil }

@@ -12,7 +12,7 @@ enum ISODate {
         return foundation(text)
     }
 
-    /// Like the common form but for what Foundation takes beyond it, without text behind the zone.
+    /// Forms that only Foundation reads, without text after the zone.
     private static func foundation(_ text: String) -> Date? {
         guard let last = text.utf8.last,
             ByteSet.digits.contains(last) || last | 0x20 == UInt8(ascii: "z") || last == 0x54 || last == 0x43
@@ -62,7 +62,7 @@ enum ISODate {
             offset = (hours * 60 + minutes) * (isAt(place, "-") ? -60 : 60)
         }
         let seconds = ((dayNumber(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
-        // `Date` stores seconds since 2001, which keep more of a fraction than seconds since 1970.
+        // `Date` stores seconds since 2001, which are more precise than seconds since 1970.
         return Date(timeIntervalSinceReferenceDate: Double(seconds - 978_307_200) + fraction)
     }
 
@@ -88,9 +88,9 @@ enum ISODate {
     /// - Parameter withMilliseconds: Whether milliseconds are written where there are any.
     static func text(_ date: Date, withMilliseconds: Bool = false) -> String {
         let time = date.timeIntervalSince1970
-        // Beyond the years that have four digits in the Gregorian calendar.
+        // Outside the years with four digits in the Gregorian calendar.
         guard time >= firstCommon, time < lastCommon else { return date.formatted(.iso8601) }
-        // A fraction of less than half a microsecond is what is left of a whole one in a `Double`.
+        // A fraction of less than half a microsecond is a rounding error of `Double`.
         let thousandths = Int((time * 1000 + 0.0005).rounded(.down))
         let seconds = withMilliseconds ? floor(thousandths, 1000) : Int(time.rounded(.down))
         let milliseconds = withMilliseconds ? thousandths - seconds * 1000 : 0

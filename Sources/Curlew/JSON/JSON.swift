@@ -112,7 +112,7 @@ public struct JSON: Sendable {
         prefixes.isEmpty ? try decode(type, plain: bytes) : try decode(type, plain: stripped(Data(bytes)))
     }
 
-    /// Decodes a text in front of which nothing is skipped.
+    /// Decodes a text that has no prefix to skip.
     func decode<T: Decodable>(_ type: T.Type, plain bytes: some Collection<UInt8>) throws -> T {
         switch decoding {
         case .own(let pool): try pool.decode(type, unicode: bytes)
@@ -120,7 +120,7 @@ public struct JSON: Sendable {
         }
     }
 
-    /// A text without a byte order mark and the longest prefix that stands before the JSON.
+    /// A text without its byte order mark and without the longest prefix that matches.
     func stripped(_ text: Data) -> Data {
         let text = text.starts(with: JSONEncodings.mark) ? Data(text.dropFirst(JSONEncodings.mark.count)) : text
         let start = text.drop(while: \.isBlank)
@@ -132,11 +132,11 @@ public struct JSON: Sendable {
 extension JSON {
     /// How values are read: the options of `JSONDecoder`, by the same names and with the same defaults.
     public struct DecodingOptions: Sendable {
-        /// How a `Date` is read; as seconds since 2001 unless changed.
+        /// How a `Date` is read; seconds since 2001 by default.
         ///
         /// `.iso8601` reads fractions of a second, too, and offsets from UTC.
         public var dateDecodingStrategy: JSONDecoder.DateDecodingStrategy = .deferredToDate
-        /// How `Data` is read; from Base64 unless changed.
+        /// How `Data` is read; Base64 by default.
         public var dataDecodingStrategy: JSONDecoder.DataDecodingStrategy = .base64
         /// Strings that decode as infinities and NaN; by default such a string is an error.
         public var nonConformingFloatDecodingStrategy: JSONDecoder.NonConformingFloatDecodingStrategy = .throw
@@ -144,20 +144,20 @@ extension JSON {
         ///
         /// Names in dictionaries stay as they are.
         public var keyDecodingStrategy: JSONDecoder.KeyDecodingStrategy = .useDefaultKeys
-        /// What types find in `decoder.userInfo`; nothing unless set.
+        /// The `userInfo` of the decoder that types see; empty by default.
         public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
-        /// Whether JSON5 is read, too; false unless changed.
+        /// Whether the decoder accepts JSON5; false by default.
         ///
         /// If so, Foundation's decoder does the work.
         public var allowsJSON5 = false
-        /// Whether the text may be the members of an object without its braces; false unless changed.
+        /// Whether the text may be the members of an object without its braces; false by default.
         ///
         /// If so, Foundation's decoder does the work.
         public var assumesTopLevelDictionary = false
 
         init() {}
 
-        /// Whether nothing but JSON is to be read.
+        /// Whether Curlew's decoder can read the texts: they are JSON without extensions.
         fileprivate var isJSON: Bool { !allowsJSON5 && !assumesTopLevelDictionary }
 
         /// Foundation's decoder with these options.
@@ -176,19 +176,19 @@ extension JSON {
 
     /// How values are written: the options of `JSONEncoder`, by the same names and with the same defaults.
     public struct EncodingOptions: Sendable {
-        /// Whether the text has lines, sorted names, and slashes without backslashes; nothing of that unless changed.
+        /// Options for indentation, sorted names and unescaped slashes; by default the text is compact.
         public var outputFormatting: JSONEncoder.OutputFormatting = []
-        /// How a `Date` is written; as seconds since 2001 unless changed.
+        /// How a `Date` is written; seconds since 2001 by default.
         public var dateEncodingStrategy: JSONEncoder.DateEncodingStrategy = .deferredToDate
-        /// How `Data` is written; as Base64 unless changed.
+        /// How `Data` is written; Base64 by default.
         public var dataEncodingStrategy: JSONEncoder.DataEncodingStrategy = .base64
-        /// Which strings stand for infinities and NaN; they are errors unless changed.
+        /// Strings that stand for infinities and NaN; by default such a number is an error.
         public var nonConformingFloatEncodingStrategy: JSONEncoder.NonConformingFloatEncodingStrategy = .throw
         /// How keys become names; by default a key is the name.
         ///
         /// Keys of dictionaries stay as they are.
         public var keyEncodingStrategy: JSONEncoder.KeyEncodingStrategy = .useDefaultKeys
-        /// What types find in `encoder.userInfo`; nothing unless set.
+        /// The `userInfo` of the encoder that types see; empty by default.
         public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
         init() {}

@@ -3,13 +3,13 @@
 
 internal import FoundationEssentials
 
-/// In which encoding of Unicode a text of JSON is.
+/// The Unicode encoding of a JSON text.
 enum JSONEncodings {
     /// Bytes of UTF-8's byte order mark.
     static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// A text in UTF-16 or UTF-32 as UTF-8; nil when it is in UTF-8 already.
-    /// - Throws: `JSONFlaw` when it is not well-formed.
+    /// - Throws: `JSONFlaw` if the text is not well-formed.
     static func utf8(_ text: some Collection<UInt8>) throws(JSONFlaw) -> [UInt8]? {
         // Most texts begin with two characters of ASCII, each in a byte.
         var start = text.makeIterator()
@@ -21,9 +21,9 @@ enum JSONEncodings {
         return Array(text.utf8)
     }
 
-    /// The encoding that is not UTF-8, and how long its byte order mark is.
+    /// The encoding and the length of the byte order mark; nil for UTF-8.
     ///
-    /// JSON begins with one character of ASCII at least (RFC 4627 §3), and none of it is NUL.
+    /// JSON begins with an ASCII character and contains no NUL (RFC 4627 §3).
     private static func encoding(of start: [UInt8]) -> (String.Encoding, mark: Int)? {
         if start == [0x00, 0x00, 0xFE, 0xFF] { return (.utf32BigEndian, 4) }
         if start == [0xFF, 0xFE, 0x00, 0x00] { return (.utf32LittleEndian, 4) }

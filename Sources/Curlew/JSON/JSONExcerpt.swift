@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A short piece of a text of JSON, valid or not, that may be shown.
+/// A short piece of a JSON text, valid or not, without the values of secrets.
 enum JSONExcerpt {
-    /// How many bytes before and behind the place are shown.
+    /// The number of bytes before and after the place.
     private static let reach = 32
 
-    /// What stands around a byte, on one line, without the values of secrets.
+    /// The text around a byte, on one line, without the values of secrets.
     ///
-    /// Goes through the text from its start, since only what stands before a value tells whether it is a secret.
+    /// Scans the text from its start, because the name before a value says whether it is a secret.
     static func text(around offset: Int, of text: Span<UInt8>) -> String {
         let window = max(0, offset - reach)..<min(text.count, offset + reach)
         var tokens = Tokens()
@@ -26,7 +26,7 @@ enum JSONExcerpt {
             + (window.upperBound < text.count ? "…" : "")
     }
 
-    /// Whether the name of a member says that its value is a secret.
+    /// Whether a member's name marks its value as a secret.
     static func isSecret(_ name: some Sequence<UInt8>) -> Bool {
         // An escape may hide a letter.
         if name.contains(UInt8(ascii: "\\")) { return true }
@@ -47,11 +47,11 @@ enum JSONExcerpt {
 
     /// The tokens of a text.
     ///
-    /// Takes whatever stands there.
+    /// Accepts any bytes, valid or not.
     private struct Tokens {
         private var place = 0
         private var depth = 0
-        /// The depth outside of the secret that is open; nil outside of all.
+        /// The depth around the open secret container; nil if there is none.
         private var secretDepth: Int?
         private var lastString: Range<Int>?
         private var isSecretNext = false
@@ -96,7 +96,7 @@ enum JSONExcerpt {
 
         private static let ends = ByteSet("\",:{}[] \t\r\n")
 
-        /// Whether what comes belongs to a secret: to its end, or to the end of its member.
+        /// Whether the next token belongs to a secret.
         private var isSecret: Bool { secretDepth != nil || isSecretNext }
 
         private mutating func skipString(in text: Span<UInt8>) {

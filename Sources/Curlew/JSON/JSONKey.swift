@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key of a coding path that no type of the caller's names: an index, a name of the text, `super`.
+/// A key of a coding path that belongs to no `CodingKey` type of the caller: an index, a name of the text, `super`.
 struct JSONKey: CodingKey, Hashable {
     let stringValue: String
     let intValue: Int?

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONValue {
-    /// Reads a text of JSON, in time that grows with its length alone.
+    /// Parses a JSON text, in time proportional to its length.
     ///
     /// ```swift
     /// let value = try JSONValue(parsing: #"{"size": 3}"#.utf8)
@@ -13,19 +13,19 @@ extension JSONValue {
 }
 
 extension JSONValue: Codable {
-    /// Decodes whatever there is, by a decoder other than that of ``JSON``, which reads such values by itself.
+    /// Decodes any value, by a decoder other than that of ``JSON``, which does not call this.
     ///
-    /// In other decoders deep values take long, so 64 levels are the most.
-    /// - Throws: `DecodingError`, when there is what JSON has not: a date of a property list, or a number beyond `Double`;
-    ///   and when the value is more than 64 levels below the root.
+    /// Other decoders are slow for deep values, so the limit is 64 levels.
+    /// - Throws: `DecodingError` for a value that JSON does not have, such as a date of a property list or a number beyond
+    ///   `Double`, and for a value more than 64 levels below the root.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
             self = .null
-            // Before the scalars: each refusal takes longer the deeper it is, and of these there are fewer.
+            // Before the scalars: each refused type costs time, and containers are only two types.
         } else if (try? decoder.container(keyedBy: Name.self)) != nil {
             try Self.check(decoder.codingPath)
-            // As a dictionary, whose keys no strategy of the decoder touches.
+            // As a dictionary, because the decoder's key strategy does not apply to its keys.
             self = .object(try container.decode([String: JSONValue].self))
         } else if var elements = try? decoder.unkeyedContainer() {
             try Self.check(decoder.codingPath)
@@ -57,7 +57,7 @@ extension JSONValue: Codable {
     private enum Name: CodingKey {}
 
     /// Encodes the value.
-    /// - Throws: What the encoder throws; JSON's refuses numbers that are not finite.
+    /// - Throws: The encoder's error, such as ``JSON``'s for a number that is not finite.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -4,7 +4,7 @@
 /// Any JSON value (RFC 8259 §3), for data without a Swift type.
 ///
 /// Integers of 64 bits, signed or not, are kept exactly; other numbers as `Double` (RFC 8259 §6). Numbers are equal when
-/// they are the same number, in whatever case they are.
+/// their values are equal: `.integer(2)` equals `.number(2)`.
 ///
 /// ```swift
 /// let value: JSONValue = ["users": [["name": "Ann", "age": 41]], "next": nil]
@@ -18,7 +18,7 @@ public enum JSONValue: Sendable {
     case bool(Bool)
     /// A whole number.
     case integer(Int64)
-    /// A whole number, which may be larger than the largest `Int64`.
+    /// A whole number from zero; it may exceed the largest `Int64`.
     case unsigned(UInt64)
     /// Any number; one that is not finite cannot be encoded.
     case number(Double)
@@ -33,13 +33,13 @@ public enum JSONValue: Sendable {
     public enum Containers: Sendable, Hashable, CaseIterable {
         /// Members of objects.
         case objects
-        /// Members of objects, and elements of arrays, so that those behind them move up.
+        /// Members of objects and elements of arrays; later elements move up.
         case objectsAndArrays
     }
 
-    /// The same value without nulls, at any depth; a null that stands alone stays.
+    /// The value without nulls, at any depth; a top-level `null` is unchanged.
     ///
-    /// - Parameter containers: Where; in objects alone unless given.
+    /// - Parameter containers: The containers that lose their nulls; objects by default.
     public func removingNulls(from containers: Containers = .objects) -> JSONValue {
         switch self {
         case .object(let members):
@@ -99,7 +99,7 @@ extension JSONValue {
 }
 
 extension JSONValue: Hashable {
-    /// A number in the one case that all numbers equal to it have.
+    /// A number in canonical form: equal numbers have the same case.
     private enum Numeral: Hashable {
         case integer(Int64)
         /// Beyond `Int64`.
@@ -118,7 +118,7 @@ extension JSONValue: Hashable {
         }
     }
 
-    /// Whether both are the same JSON; numbers are compared by their value.
+    /// Whether both values are equal; numbers are compared by value, objects without regard to order.
     public static func == (one: JSONValue, other: JSONValue) -> Bool {
         switch (one, other) {
         case (.null, .null): true
@@ -158,7 +158,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     public init(stringLiteral value: String) { self = .string(value) }
     /// A list.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// Members by name; of a name that is given twice, the last.
+    /// Members by name; the last of several members with one name counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { $1 })
     }

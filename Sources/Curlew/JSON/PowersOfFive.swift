@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Powers of five to 128 bits, by which decimal numbers become binary ones (Daniel Lemire, Number Parsing at a Gigabyte per
-/// Second, 2021, §5).
+/// Powers of five to 128 bits, for the conversion of decimal to binary numbers (Daniel Lemire, Number Parsing at a
+/// Gigabyte per Second, 2021, §5).
 enum PowersOfFive {
     /// The exponents in the table.
     ///
-    /// Numbers beyond them are rare, and left to `strtod`.
+    /// `strtod` converts numbers beyond them, which are rare.
     static let exponents = -64...64
 
     /// The 128 highest bits of 5 to each exponent, the highest of them 1: truncated for positive exponents, rounded up
-    /// for negative ones, as the algorithm wants it.
+    /// for negative ones, as the algorithm requires.
     static let table: [UInt128] = exponents.map { exponent in
         exponent >= 0 ? truncated(exponent) : reciprocal(-exponent)
     }
@@ -18,7 +18,7 @@ enum PowersOfFive {
     /// Words of 32 bits, the lowest first.
     private typealias Words = [UInt64]
 
-    /// 5 to an exponent, as often multiplied as that says.
+    /// 5 to an exponent, by repeated multiplication.
     private static func words(_ exponent: Int) -> Words {
         var words: Words = [1]
         for _ in 0..<exponent {

@@ -5,7 +5,7 @@
 enum SnakeCase {
     /// `first_name` → `firstName`.
     ///
-    /// Underscores at the start and at the end stay; a name without others is unchanged.
+    /// Leading and trailing underscores stay; a name without inner underscores is unchanged.
     static func camel(_ name: String) -> String {
         guard let first = name.firstIndex(where: { $0 != "_" }), let last = name.lastIndex(where: { $0 != "_" }) else {
             return name
@@ -20,7 +20,7 @@ enum SnakeCase {
 
     /// `firstName` → `first_name`.
     ///
-    /// A run of capitals is one word, whose last letter begins the next: `myURLParser` → `my_url_parser`.
+    /// A run of capitals is one word, except that its last letter begins the next word: `myURLParser` → `my_url_parser`.
     static func snake(_ name: String) -> String {
         guard let first = name.indices.first else { return name }
         var words: [Range<String.Index>] = []

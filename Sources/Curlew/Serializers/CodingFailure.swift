@@ -3,13 +3,14 @@
 
 internal import FoundationEssentials
 
-// What a failed encoding or decoding means to a user. Messages name types and places, never values: those may be
-// secrets, and messages go to logs.
+// Errors for failed encodings and decodings. Messages name types and places but no values: a value may be secret, and
+// messages go to logs.
 
 extension NetworkError {
-    /// What kept a body from becoming a value.
+    /// The error for a body that could not be decoded.
     ///
-    /// A `NetworkError` passes, given what it lacks of its circumstances; a cancelled task stays one.
+    /// A `NetworkError` is kept and completed with the request, the response and the body; `CancellationError` becomes
+    /// `cancelled`.
     static func decoding(
         _ error: any Error, as type: Any.Type?, of head: ResponseHead?, body: Data, request: Request
     ) -> NetworkError {
@@ -21,16 +22,16 @@ extension NetworkError {
         }
     }
 
-    /// What kept bytes from becoming a value, where no response is known.
+    /// The error for bytes that could not be decoded, when no response is known.
     static func decoding(_ error: any Error, as type: Any.Type?) -> NetworkError {
         error as? NetworkError
             ?? undecodable(
                 type, (error as? DecodingError)?.reason ?? ": " + typeName(Swift.type(of: error)), cause: error)
     }
 
-    /// A body that did not become a value, before it is known whose.
-    /// - Parameters:
-    ///   - reason: What follows "Decoding User failed": a place, or what is wrong after a colon.
+    /// The error for a body that could not be decoded, without request and response.
+    ///
+    /// - Parameter reason: The text after "Decoding User failed": a place, or what is wrong after a colon.
     static func undecodable(_ type: Any.Type?, _ reason: String, hint: String? = nil, cause: any Error) -> NetworkError
     {
         let what = type.map { "Decoding \(typeName($0)) failed" } ?? "Decoding failed"
@@ -39,9 +40,9 @@ extension NetworkError {
             hint: hint ?? textHint(type) ?? (cause as? DecodingError)?.hint, cause: cause)
     }
 
-    /// What kept an element from becoming a part of a request's body.
+    /// The error for an element of a request's body that could not be encoded.
     ///
-    /// - Parameter place: Which element it is, such as "Element 7".
+    /// - Parameter place: The name of the element, such as "Element 7".
     static func encoding(_ error: any Error, at place: String) -> NetworkError {
         let failure = encoding(error)
         return NetworkError(
@@ -49,7 +50,7 @@ extension NetworkError {
             cause: failure.cause ?? error)
     }
 
-    /// What kept a value from becoming the body of a request.
+    /// The error for a request's body that could not be encoded.
     static func encoding(_ error: any Error, request: Request? = nil) -> NetworkError {
         switch error {
         case let error as NetworkError: error.request == nil ? error.with(request: request) : error
@@ -66,10 +67,10 @@ extension NetworkError {
         }
     }
 
-    /// What kept an element of a stream from becoming a value.
+    /// The error for an element of a stream that could not be decoded.
     ///
     /// - Parameters:
-    ///   - place: Which element it is, such as "Line 7".
+    ///   - place: The name of the element, such as "Line 7".
     ///   - bytes: The element.
     static func decoding(_ error: any Error, as type: Any.Type, at place: String, bytes: Data) -> NetworkError {
         let failure = decoding(error, as: type)
@@ -78,12 +79,12 @@ extension NetworkError {
             cause: failure.cause ?? error, body: Array(bytes.prefix(bodyLimit)))
     }
 
-    /// An empty body, where a value was expected.
+    /// The error for an empty body where a value was expected.
     static func emptyBody(expecting type: Any.Type, of head: ResponseHead, request: Request) -> NetworkError {
         NetworkError(
             .decodingFailed, phase: .decoding, "The body is empty, where a \(typeName(type)) was expected.",
             hint: textHint(type)
-                ?? "Ask for an Optional (`\(typeName(type))?`) where a body may be missing, or for none: `using: .empty`.",
+                ?? "Ask for an Optional (`\(typeName(type))?`) if the body may be empty, or ignore the body with `using: .empty`.",
             request: request, response: head)
     }
 
@@ -93,7 +94,8 @@ extension NetworkError {
 
     /// Why a value cannot be encoded.
     ///
-    /// A type in its place marks our own errors, whose words hold no values; others may quote them.
+    /// Curlew's own errors have a type as their value, and their text holds no values. The text of other errors may quote
+    /// the value, so it is replaced.
     private static func reason(_ value: Any, _ context: EncodingError.Context) -> String {
         value is Any.Type
             ? context.debugDescription.shortened(to: 256).escapingControls
@@ -103,16 +105,16 @@ extension NetworkError {
     private static func typeName(_ type: Any.Type) -> String { String(describing: type) }
 
     private func completed(_ head: ResponseHead?, _ body: Data, _ request: Request) -> NetworkError {
-        // One that has a response or a request speaks of another exchange, or knows this one better.
+        // An error with a request or another response belongs to another exchange, or is already complete.
         guard self.request == nil, response == nil || response == head else { return self }
-        // What was decoded may be a part of the body that the error knows already.
+        // The decoded bytes may be only a part of the body, which the error then has already.
         return with(
             request: request, response: head, body: self.body.isEmpty ? Array(body.prefix(Self.bodyLimit)) : self.body)
     }
 }
 
 extension DecodingError {
-    /// Where it failed and for what reason, without values of the body.
+    /// The place and the reason of the failure, without values of the body.
     fileprivate var reason: String {
         switch self {
         case .typeMismatch(let type, let context):
@@ -128,7 +130,7 @@ extension DecodingError {
 }
 
 extension DecodingError.Context {
-    /// Where it stands in the text, if our decoder says so.
+    /// The place in the text, if Curlew's decoder threw the error.
     var fault: JSON.Fault? { underlyingError as? JSON.Fault }
 
     /// Whether an array had no more elements.
@@ -137,7 +139,7 @@ extension DecodingError.Context {
     /// " at users[3].name (line 4, column 17)".
     fileprivate var place: String { codingPath.place + (fault.map { " (\($0.place))" } ?? "") }
 
-    /// What stood there instead, in the words of the decoders; nil when others speak, who may quote the body.
+    /// The kind of the value in the text, such as "a string"; nil for other descriptions, which may quote the body.
     fileprivate var found: String? {
         ["null", "bool", "a string", "number", "a dictionary", "an array", "an integer", "a real", "a string/data"]
             .first { debugDescription.hasSuffix(" but found \($0) instead.") }
@@ -145,9 +147,7 @@ extension DecodingError.Context {
 }
 
 extension [any CodingKey] {
-    /// " at users[3].name"; nothing for the root.
-    ///
-    /// Of a long path, the end.
+    /// " at users[3].name"; empty for the root, and the last 16 keys of a long path.
     fileprivate var place: String {
         if isEmpty { return "" }
         let shown = suffix(16).reduce(into: count > 16 ? "…" : "") { text, key in
@@ -162,7 +162,7 @@ extension [any CodingKey] {
 }
 
 extension CodingKey {
-    /// The key on one line and not longer than a name: those of dictionaries come from the body.
+    /// The key, shortened and on one line: the keys of dictionaries come from the body.
     fileprivate var shown: String { stringValue.shortened(to: 64).escapingControls }
 }
 

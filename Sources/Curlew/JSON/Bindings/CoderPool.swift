@@ -3,7 +3,7 @@
 
 internal import Synchronization
 
-/// Coders that wait for the next use.
+/// A pool of idle coders.
 ///
 /// Lock-free: a coder is in one slot, or belongs to one call.
 struct CoderPool<Coder: AnyObject>: ~Copyable, Sendable {
@@ -15,10 +15,10 @@ struct CoderPool<Coder: AnyObject>: ~Copyable, Sendable {
         _ = CoderPool.take(second)
     }
 
-    /// An idle coder; nil when all are in use.
+    /// Takes an idle coder; nil if the pool is empty.
     func take() -> Coder? { CoderPool.take(first) ?? CoderPool.take(second) }
 
-    /// Keeps a coder that nothing else holds.
+    /// Returns a coder that has no other owner to the pool.
     func put(_ coder: Coder) {
         if !CoderPool.put(coder, first) { _ = CoderPool.put(coder, second) }
     }
@@ -95,7 +95,7 @@ final class EncodingPool: Sendable {
         self.plan = plan
     }
 
-    /// Encodes a value and lends the text.
+    /// Encodes a value and passes the text to a closure.
     func encode<T: Encodable, Result>(
         _ value: T, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {

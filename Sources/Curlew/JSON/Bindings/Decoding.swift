@@ -104,7 +104,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try value(key) { try $0.value(type, at: $1) }
     }
 
-    // Each of the default implementations of these looks a name up three times.
+    // The default implementation of each of these looks a name up three times.
 
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
         try optional(key) { try $0.bool(at: $1) }
@@ -181,11 +181,11 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// The elements of an array, one after the other.
+/// Decodes the elements of an array in order.
 ///
 /// A failed decode does not advance the container.
 struct UnkeyedDecoding: UnkeyedDecodingContainer {
-    // Small enough to need no memory of its own as `any UnkeyedDecodingContainer`.
+    // Small enough to be stored inline in `any UnkeyedDecodingContainer`.
     private let core: DecodingCore
     private let array: Int32
     private let total: Int32

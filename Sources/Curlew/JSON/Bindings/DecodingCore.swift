@@ -3,11 +3,11 @@
 
 internal import FoundationEssentials
 
-/// One decode: the index of a text, and what is kept to make the next decode cheap.
+/// One decode: the index of a text, and the buffers and tables that the next decode reuses.
 ///
-/// Belongs to one call of `decode` at a time, and to the decoders and containers that it hands out. Those that hold a
-/// `DecodingCore` retain it. A ``DecodingFrame`` does not while the call runs, which keeps the core alive; at its end
-/// `release` gives the core to each frame that is still in use. A core that anything still holds then is not used again.
+/// Owned by one call of `decode` at a time and by the decoders and containers of that call. Decoders and containers retain
+/// the core. A ``DecodingFrame`` does not while the call runs, since the call keeps the core alive; at its end `release`
+/// makes each frame in use retain the core. A core with other owners at that point is not reused.
 final class DecodingCore {
     let plan: DecodingPlan
     let index = JSONIndex()
@@ -17,10 +17,10 @@ final class DecodingCore {
     /// The paths of decoders for values that are absent; see ``absent(_:)``.
     private var absentPaths: [[any CodingKey]] = []
     private var walk: [PathStep] = []
-    /// Objects that became dictionaries, whose names no strategy converts.
+    /// Objects that became dictionaries; strategies do not convert their names.
     private var dictionaries: Set<Int> = []
 
-    /// Indices from here on are those of absent values.
+    /// The first index of absent values.
     private static let firstAbsent = 1 << 30
 
     init(_ plan: DecodingPlan) {
@@ -33,7 +33,7 @@ final class DecodingCore {
         index.free()
     }
 
-    /// Decodes a text whose bytes stay until this returns.
+    /// Decodes a text; its bytes must stay valid until this returns.
     func decode<T: Decodable>(_ type: T.Type, _ bytes: UnsafeBufferPointer<UInt8>) throws -> T {
         do throws(JSONFlaw) {
             try index.read(bytes)
@@ -47,7 +47,7 @@ final class DecodingCore {
         }
     }
 
-    /// The error with its place in the text, which errors that a type throws itself lack.
+    /// The error with its place in the text; errors of the caller's types lack it.
     private func located(_ error: DecodingError) -> DecodingError {
         func placed(_ context: DecodingError.Context) -> DecodingError.Context {
             let mark: JSONMark
@@ -69,7 +69,7 @@ final class DecodingCore {
         }
     }
 
-    /// The value at the end of a path, or the last on its way that is there.
+    /// The value at the end of a path, or the last value on it that exists.
     private func place(at path: [any CodingKey]) -> Int {
         var place = 0
         for (depth, key) in path.enumerated() {
@@ -96,18 +96,18 @@ final class DecodingCore {
         return place
     }
 
-    /// Ends a decode: what the caller's types have kept stays valid.
+    /// Ends a decode; containers that the caller's types keep stay valid.
     ///
     /// - Returns: Whether the core may be used again. The caller asks the same of its reference to the core.
     func release() -> Bool { kept.release() }
 
-    /// Stays valid for what a caller still holds, in memory of its own.
+    /// Copies the text, so that containers that a caller still holds stay valid.
     func outlive() {
         kept.close()
         index.adopt()
     }
 
-    /// Forgets the text and all that belongs to it.
+    /// Clears the text and its state.
     func reset() {
         index.clear()
         if !absentPaths.isEmpty { absentPaths = [] }
@@ -149,7 +149,7 @@ final class DecodingCore {
         }
         if let entry = kept.free(for: type) {
             entry.pointee.frame.point(to: place, in: self)
-            // Kept under this very type of keys.
+            // The table stores it under the same type of keys.
             return copy(unsafeDowncast(entry.pointee.holder, to: ContainerHolder<KeyedDecodingContainer<Key>>.self))
         }
         return try newKeyed(type, at: place)
@@ -160,7 +160,7 @@ final class DecodingCore {
         let frame = DecodingFrame(self, names(for: type))
         frame.point(to: place, in: self)
         let container = KeyedDecodingContainer(KeyedDecoding<Key>(frame: frame))
-        // A frame that the core does not keep has to keep the core.
+        // A frame outside the table must retain the core.
         if !kept.keep(container, for: type, frame) { frame.own() }
         return container
     }
@@ -203,7 +203,7 @@ final class DecodingCore {
         case .direct(let direct):
             var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
             return try withUnsafeMutableBytes(of: &room) { room in
-                // Initialised by the callee unless it throws, and moved out of here: never initialised twice, nor left.
+                // The callee initialises it unless it throws; the value is moved out, so it is neither leaked nor initialised twice.
                 guard let memory = room.baseAddress else { throw mismatch(type, place) }
                 try direct.decode(into: memory, self, place)
                 return memory.assumingMemoryBound(to: type).move()
@@ -284,7 +284,7 @@ final class DecodingCore {
     }
 
     /// - Parameters:
-    ///   - words: Those of Foundation's decoder, where it has some.
+    ///   - words: The description of Foundation's decoder, if it has one.
     ///   - reason: Without values of the text.
     func context(
         _ place: Int, _ words: String, _ reason: String, _ kind: JSON.Fault.Kind = .value,
@@ -303,7 +303,7 @@ final class DecodingCore {
 
     // MARK: Paths
 
-    /// Notes that the names of an object are the keys of a dictionary.
+    /// Records that the names of an object are the keys of a dictionary.
     func noteDictionary(_ object: Int) {
         if plan.converts { dictionaries.insert(object) }
     }
@@ -314,9 +314,9 @@ final class DecodingCore {
         var position: Int
     }
 
-    /// The path to a value: found by walking from the root, so that it costs nothing unless something asks for it.
+    /// The path to a value, computed on demand by a walk from the root.
     ///
-    /// The steps of the last walk are kept, since a reader that asks for the path of each element asks in order.
+    /// The steps of the last walk are kept: a type that asks for the path of every element asks in order.
     func path(to place: Int) -> [any CodingKey] {
         if place >= DecodingCore.firstAbsent { return absentPaths[place - DecodingCore.firstAbsent] }
         var path: [any CodingKey] = []
@@ -331,7 +331,7 @@ final class DecodingCore {
                 step.position += 1
             }
             if level < walk.count, walk[level].container == container, walk[level].child == step.child {
-                // The same way as last time.
+                // The same step as in the last walk.
             } else {
                 walk.replaceSubrange(min(level, walk.count)..., with: [step])
             }
@@ -350,7 +350,7 @@ final class DecodingCore {
 }
 
 extension JSONIndex {
-    /// Lends the text.
+    /// Passes the text to a closure.
     func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         body(UnsafeBufferPointer(start: text, count: byteCount).span)
     }

@@ -3,34 +3,34 @@
 
 internal import Glibc
 
-/// The object that a keyed container reads, and how far its reader has come.
+/// The object that a keyed container reads, and the position of its reader.
 ///
-/// The same names are asked for in the same order for every object of a type, mostly in the order of the text. So the
-/// name asked for is compared with one name first; only if that is another one, the frame searches.
+/// A type asks for the same names in the same order for each of its objects, mostly in the order of the text. So the frame
+/// compares the key with the next name first and searches only if they differ.
 final class DecodingFrame: ContainerFrame {
     private struct State {
         var object = 0
         var end = 0
         /// The name to try next.
         var cursor = 0
-        /// All names before this one were found by other keys, so none of them can be what is asked for.
+        /// Other keys have found all names before this one, so a search need not look at them.
         var low = 0
-        /// The key that is asked for next, if keys come in the order in which they came first.
+        /// The slot of the next key, if the keys repeat their first order.
         var slot = 0
         var lastSlot = -1
         var lastFound = -1
-        /// The keys that were found, by their slots.
+        /// The found keys, as a bit for each slot.
         var found: UInt64 = 0
-        /// Where each name is, in objects with so many names that searching takes long.
+        /// The index of each name, in objects with so many names that a search is slow.
         var table: [String: Int]?
     }
 
-    /// Not retained: during a decode its call keeps the core alive, afterwards `owner` does.
+    /// Unretained: the call keeps the core alive during a decode, `owner` after it.
     private let unowned: Unmanaged<DecodingCore>
     private let names: KeyNames
-    /// In memory of its own, since access to a variable of a class is checked each time.
+    /// Allocated memory: Swift checks each access to a class's variable.
     private let state: UnsafeMutablePointer<State>
-    /// The core, once the decode has ended while a caller still holds a container of this frame.
+    /// The core, if a caller holds a container of this frame after the decode.
     private var owner: DecodingCore?
 
     init(_ core: DecodingCore, _ names: KeyNames) {
@@ -71,7 +71,7 @@ final class DecodingFrame: ContainerFrame {
 
     /// The index of the value for a key; −1 when the object has none.
     ///
-    /// Of members with the same name the first counts.
+    /// The first of several members with the same name counts.
     @inline(__always)
     func find(_ key: String, _ core: DecodingCore) -> Int {
         let state = self.state
@@ -92,7 +92,7 @@ final class DecodingFrame: ContainerFrame {
         return search(key, core)
     }
 
-    /// Lends the core, without the cost of a reference of its own.
+    /// Passes the core to a closure without retaining it.
     @inline(__always)
     func withCore<Result>(_ body: (DecodingCore) throws -> Result) rethrows -> Result {
         try unowned._withUnsafeGuaranteedRef { try body($0) }
@@ -102,12 +102,12 @@ final class DecodingFrame: ContainerFrame {
     private func search(_ key: String, _ core: DecodingCore) -> Int {
         let slot = names.slot(of: key, near: state.pointee.slot)
         if slot >= 0 {
-            // Asked again, such as by `contains` and then `decode`.
+            // A repeated lookup, such as `contains` and then `decode`.
             if slot == state.pointee.lastSlot { return state.pointee.lastFound }
             state.pointee.slot = slot + 1
         }
         guard state.pointee.table == nil, slot >= 0, !names.isCustom else { return lookUp(key, core) }
-        // A key that was found before may stand in front of `low`, and again behind it.
+        // A key that was found before may be in front of `low`, and again after it.
         var place = state.pointee.found & KeyNames.bit(slot) == 0 ? state.pointee.low : object + 1
         var steps = 0
         while place < state.pointee.end {
@@ -154,18 +154,18 @@ final class DecodingFrame: ContainerFrame {
     }
 }
 
-/// The names that keys of one type have asked for, in the order in which they came first.
+/// The names that keys of one type have looked up, in their first order.
 final class KeyNames {
     private struct Name {
         let text: String
-        /// The first sixteen bytes of the name in the text, and which of them count.
+        /// The first sixteen bytes of the name in the text, and a mask of those that exist.
         let start: UInt64
         let startMask: UInt64
         let rest: UInt64
         let restMask: UInt64
-        /// −1 for a name that no text has, since a conversion makes another key of it.
+        /// −1 for a name that no text can have, because the conversion turns it into another key.
         let length: Int
-        /// All of its bytes, in memory of their own.
+        /// All bytes of the name, in allocated memory.
         let bytes: UnsafeMutableBufferPointer<UInt8>
         let isASCII: Bool
     }
@@ -178,9 +178,9 @@ final class KeyNames {
     @inline(__always)
     static func bit(_ slot: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: slot) }
 
-    /// How many names are kept: as many as there are bits.
+    /// The greatest number of names: one for each bit of the mask.
     ///
-    /// Types with more of them make their names while they decode.
+    /// A lookup of a further name converts it anew.
     private static let limit = 64
 
     init(_ conversion: DecodingPlan.Keys) {
@@ -206,14 +206,14 @@ final class KeyNames {
     @inline(__always)
     func hasName(_ key: String, at slot: Int) -> Bool { slot < count && names[slot].text == key }
 
-    /// The slot of a name, which may be new; −1 when it gets none.
+    /// The slot of a name, added if it is new; −1 if the name cannot have one.
     func slot(of key: String, near start: Int) -> Int {
         if hasName(key, at: start) { return start }
         for slot in 0..<count where names[slot].text == key { return slot }
-        // A conversion of the caller's own may depend on the path. Long names are those of a text rather than of a type.
+        // A custom conversion may depend on the path. Long names come from a text rather than from a type.
         guard count < KeyNames.limit, !isCustom, key.utf8.count <= 128 else { return -1 }
         let wire = conversion.isSnake ? SnakeCase.snake(key) : key
-        // A name that would come back as another key never stands for this one.
+        // A name that converts to another key never matches this one.
         var written = conversion.isSnake && SnakeCase.camel(wire) != key ? key : wire
         let isKey = !conversion.isSnake || SnakeCase.camel(written) == key
         let bytes = written.withUTF8 { bytes in
@@ -233,7 +233,7 @@ final class KeyNames {
         return count - 1
     }
 
-    /// Eight bytes in the order of memory, and a mask of those that are there.
+    /// Eight bytes in memory order, and a mask of those that exist.
     private static func word(_ bytes: UnsafeMutableBufferPointer<UInt8>, from start: Int) -> (UInt64, mask: UInt64) {
         var (word, mask): (UInt64, UInt64) = (0, 0)
         for place in start..<max(start, min(bytes.count, start + 8)) {
@@ -243,7 +243,7 @@ final class KeyNames {
         return (word.littleEndian, mask.littleEndian)
     }
 
-    /// Whether the name of an entry stands for the key in a slot.
+    /// Whether the name of an entry matches the key of a slot.
     @inline(__always)
     func matches(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         let name = names + slot
@@ -264,7 +264,7 @@ final class KeyNames {
         return isSlowly(index, entry, slot)
     }
 
-    /// Whether a name with escapes, with characters that may be written in two ways, or to be converted stands for a key.
+    /// Whether a name matches a key, for names with escapes, with non-ASCII characters or with a conversion.
     @inline(never)
     private func isSlowly(_ index: JSONIndex, _ entry: JSONEntry, _ slot: Int) -> Bool {
         if conversion.isSnake, entry.code == JSONEntry.Kind.ascii.rawValue, !index.isAlike(entry, names[slot].text) {
@@ -275,7 +275,7 @@ final class KeyNames {
 
     /// A name of the text as keys see it.
     ///
-    /// - Parameter path: Of the object, for a conversion of the caller's own.
+    /// - Parameter path: The path of the object, for a custom conversion.
     func converted(_ name: String, _ path: [any CodingKey]) -> String {
         switch conversion {
         case .unchanged: name
@@ -292,7 +292,7 @@ extension JSONIndex {
             && other.baseAddress.map { memcmp(text + entry.offset, $0, other.count) == 0 } ?? true
     }
 
-    /// Whether a name could be another one, as far as letters and digits tell: a test that is cheaper than a conversion.
+    /// Whether two names could match by their letters and digits; cheaper than a conversion.
     func isAlike(_ entry: JSONEntry, _ name: String) -> Bool {
         func fold(_ byte: UInt8) -> UInt8? {
             byte == UInt8(ascii: "_") ? nil : byte &- 0x41 < 26 ? byte | 0x20 : byte

@@ -3,15 +3,15 @@
 
 internal import FoundationEssentials
 
-/// A type that is decoded without its `init(from:)`: faster, or as an option says.
+/// A type that the decoder decodes without its `init(from:)`, for speed or because an option says how.
 protocol DirectlyDecodable {
-    /// Writes a value of this type to memory that has room for it and holds nothing.
+    /// Initialises uninitialised memory with a value of this type.
     ///
     /// - Parameter memory: Aligned to 8 bytes, 32 bytes long. It stays uninitialised when this throws.
     static func decode(into memory: UnsafeMutableRawPointer, _ core: DecodingCore, _ place: Int) throws
 }
 
-/// How values of each type are decoded, found out once per type.
+/// The way to decode each type, determined once per type.
 typealias DecodingTable = WayTable<any DirectlyDecodable.Type>
 
 extension DecodingTable {
@@ -117,7 +117,7 @@ extension Array: DirectlyDecodable where Element: Decodable {
         if type == String.self { return memory.take(try core.array(place, "") { try $0.string(at: $1) }) }
         if type == Int.self { return memory.take(try core.array(place, 0) { try $0.integer(Int.self, at: $1) }) }
         if type == Double.self { return memory.take(try core.array(place, 0) { try $0.double(at: $1) }) }
-        // Here rather than in a generic function of its own, which would look up the type of the array anew each time.
+        // Inline: a generic function would look up the array's type at each call.
         let next = try core.array(place).next
         if next == place + 1 { return memory.take([] as Self) }
         var values: Self = []
@@ -156,7 +156,9 @@ extension DecodingCore {
         return entry
     }
 
-    /// An array of scalars: filled, which is cheaper than to grow it.
+    /// An array of scalars.
+    ///
+    /// Filling an array of the final size is faster than appending.
     @inline(__always)
     fileprivate func array<Element>(
         _ place: Int, _ zero: Element, _ element: (DecodingCore, Int) throws -> Element
@@ -190,9 +192,9 @@ extension DecodingCore {
         return entry
     }
 
-    /// A dictionary whose keys are the names as they stand.
+    /// A dictionary whose keys are the names without conversion.
     ///
-    /// Of members with the same name the first counts.
+    /// The first of several members with the same name counts.
     @inline(__always)
     fileprivate func strings<Value>(
         _ place: Int, _ read: (DecodingCore, Int) throws -> Value
@@ -210,7 +212,7 @@ extension DecodingCore {
 
     /// The same for any values.
     ///
-    /// To look for a name before its value is set would cost as much as to set it.
+    /// A lookup before each insertion would cost as much as the insertion.
     fileprivate func dictionary<Key: Hashable, Value: Decodable>(
         _ place: Int, of type: Value.Type, _ key: (Int) throws -> Key
     ) throws -> [Key: Value] {

@@ -5,16 +5,14 @@
 struct ValueEncoding: Encoder, SingleValueEncodingContainer {
     let writer: JSONWriter
     let depth: Int32
-    /// Where the value begins in the text.
-    ///
-    /// While nothing is there, nothing was written.
+    /// The offset of the value in the text; the text ends there until the value is written.
     let start: Int
 
     private var level: Int { Int(depth) }
     var codingPath: [any CodingKey] { writer.codingPath(to: level) }
     var userInfo: [CodingUserInfoKey: Any] { writer.plan.options.userInfo }
 
-    /// Opens the value's array or object; an encoder that is asked again gives the same one.
+    /// Opens the value's array or object, or returns the open one.
     ///
     /// - Returns: The id of the level.
     private func open(isObject: Bool) -> Int {
@@ -23,7 +21,7 @@ struct ValueEncoding: Encoder, SingleValueEncodingContainer {
         }
         if let id = writer.reenter(level, start, isObject: isObject) { return id }
         writer.fail("A value encoded itself in two ways at once.")
-        // No level: the failure ends the encode.
+        // The level does not exist: the failure ends the encode.
         return 0
     }
 
@@ -133,7 +131,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         try frame.write(key.stringValue) { try $0.value(value) }
     }
 
-    /// A writer for the value of a key, which may be filled later.
+    /// A writer for the value of a key; the caller may fill it later.
     private func nested(_ key: some CodingKey) -> JSONWriter {
         let (writer, depth) = (frame.writer, frame.state.pointee.depth)
         let path = codingPath + [key]
@@ -200,7 +198,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
     mutating func encode(_ value: UInt128) throws { try write { $0.integer(value) } }
     mutating func encode<T: Encodable>(_ value: T) throws { try write { try $0.value(value) } }
 
-    /// A writer for an element, which may be filled later.
+    /// A writer for an element; the caller may fill it later.
     private func nested() -> JSONWriter {
         let path = codingPath + [JSONKey(index: count)]
         guard writer.enter(level, id) else {
@@ -224,7 +222,7 @@ extension JSONWriter {
     fileprivate func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         let frame = EncodingFrame(self, names(for: type))
         frame.point(to: self, 0, open(isObject: true))
-        // Nothing but the caller may hold this writer later.
+        // The caller may become the only owner of this writer.
         frame.own()
         return KeyedEncodingContainer(KeyedEncoding<Key>(frame: frame))
     }
@@ -240,14 +238,14 @@ extension JSONWriter {
         return Int(state.pointee.levels[depth].count)
     }
 
-    /// The id of the level that begins where a value does, if it is still open; those within it are closed.
+    /// The id of the open level at the start of a value, if any; closes the levels inside it.
     fileprivate func reenter(_ depth: Int, _ start: Int, isObject: Bool) -> Int? {
         guard depth < state.pointee.depth else { return nil }
         let level = state.pointee.levels[depth]
         return level.start == start && level.isObject == isObject && enter(depth, level.id) ? level.id : nil
     }
 
-    /// Whether no nested writer stands where a value is to begin.
+    /// Whether no nested writer occupies the place of a value.
     @inline(__always)
     fileprivate func isVacant(at start: Int) -> Bool {
         state.pointee.spliceCount == 0 || splices.last?.position != start

@@ -4,17 +4,17 @@
 /// The object that a keyed container writes.
 final class EncodingFrame: ContainerFrame {
     struct State {
-        /// Not retained: during an encode its call keeps the writer alive, afterwards `owner` does.
+        /// Unretained: the call keeps the writer alive during an encode, `owner` after it.
         var writer: Unmanaged<JSONWriter>
         var depth = 0
         /// The id of its level.
         var level = 0
-        /// The name that comes next, if names come in the order in which they came first.
+        /// The slot of the next name, if the names repeat their first order.
         var slot = 0
     }
 
     let names: EncodingNames
-    /// In memory of its own, since access to a variable of a class is checked each time.
+    /// Allocated memory: Swift checks each access to a class's variable.
     let state: UnsafeMutablePointer<State>
     private var owner: JSONWriter?
 
@@ -39,7 +39,7 @@ final class EncodingFrame: ContainerFrame {
 
     /// Writes a name and its value.
     ///
-    /// What a value writes before its encoding throws is taken back.
+    /// If the value's encoding throws, its text is removed.
     @inline(__always)
     func write(_ key: String, _ value: (JSONWriter) throws -> Void) throws {
         try state.pointee.writer._withUnsafeGuaranteedRef { writer in
@@ -56,7 +56,7 @@ final class EncodingFrame: ContainerFrame {
         }
     }
 
-    /// Writes a name; its value comes next.
+    /// Writes a name; the caller writes its value next.
     @inline(__always)
     func begin(_ key: String, _ writer: JSONWriter, _ depth: Int) {
         let level = writer.state.pointee.levels + depth
@@ -87,9 +87,9 @@ final class EncodingNames {
     struct Name {
         fileprivate let key: String
         fileprivate let converted: String
-        /// One bit, which names that are written alike share.
+        /// The bit of the name; keys that convert to the same name share it.
         let bit: UInt64
-        /// The bytes of the name with its quotation marks and colon, in memory of their own.
+        /// The bytes of the name with its quotation marks and colon, in allocated memory.
         let text: UnsafeMutableBufferPointer<UInt8>
     }
 
@@ -98,7 +98,7 @@ final class EncodingNames {
     private let names: UnsafeMutablePointer<Name>
     private let total: UnsafeMutablePointer<Int>
 
-    /// How many names are kept: as many as there are bits.
+    /// The greatest number of names: one for each bit of the mask.
     private static let limit = 64
 
     init(_ plan: EncodingPlan) {
@@ -121,7 +121,7 @@ final class EncodingNames {
 
     var address: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    /// A name at a place below `count`.
+    /// The name of a slot below `count`.
     subscript(slot: Int) -> Name {
         @inline(__always) get { names[slot] }
     }
@@ -129,7 +129,7 @@ final class EncodingNames {
     @inline(__always)
     func hasName(_ key: String, at slot: Int) -> Bool { slot >= 0 && slot < count && names[slot].key == key }
 
-    /// The slot of a name, which may be new; −1 when there are too many, and when its conversion depends on the path.
+    /// The slot of a name, added if it is new; −1 if the table is full or the conversion depends on the path.
     func slot(of key: String) -> Int {
         for slot in 0..<count where names[slot].key == key { return slot }
         guard count < EncodingNames.limit, !plan.hasCustomKeys, key.utf8.count <= 128 else { return -1 }

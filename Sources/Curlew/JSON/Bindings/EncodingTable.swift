@@ -3,11 +3,11 @@
 
 internal import FoundationEssentials
 
-/// A type that is encoded without its `encode(to:)`: faster, or as an option says.
+/// A type that the encoder encodes without its `encode(to:)`, for speed or because an option says how.
 protocol DirectlyEncodable {
     /// Writes a value of this type.
     ///
-    /// - Parameter value: The address of the value, which stays as it is.
+    /// - Parameter value: The address of the value; read only.
     static func encode(from value: UnsafeRawPointer, to writer: JSONWriter) throws
 }
 
@@ -16,7 +16,7 @@ extension DirectlyEncodable {
     fileprivate static func load(_ value: UnsafeRawPointer) -> Self { value.assumingMemoryBound(to: Self.self).pointee }
 }
 
-/// How values of each type are encoded, found out once per type.
+/// The way to encode each type, determined once per type.
 typealias EncodingTable = WayTable<any DirectlyEncodable.Type>
 
 extension EncodingTable {
@@ -127,7 +127,7 @@ extension JSONWriter {
         close(to: depth)
     }
 
-    /// A dictionary, whose keys no strategy converts.
+    /// A dictionary; its keys are not converted.
     @inline(__always)
     fileprivate func object<Key, Value>(
         _ values: [Key: Value], _ name: (Key) -> String, _ write: (Value) throws -> Void

@@ -4,10 +4,10 @@
 internal import FoundationEssentials
 internal import Glibc
 
-// What an entry's bytes stand for. Entries come from the index pass, so strings and numbers are well-formed here.
+// The values of entries. The index pass has checked the text, so strings and numbers are well-formed here.
 
 extension JSONIndex {
-    /// The bytes of a string, as they stand, or of a number.
+    /// The bytes of a number, or of a string with its escapes.
     @inline(__always)
     func bytes(_ entry: JSONEntry) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: text + entry.offset, count: entry.length)
@@ -15,7 +15,7 @@ extension JSONIndex {
 
     // MARK: Strings
 
-    /// The string that a name or a text stands for.
+    /// The value of a name or a string.
     @inline(__always)
     func string(_ entry: JSONEntry) -> String {
         if entry.code == JSONEntry.Kind.escaped.rawValue { return unescaped(bytes(entry)) }
@@ -25,7 +25,7 @@ extension JSONIndex {
     }
 
     private func unescaped(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        // No escape is shorter than the character it stands for.
+        // An escape is never shorter than its character.
         String(unsafeUninitializedCapacity: bytes.count) { room in
             var (from, to) = (0, 0)
             while from < bytes.count {
@@ -42,7 +42,7 @@ extension JSONIndex {
         }
     }
 
-    /// Writes what the escape at a place stands for; gives the length of the escape.
+    /// Writes the character of an escape and returns the length of the escape.
     private static func unescape(
         _ bytes: UnsafeBufferPointer<UInt8>, _ from: Int, _ room: UnsafeMutableBufferPointer<UInt8>, _ to: inout Int
     ) -> Int {
@@ -65,7 +65,7 @@ extension JSONIndex {
             code = 0x1_0000 + (code & 0x3FF) << 10 + unit(bytes, from + 8) & 0x3FF
             length = 12
         }
-        // Not a surrogate: the index pass has seen to that.
+        // Not a surrogate: the index pass refuses lone ones.
         for byte in UTF8.encode(Unicode.Scalar(code) ?? "?") ?? UTF8.encodedReplacementCharacter {
             room[to] = byte
             to += 1
@@ -119,7 +119,7 @@ extension JSONIndex {
 
     @inline(never)
     private func slowDouble(_ entry: JSONEntry) -> Double? {
-        // Whatever the locale of the process is.
+        // Independent of the locale of the process.
         Double(numeral(entry)).flatMap { $0.isFinite ? $0 : nil }
     }
 
@@ -136,16 +136,16 @@ extension JSONIndex {
         string(JSONEntry(.ascii, offset: entry.offset, extent: entry.length))
     }
 
-    /// The number as decimal digits, of which `Decimal` keeps 38.
+    /// The number as decimal digits; `Decimal` keeps 38 of them.
     func decimal(_ entry: JSONEntry) -> Decimal? {
         let digits = JSONIndex.digits(bytes(entry))
         if digits.mantissa == 0, !digits.isCut { return 0 }
         return Decimal(string: numeral(entry)).flatMap { $0.isNaN ? nil : $0 }
     }
 
-    /// A number of at most 19 digits; nil when there are more.
+    /// A number of at most 19 digits; nil for longer ones.
     ///
-    /// - Parameter readable: How many bytes the text has from the start of the number on.
+    /// - Parameter readable: The number of bytes from the start of the number to the end of the text.
     @inline(__always)
     private static func fewDigits(_ bytes: UnsafeBufferPointer<UInt8>, readable: Int) -> DecimalDigits? {
         guard let start = bytes.baseAddress.map({ UnsafeRawPointer($0) }) else { return nil }
@@ -164,7 +164,7 @@ extension JSONIndex {
         if place < bytes.count, bytes[place] == UInt8(ascii: ".") {
             place += 1
             let fraction = place
-            // Looks at eight bytes, of which those behind the number may belong to what follows it in the text.
+            // Reads eight bytes; those after the number may belong to the next token.
             while place < bytes.count, place + 8 <= readable {
                 let (value, length) = digits(start + place)
                 number.mantissa = number.mantissa &* powers[length] &+ value
@@ -183,14 +183,14 @@ extension JSONIndex {
         return number
     }
 
-    /// The number that the digits at the start of eight bytes are, by three multiplications, and how many there are.
+    /// The value and the count of the leading digits of eight bytes, by three multiplications.
     @inline(__always)
     private static func digits(_ bytes: UnsafeRawPointer) -> (value: UInt64, length: Int) {
         var digits = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) ^ 0x3030_3030_3030_3030
         let others = (digits &+ 0x7676_7676_7676_7676 | digits) & 0x8080_8080_8080_8080
         let length = others.trailingZeroBitCount >> 3
         if length == 0 { return (0, 0) }
-        // Zeros in front, in the place of what follows the digits.
+        // Replaces the bytes after the digits by leading zeros.
         digits <<= UInt64(64 - 8 * length)
         let pairs = (digits &* 10 &+ digits >> 8) & 0x00FF_00FF_00FF_00FF
         let fours = (pairs &* 100 &+ pairs >> 16) & 0x0000_FFFF_0000_FFFF
@@ -215,7 +215,7 @@ extension JSONIndex {
             if digit < 10 {
                 if number.count < 19 {
                     number.mantissa = number.mantissa &* 10 &+ UInt64(digit)
-                    // Zeros in front are no digits that matter.
+                    // Leading zeros do not count as digits.
                     if number.mantissa > 0 { number.count += 1 }
                     if isFraction { number.exponent -= 1 }
                 } else {
@@ -233,7 +233,7 @@ extension JSONIndex {
         return number
     }
 
-    /// The exponent behind an "e", within ±2³⁰.
+    /// The exponent after an "e", clamped to ±2³⁰.
     fileprivate static func exponent(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int {
         var place = start
         let isNegative = bytes[place] == UInt8(ascii: "-")

@@ -1,35 +1,35 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// All unsafe code of the JSON coder is in this folder. Why it is sound:
+// This folder holds all unsafe code of the JSON coder. The reasons why it is sound:
 //
-// - *Text.* `JSONIndex.text` is a pointer to `count` bytes that its maker keeps alive: the caller's buffer for the time of
-//   one call, or memory of its own (`adopt`). The index pass reads a byte only after it compared its offset with `count`.
+// - *Text.* `JSONIndex.text` points to `count` bytes that stay alive: the caller's buffer during one call, or a copy that
+//   the index owns (`adopt`). The index pass reads a byte only after it compared its offset with `count`.
 // - *Entries.* Each entry is written once, after the pass has seen all bytes it spans, so offset + length ≤ `count` for
-//   every entry. Later readers read nothing but what an entry spans.
-// - *Order.* Indices come from the root and from `behind(_:)`, both of which give entries that were written.
+//   every entry. Readers read only the bytes that an entry spans.
+// - *Order.* Indices come from the root and from `behind(_:)`, which both return written entries.
 
 internal import Glibc
 
 /// A checked text of JSON (RFC 8259) and the flat index of its values.
 ///
-/// A handle to memory that `free` ends; a class or an array would have every access checked. Not thread-safe: it belongs to
-/// one decode at a time.
+/// A handle to allocated memory, released by `free`: Swift would check each access to a class or an array. Not
+/// thread-safe: it belongs to one decode at a time.
 struct JSONIndex {
     private struct Storage {
         var text: UnsafePointer<UInt8>
         var byteCount = 0
-        /// What holds the entries; they are initialised up to `count`.
+        /// The memory of the entries; initialised up to `count`.
         var entries: UnsafeMutablePointer<UInt64>
         var count = 0
         var capacity = JSONIndex.smallest
-        /// The text, if it is in memory of its own.
+        /// The copy of the text, if the index owns one.
         var owned: UnsafeMutablePointer<UInt8>?
     }
 
     private let storage: UnsafeMutablePointer<Storage>
 
     private static let smallest = 128
-    /// How many entries an idle index may keep room for: 256 KiB.
+    /// The greatest capacity of an idle index, in entries: 256 KiB.
     private static let kept = 1 << 15
 
     init() {
@@ -63,12 +63,12 @@ struct JSONIndex {
         return memory.bindMemory(to: UInt64.self, capacity: count)
     }
 
-    /// What an index without a text points to: it has no bytes, so this is never read.
+    /// The address of an empty text; never read.
     private static func nothing(_ entries: UnsafeMutablePointer<UInt64>) -> UnsafePointer<UInt8> {
         UnsafeRawPointer(entries).assumingMemoryBound(to: UInt8.self)
     }
 
-    /// Forgets the text, and room for more entries than an idle index may keep.
+    /// Clears the text and shrinks the memory to the idle capacity.
     func clear() {
         storage.pointee.owned?.deallocate()
         storage.pointee.owned = nil
@@ -82,7 +82,7 @@ struct JSONIndex {
         storage.pointee.text = JSONIndex.nothing(storage.pointee.entries)
     }
 
-    /// Copies the text into memory of its own, so that readers may outlive the caller's.
+    /// Copies the text, so that readers may outlive the caller's buffer.
     func adopt() {
         guard storage.pointee.owned == nil else { return }
         let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: max(byteCount, 1))
@@ -91,21 +91,21 @@ struct JSONIndex {
         storage.pointee.text = UnsafePointer(copy)
     }
 
-    /// Reads a text as a whole, or throws what is wrong with it.
+    /// Checks a whole text and writes its index, or throws the first flaw.
     ///
-    /// - Parameter bytes: UTF-8 without a byte order mark; they must stay until `clear` or `adopt`.
+    /// - Parameter bytes: UTF-8 without a byte order mark; they must stay valid until `clear` or `adopt`.
     func read(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONFlaw) {
         clear()
         guard let base = bytes.baseAddress, !bytes.isEmpty else { throw JSONFlaw(.empty, at: 0) }
         guard bytes.count <= JSONLimits.bytes else { throw JSONFlaw(.size, at: JSONLimits.bytes) }
         storage.pointee.text = base
         storage.pointee.byteCount = bytes.count
-        // Most texts have fewer values; the rest grows.
+        // Most texts have fewer values; larger ones grow the memory.
         grow(to: bytes.count / 8 + 16)
         try JSONIndexPass.run(JSONText(bytes: base, end: bytes.count), self)
     }
 
-    /// Memory for entries.
+    /// Allocates memory for entries.
     struct Room {
         let entries: UnsafeMutablePointer<UInt64>
         let capacity: Int
@@ -113,14 +113,14 @@ struct JSONIndex {
 
     var room: Room { Room(entries: storage.pointee.entries, capacity: storage.pointee.capacity) }
 
-    /// More room, with the same entries in it.
+    /// Grows the memory and keeps the entries.
     @inline(never)
     func grown() -> Room {
         grow(to: storage.pointee.capacity * 2)
         return room
     }
 
-    /// Takes over entries that were written to the room.
+    /// Takes ownership of the entries that the pass has written.
     func finish(_ count: Int) { storage.pointee.count = count }
 
     @inline(never)
@@ -142,7 +142,7 @@ struct JSONIndex {
         }
     }
 
-    /// The entry behind a value and all that it holds.
+    /// The index of the entry after a value and its contents.
     @inline(__always)
     func behind(_ index: Int) -> Int {
         let entry = self[index]

@@ -3,18 +3,19 @@
 
 internal import Glibc
 
-/// One pass over a text, which checks all of it and writes the index, without recursion.
+/// One pass over a text that checks all of it and writes the index, without recursion.
 ///
-/// What is not inlined here belongs to ``JSONText`` and takes a position, so that the state of the pass stays in registers.
+/// Functions that are not inlined belong to ``JSONText`` and take a position, so that the state of the pass stays in
+/// registers.
 struct JSONIndexPass {
     private let text: JSONText
     private let index: JSONIndex
     private var room: JSONIndex.Room
     private var count = 0
     private var position = 0
-    /// The innermost open container; -1 outside of all.
+    /// The innermost open container; −1 at the top level.
     ///
-    /// An open container keeps the one around it as its extent, plus 1.
+    /// The extent of an open container is its parent plus 1.
     private var open = -1
     private var isObject = false
     private var depth = 0
@@ -49,7 +50,7 @@ struct JSONIndexPass {
         }
     }
 
-    /// The byte at the position; 0, which no token begins with, at the end.
+    /// The byte at the position; 0 at the end, which begins no token.
     private var byte: UInt8 {
         @inline(__always) get { text[position] }
     }
@@ -179,14 +180,14 @@ struct JSONIndexPass {
         append(JSONEntry(kind, offset: start, extent: position - start))
     }
 
-    /// Goes past one digit and all that follow.
+    /// Skips one or more digits.
     @inline(__always)
     private mutating func digits() throws(JSONFlaw) {
         guard byte &- 0x30 < 10 else { throw JSONFlaw(.digit, at: position) }
         repeat { position += 1 } while byte &- 0x30 < 10
     }
 
-    /// Goes past digits, eight at a time, until eight bytes before the end.
+    /// Skips digits, eight at a time, until eight bytes before the end.
     @inline(__always)
     private mutating func skipDigits() {
         while text.end - position >= 8 {
@@ -200,7 +201,7 @@ struct JSONIndexPass {
 
     // MARK: Strings
 
-    /// A string, at whose quotation mark the position is (RFC 8259 §7).
+    /// A string; the position is at its opening quotation mark (RFC 8259 §7).
     @inline(__always)
     private mutating func string() throws(JSONFlaw) {
         let start = position + 1
@@ -225,7 +226,7 @@ struct JSONIndexPass {
         position += 1
     }
 
-    /// Goes past characters of ASCII that need no look: eight at a time.
+    /// Skips plain ASCII characters, eight at a time.
     @inline(__always)
     private mutating func skipPlain() {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -233,7 +234,7 @@ struct JSONIndexPass {
             let word = UInt64(littleEndian: UnsafeRawPointer(text.bytes + position).loadUnaligned(as: UInt64.self))
             let quote = word ^ (ones &* 0x22)
             let slash = word ^ (ones &* 0x5C)
-            // The lowest bit that is set is that of the first byte to look at; those above it may be wrong.
+            // The lowest set bit marks the first byte to examine; higher bits may be wrong.
             let found =
                 ((quote &- ones) & ~quote | (slash &- ones) & ~slash | (word &- ones &* 0x20) & ~word | word)
                 & (ones &* 0x80)
@@ -251,7 +252,7 @@ struct JSONIndexPass {
     }
 }
 
-/// Bytes of which none is read beyond the end.
+/// A text whose methods never read beyond its end.
 struct JSONText {
     let bytes: UnsafePointer<UInt8>
     let end: Int
@@ -267,7 +268,7 @@ struct JSONText {
         return end - position >= length && memcmp(bytes + position, word.utf8Start, length) == 0
     }
 
-    /// The position behind an escape.
+    /// The position after an escape.
     @inline(never)
     func behindEscape(at start: Int) throws(JSONFlaw) -> Int {
         switch self[start + 1] {
@@ -295,7 +296,7 @@ struct JSONText {
         return unit
     }
 
-    /// The position behind characters of more than one byte, which must be well-formed (Unicode 15, table 3-7).
+    /// The position after non-ASCII characters, which must be well-formed (Unicode 15, table 3-7).
     @inline(never)
     func behindCharacters(at start: Int) throws(JSONFlaw) -> Int {
         var position = start
@@ -323,7 +324,7 @@ struct JSONText {
 }
 
 extension UInt8 {
-    /// What a hexadecimal digit stands for; nil for other characters.
+    /// The value of a hexadecimal digit; nil for other characters.
     var hexadecimalValue: UInt8? {
         switch self {
         case 0x30...0x39: self - 0x30

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Texts that a ``JSONWriter`` has written: read back, and written anew where an option asks for it.
+/// Reads texts of a ``JSONWriter``, and rewrites them for options such as sorted names.
 enum JSONOutput {
-    /// The name at the start of a text, behind its quotation mark.
+    /// The name at the start of a text, after its quotation mark.
     static func name(_ text: UnsafeBufferPointer<UInt8>) -> String? {
         var end = 0
         while end < text.count, text[end] != UInt8(ascii: "\"") { end += text[end] == UInt8(ascii: "\\") ? 2 : 1 }
@@ -16,7 +16,7 @@ enum JSONOutput {
         }
     }
 
-    /// A text with sorted members, with one member of each name (the last), or on many lines, as the plan says.
+    /// The text with sorted members, with the last member of each name, or indented, as the plan says.
     static func rewritten(_ text: UnsafeBufferPointer<UInt8>, _ plan: EncodingPlan) throws(JSONFlaw) -> [UInt8] {
         let index = JSONIndex()
         defer { index.free() }
@@ -65,7 +65,7 @@ enum JSONOutput {
                 newLine(level + 1, to: &output)
                 write(place, &output)
             }
-            // Foundation leaves an empty line in what is empty.
+            // Foundation writes an empty line in empty containers.
             if places.isEmpty { newLine(0, to: &output) }
             newLine(level, to: &output)
             output.append(UInt8(ascii: end))
@@ -86,7 +86,7 @@ enum JSONOutput {
             return places
         }
 
-        /// The names of an object: the last of each, in their order or sorted by code point.
+        /// The members of an object: the last of each name, in order or sorted by code point.
         private func members(_ object: Int) -> [Int] {
             var (places, place) = ([Int](), object + 1)
             var known: [String: Int] = [:]

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 extension JSONWriter {
     // MARK: Strings
 
-    /// A string with the escapes that it needs (RFC 8259 §7), and with those of slashes unless the plan is without.
+    /// A string with the required escapes (RFC 8259 §7), and escaped slashes unless the plan says otherwise.
     @inline(__always)
     func string(_ string: String) {
         let span = string.utf8Span.span
@@ -26,7 +26,7 @@ extension JSONWriter {
         put(UInt8(ascii: "\""))
     }
 
-    /// The place of the first byte that has to be escaped; nil when every byte may stay as it is.
+    /// The offset of the first byte that needs an escape; nil if no byte does.
     ///
     /// Looks at eight bytes at a time.
     @inline(__always)
@@ -116,7 +116,7 @@ extension JSONWriter {
                 let scaled = size * power
                 if scaled >= 1e15 { break }
                 let whole = scaled.rounded()
-                // With at most 15 digits, no other number of as many digits reads as the same value.
+                // At most 15 digits are unique: no other number of so many digits reads as the same value.
                 if whole / power == size {
                     if value.sign == .minus { put(UInt8(ascii: "-")) }
                     return fixed(UInt64(whole), decimals)
@@ -150,7 +150,7 @@ extension JSONWriter {
         state.pointee.count += decimals + 1
     }
 
-    /// A number as Swift describes it, without ".0".
+    /// A number in Swift's description, without ".0".
     private func ascii(_ text: String) {
         let bytes = text.utf8Span.span
         bytes.withUnsafeBufferPointer { bytes in
@@ -189,9 +189,9 @@ extension JSONWriter {
         }
     }
 
-    /// By the value's own `encode(to:)`.
+    /// Calls the value's own `encode(to:)`.
     ///
-    /// One that writes nothing is an empty object, but for the outermost.
+    /// A value that writes nothing becomes an empty object, except the outermost.
     @inline(__always)
     func own<T: Encodable>(_ value: T) throws {
         try checkDepth()

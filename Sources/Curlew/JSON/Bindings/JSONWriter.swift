@@ -3,28 +3,28 @@
 
 internal import Glibc
 
-/// Writes one value into one growing buffer, with the arrays and objects that are open.
+/// Writes one value into one growing buffer and tracks the open arrays and objects.
 ///
-/// A container names its level by its depth and its id. A write to a level closes those within it. A nested container
-/// may be made early and filled late, so it gets a writer of its own, whose text is put in at the end: a *splice*.
+/// A container identifies its level by depth and id. A write to a level closes the levels inside it. A nested container
+/// may be created early and filled late, so it gets a writer of its own; its text is inserted at the end, as a *splice*.
 ///
-/// The memory of `state` holds what changes with every write, since access to a variable of a class is checked each time.
+/// The memory of `state` holds the variables that every write changes: Swift checks each access to a class's variable.
 /// It is initialised by `init` and freed by `deinit`; `bytes` has room for `capacity` bytes, of which `count` are
 /// initialised, and every write reserves before it writes.
 final class JSONWriter {
     struct Level {
-        /// No two levels of a writer have the same.
+        /// Unique within the writer.
         let id: Int
         let start: Int
         let isObject: Bool
         var count: Int32 = 0
-        /// The names that were written, by their places in `names`.
+        /// The written names, as a bit for each slot of `names`.
         var mask: UInt64 = 0
-        /// The names that `mask` speaks of; another container of the same object may have others.
+        /// The table whose slots `mask` refers to; another container of the same object may have another table.
         var names: Unmanaged<EncodingNames>?
-        /// Whether `names` does not tell all that were written.
+        /// Whether `names` lacks some of the written names.
         var isMixed = false
-        /// Where the name of the last member begins, behind its quotation mark.
+        /// The offset of the last member's name, after its quotation mark.
         var name = 0
     }
 
@@ -35,11 +35,11 @@ final class JSONWriter {
         var levels: UnsafeMutablePointer<Level>
         var depth = 0
         var levelCapacity: Int
-        /// Whether a name was written twice, so that the first has to go.
+        /// Whether a name was written twice, so that the first member must be removed.
         var hasDuplicates = false
         var spliceCount = 0
         var lastID = 0
-        /// The least depth that may be written to: a value of the level around it is on its way.
+        /// The lowest depth that accepts writes: the level around it is in the middle of a value.
         var floor = 0
     }
 
@@ -50,19 +50,19 @@ final class JSONWriter {
 
     let plan: EncodingPlan
     let state: UnsafeMutablePointer<State>
-    /// Those of the root, which its nested writers keep alive.
+    /// The tables of the root writer; nested writers retain the root.
     let ways: EncodingTable
     let kept: KeptContainers<EncodingFrame>
-    /// The writer that this one belongs to; nil for the root.
+    /// The parent of a nested writer; nil for the root.
     private let parent: JSONWriter?
     private let depthAround: Int
     private let path: [any CodingKey]
     private(set) var splices: [Splice] = []
-    /// All writers of nested containers, which stay until the encode has ended.
+    /// All writers of nested containers; kept until the encode ends.
     private var children: [JSONWriter] = []
     private var namesByType: [ObjectIdentifier: EncodingNames] = [:]
     private var mixedNames: [Int: Set<String>] = [:]
-    /// The first misuse of a container that could not throw.
+    /// The first misuse of a container in a method that cannot throw.
     private(set) var failure: EncodingError?
 
     init(_ plan: EncodingPlan, in parent: JSONWriter? = nil, path: [any CodingKey] = []) {
@@ -94,7 +94,7 @@ final class JSONWriter {
 
     // MARK: Bytes
 
-    /// Makes room for more bytes.
+    /// Reserves space for more bytes.
     @inline(__always)
     func reserve(_ count: Int) {
         if state.pointee.capacity - state.pointee.count < count { grow(count) }
@@ -110,7 +110,7 @@ final class JSONWriter {
         state.pointee.capacity = capacity
     }
 
-    /// Where the next byte goes, after `reserve`.
+    /// The address of the next byte; valid after `reserve`.
     var end: UnsafeMutablePointer<UInt8> {
         @inline(__always) get { state.pointee.bytes + state.pointee.count }
     }
@@ -133,7 +133,7 @@ final class JSONWriter {
 
     // MARK: Levels
 
-    /// Opens an array or an object at the end of the text, and gives its id.
+    /// Opens an array or an object at the end of the text and returns its id.
     @inline(__always)
     func open(isObject: Bool) -> Int {
         let start = state.pointee.count
@@ -149,7 +149,7 @@ final class JSONWriter {
         return level.id
     }
 
-    /// Throws once the value is nested too deeply, so that a value without end does not overflow the stack.
+    /// Throws if the value is nested too deeply: an endless value must not overflow the stack.
     @inline(__always)
     func checkDepth() throws {
         if depthAround + state.pointee.depth > JSONLimits.depth, let failure = root.failure { throw failure }
@@ -173,7 +173,7 @@ final class JSONWriter {
         }
     }
 
-    /// Whether a level is still open; if so, those within it are closed.
+    /// Whether a level is still open; if so, closes the levels inside it.
     @inline(__always)
     func enter(_ depth: Int, _ id: Int) -> Bool {
         guard depth < state.pointee.depth, depth >= state.pointee.floor, state.pointee.levels[depth].id == id else {
@@ -183,14 +183,14 @@ final class JSONWriter {
         return true
     }
 
-    /// Begins an element of an array whose level is open and the innermost.
+    /// Begins an element of an array whose level is the innermost.
     @inline(__always)
     func beginElement(_ depth: Int) {
         if state.pointee.levels[depth].count > 0 { put(UInt8(ascii: ",")) }
         state.pointee.levels[depth].count += 1
     }
 
-    /// What `restore` goes back to, so that a value whose encoding throws leaves nothing behind.
+    /// A state for `restore`: a value whose encoding throws leaves nothing in the text.
     struct Mark {
         fileprivate let count: Int
         fileprivate let depth: Int
@@ -215,7 +215,7 @@ final class JSONWriter {
         dropSplices(from: mark.splices)
     }
 
-    /// Writes a value of a level, which nothing may write to meanwhile.
+    /// Writes a value of a level; the level refuses other writes meanwhile.
     @inline(__always)
     func within(_ depth: Int, _ body: () throws -> Void) rethrows {
         let floor = state.pointee.floor
@@ -224,7 +224,7 @@ final class JSONWriter {
         try body()
     }
 
-    /// Takes back a value that began at a place and was not finished.
+    /// Removes an unfinished value that began at an offset.
     @inline(never)
     func takeBack(to start: Int, _ depth: Int, splices count: Int) {
         state.pointee.count = start
@@ -238,7 +238,7 @@ final class JSONWriter {
         state.pointee.spliceCount = count
     }
 
-    /// A writer for what cannot be written any more, since its container is closed.
+    /// A writer whose text is discarded, for a container that is closed.
     static func orphan(_ plan: EncodingPlan, _ path: [any CodingKey]) -> JSONWriter {
         let writer = JSONWriter(plan, path: path)
         writer.kept.close()
@@ -247,7 +247,7 @@ final class JSONWriter {
 
     // MARK: Nested containers
 
-    /// A writer for a value at the end of the text, which may be written at any time.
+    /// A writer for a value at the end of the text; the caller may fill it at any time.
     func splice(_ path: [any CodingKey]) -> JSONWriter {
         let writer = JSONWriter(plan, in: self, path: path)
         splices.append(Splice(position: state.pointee.count, writer: writer))
@@ -258,13 +258,13 @@ final class JSONWriter {
 
     func fail(_ words: String) {
         guard root.failure == nil else { return }
-        // A type in the place of the value marks an error whose words hold none.
+        // A type instead of the value marks an error whose text contains no values.
         let error = EncodingError.invalidValue(
             Never.self, EncodingError.Context(codingPath: codingPath(), debugDescription: words))
         root.failure = error
     }
 
-    /// The error of a container that is used after its value was complete.
+    /// The error of a container that is used after its value is complete.
     func closed() -> EncodingError {
         .invalidValue(
             Never.self,
@@ -283,7 +283,7 @@ final class JSONWriter {
         return made
     }
 
-    /// Notes a name that `mask` cannot: of a second type of keys, or one of too many.
+    /// Records a name that `mask` cannot hold: of a second type of keys, or beyond the number of its bits.
     @inline(never)
     func noteMixed(_ name: String, _ depth: Int) {
         let level = state.pointee.levels[depth]
@@ -296,14 +296,13 @@ final class JSONWriter {
 
     // MARK: Paths
 
-    /// The path of what is written now, or of the level at a depth: read back from the text, so that it costs nothing
-    /// unless something asks for it.
+    /// The path of the current value, or of the level at a depth; computed from the text on demand.
     func codingPath(to depth: Int? = nil) -> [any CodingKey] {
         var path = path
         for depth in 0..<max(0, min(depth ?? .max, state.pointee.depth)) {
             let level = state.pointee.levels[depth]
             if !level.isObject {
-                // Nothing is written between the elements of an array.
+                // An array has no text between its elements.
                 if level.count > 0 { path.append(JSONKey(index: Int(level.count) - 1)) }
             } else if let name = lastName(level) {
                 path.append(JSONKey(stringValue: name))
@@ -321,7 +320,7 @@ final class JSONWriter {
 
     // MARK: The end
 
-    /// Writes a whole value, and lends its text.
+    /// Writes a whole value and passes its text to a closure.
     func encode<T: Encodable, Result>(
         _ value: T, _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) throws -> Result {
@@ -356,7 +355,7 @@ final class JSONWriter {
         state.pointee.hasDuplicates || children.contains { $0.state.pointee.hasDuplicates }
     }
 
-    /// The text with those of the nested writers in it.
+    /// The text with the texts of the nested writers inserted.
     ///
     /// A value that wrote nothing is an empty object.
     private func flatten(into text: inout [UInt8]) {
@@ -371,20 +370,20 @@ final class JSONWriter {
         if parent != nil, state.pointee.count == 0, splices.isEmpty { text += "{}".utf8 }
     }
 
-    /// Ends an encode: what the caller's types have kept stays valid.
+    /// Ends an encode; containers that the caller's types keep stay valid.
     ///
     /// - Returns: Whether the writer may be used again. The caller asks the same of its reference to the writer.
     func release() -> Bool {
         let isFree = kept.release() && children.isEmpty
         if !splices.isEmpty { splices = [] }
         state.pointee.spliceCount = 0
-        // Each knows its parent, which would keep both for ever.
+        // Each has a reference to its parent, which would form a cycle.
         for child in children { child.splices = [] }
         children = []
         mixedNames = [:]
         failure = nil
         state.pointee.count = 0
-        // No container and no encoder has a level below 0, so those that are kept find theirs closed.
+        // No level is below 0, so containers and encoders that outlive the encode find their level closed.
         state.pointee.depth = -1
         state.pointee.floor = 0
         state.pointee.hasDuplicates = false

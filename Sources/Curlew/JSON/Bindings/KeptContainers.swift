@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The box inside of a `KeyedDecodingContainer` or a `KeyedEncodingContainer`: some object of Swift's own.
+/// The box inside a `KeyedDecodingContainer` or a `KeyedEncodingContainer`: an object of the standard library.
 private final class ContainerBox {}
 
-/// What keeps a container of a type that its user knows.
+/// The holder of a container whose type the caller knows.
 class AnyContainerHolder {}
 
-/// A container in memory of its own.
+/// A container in its own memory.
 final class ContainerHolder<Container>: AnyContainerHolder {
     fileprivate let memory: UnsafeMutablePointer<Container>
 
@@ -22,31 +22,32 @@ final class ContainerHolder<Container>: AnyContainerHolder {
     }
 }
 
-/// A copy of what a holder keeps.
+/// A copy of the holder's container.
 ///
-/// Its type comes with the holder; the caller would have to look it up.
+/// The holder supplies the type, which the caller would have to look up.
 @inline(never)
 func copy<Container>(_ holder: ContainerHolder<Container>) -> Container { holder.memory.pointee }
 
-/// What a kept container reads or writes through.
+/// The frame that a kept container reads or writes through.
 protocol ContainerFrame: AnyObject {
-    /// Keeps from now on what the frame works on, since a caller still holds a container of it.
+    /// Retains the core or writer from now on, because a caller still holds a container of this frame.
     func own()
 
-    /// Forgets what belongs to the last object.
+    /// Clears the state of the last object.
     func rest()
 }
 
-/// Containers that are pointed to the next object rather than made anew, which costs more than all that is decoded
-/// through many of them.
+/// Containers that are reused for the next object.
 ///
-/// `KeyedDecodingContainer` is a struct around one object, in which ours is. While nothing but this table holds that object,
-/// no caller has a copy of the container, so it may be pointed elsewhere. Swift does not promise that layout, so
-/// ``ContainerLayout`` looks by reflection whether it is so, once; if not, every container is made anew.
+/// Creating a container often costs more than the values it decodes.
+///
+/// `KeyedDecodingContainer` is a struct around one object, which contains our container. While only this table holds that
+/// object, no caller has a copy of the container, so it can be reused. Swift does not promise that layout:
+/// ``ContainerLayout`` checks it by reflection, once. If it differs, every container is created anew.
 struct KeptContainers<Frame: ContainerFrame> {
     struct Entry {
         let holder: AnyContainerHolder
-        /// The memory in which the holder keeps the container.
+        /// The memory of the container.
         fileprivate let box: UnsafeMutablePointer<ContainerBox>
         let frame: Frame
         /// The next entry for the same type of keys: a recursive type needs one for each level.
@@ -60,10 +61,10 @@ struct KeptContainers<Frame: ContainerFrame> {
     }
 
     private struct Storage {
-        /// Room for `limit` entries.
+        /// Memory for `limit` entries.
         let entries: UnsafeMutablePointer<Entry>
         var count = 0
-        /// By open addressing; half of them stay free, so that every search ends.
+        /// Open addressing; half of the slots stay free, so that every search ends.
         let heads: UnsafeMutablePointer<Head>
         var typeCount = 0
         var isClosed = false
@@ -78,7 +79,7 @@ struct KeptContainers<Frame: ContainerFrame> {
 
     private let storage: UnsafeMutablePointer<Storage>
 
-    /// Beyond so many, containers are not kept.
+    /// The greatest number of kept containers.
     private static var limit: Int { 256 }
     private static var headCount: Int { 64 }
 
@@ -104,7 +105,7 @@ struct KeptContainers<Frame: ContainerFrame> {
         storage.pointee.heads.update(repeating: Head(), count: KeptContainers.headCount)
     }
 
-    /// A kept container that nothing else holds; nil when all are in use.
+    /// A kept container that is not in use; nil if all are.
     @inline(__always)
     func free(for type: Any.Type) -> UnsafeMutablePointer<Entry>? {
         let key = UInt(bitPattern: ObjectIdentifier(type))
@@ -118,7 +119,7 @@ struct KeptContainers<Frame: ContainerFrame> {
         return nil
     }
 
-    /// Keeps a container; false when it cannot be kept.
+    /// Keeps a container, or returns false if it cannot.
     func keep<Container>(_ container: Container, for type: Any.Type, _ frame: Frame) -> Bool {
         guard !storage.pointee.isClosed, ContainerLayout.allowsReuse, storage.pointee.count < KeptContainers.limit
         else { return false }
@@ -138,9 +139,9 @@ struct KeptContainers<Frame: ContainerFrame> {
         return true
     }
 
-    /// Lets the frames that callers still hold keep what they work on.
+    /// Lets the frames that callers still hold retain their core or writer.
     ///
-    /// - Returns: Whether there are none.
+    /// - Returns: Whether callers hold no frame.
     func release() -> Bool {
         var isFree = true
         let entries = storage.pointee.entries
@@ -155,17 +156,17 @@ struct KeptContainers<Frame: ContainerFrame> {
         return isFree
     }
 
-    /// Keeps no container from now on.
+    /// Stops keeping containers.
     ///
-    /// A container that is made through a decoder or an encoder that a caller still holds has to keep what it works on. A
-    /// frame that is kept here and owns the core would keep both for ever.
+    /// A caller that still holds a decoder or encoder may create containers, whose frames must retain the core. A frame in
+    /// this table that retains the core would form a cycle.
     func close() {
         clear()
         storage.pointee.isClosed = true
     }
 }
 
-/// Whether containers are laid out as ``KeptContainers`` needs it.
+/// Whether containers have the layout that ``KeptContainers`` needs.
 enum ContainerLayout {
     static let allowsReuse: Bool = {
         let plan = DecodingPlan(JSON.DecodingOptions())
@@ -177,7 +178,7 @@ enum ContainerLayout {
         return isOneObject(decoding) && isOneObject(encoding)
     }()
 
-    /// Whether a value is a reference to one object and nothing else, as far as reflection and its bits tell.
+    /// Whether a value is exactly one reference to an object, by reflection and by its bits.
     private static func isOneObject<Container>(_ container: Container) -> Bool {
         let children = Mirror(reflecting: container).children
         guard MemoryLayout<Container>.size == MemoryLayout<ContainerBox>.size, children.count == 1,

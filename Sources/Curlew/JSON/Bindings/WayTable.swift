@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How values of each type are coded, found out once per type.
+/// The way to code each type, determined once per type.
 ///
 /// A handle to memory that `free` ends. Belongs to one coder at a time.
 struct WayTable<Direct> {
@@ -17,7 +17,7 @@ struct WayTable<Direct> {
     }
 
     private struct Storage {
-        /// A power of two of slots, at most half of which are in use, so that every search ends.
+        /// A power of two; at most half of the slots are used, so that every search ends.
         var slots: UnsafeMutablePointer<Slot>
         var mask = 63
         var count = 0
@@ -28,9 +28,9 @@ struct WayTable<Direct> {
             mask = size - 1
         }
 
-        /// The slot of a type, or the free one where it belongs.
+        /// The slot of a type, or the free slot for it.
         ///
-        /// Metatypes are aligned, and apart by more than this.
+        /// The shifts drop low bits, which alignment makes equal in all metatypes.
         @inline(__always)
         func slot(_ key: UInt) -> Int {
             var slot = Int(truncatingIfNeeded: (key >> 4) ^ (key >> 10)) & mask
@@ -51,7 +51,7 @@ struct WayTable<Direct> {
         storage.deallocate()
     }
 
-    /// - Parameter find: How a type is coded directly; nil for types that are not.
+    /// - Parameter find: Returns the direct way of a type, or nil.
     @inline(__always)
     func way(of type: Any.Type, _ find: () -> Direct?) -> Way {
         let key = UInt(bitPattern: ObjectIdentifier(type))
