@@ -10,7 +10,7 @@ import Testing
 @testable import Curlew
 
 /// What other users have left in a shared directory, and what is no file.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ForeignPartTests {
     private let session = Session()
     private let folder: Folder

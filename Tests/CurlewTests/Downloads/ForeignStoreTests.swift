@@ -10,7 +10,7 @@ import Testing
 @testable import Curlew
 
 /// Stores in directories that other users have made or may write, and journals that name other files than their own.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ForeignStoreTests {
     private let folder: Folder
     private let body = PatternBody(seed: 5, length: 30_000)

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Paths with a NUL: C reads them up to there, so that they would name another file.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct NULPathTests {
     private let folder: Folder
 

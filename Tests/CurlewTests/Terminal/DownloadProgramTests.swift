@@ -8,7 +8,7 @@ import Testing
 @testable import Curlew
 
 /// The example `Download` on a terminal, as people use it.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct DownloadProgramTests {
     private static let held = 700_000
 

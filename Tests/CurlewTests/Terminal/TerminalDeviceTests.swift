@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct TerminalDeviceTests {
     @Test func everythingGetsThroughALittleAtATime() async throws {
         let pipe = try TestPipe(blocks: false)

@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 
 /// Displays of real transfers, on a device that is not there, with a clock that only their own pauses move.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct TerminalProgressTests {
     /// What was written, and when.
     private final class Recorder: Sendable {
