@@ -5,24 +5,6 @@ import Curlew
 import FoundationEssentials
 import Measuring
 
-/// What an API might answer.
-private struct Order: Codable, Sendable {
-    struct Line: Codable, Sendable {
-        var article: String
-        var count: Int
-        var price: Double
-        var tags: [String]
-    }
-
-    var id: Int
-    var customer: String
-    var isPaid: Bool
-    var total: Double
-    var currency: String
-    var note: String?
-    var lines: [Line]
-}
-
 /// A page of a list.
 private struct Page: Codable, Sendable {
     var total: Int

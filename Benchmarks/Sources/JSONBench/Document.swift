@@ -3,6 +3,7 @@
 
 import Curlew
 import FoundationEssentials
+import Measuring
 
 enum Coder: String, CaseIterable {
     case foundation

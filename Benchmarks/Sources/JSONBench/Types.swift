@@ -3,23 +3,6 @@
 
 import FoundationEssentials
 
-struct Order: Codable {
-    struct Line: Codable {
-        var article: String
-        var count: Int
-        var price: Double
-        var tags: [String]
-    }
-
-    var id: Int
-    var customer: String
-    var isPaid: Bool
-    var total: Double
-    var currency: String
-    var note: String?
-    var lines: [Line]
-}
-
 struct Repository: Codable {
     struct Owner: Codable {
         var login: String

@@ -11,6 +11,17 @@ final class DecodingPlan: Sendable {
         case custom(@Sendable ([any CodingKey]) -> any CodingKey)
 
         var isSnake: Bool { if case .snakeCase = self { true } else { false } }
+
+        /// The text of the key for a name.
+        ///
+        /// - Parameter path: The path of the object, for a custom conversion.
+        func converted(_ name: String, in path: [any CodingKey]) -> String {
+            switch self {
+            case .unchanged: name
+            case .snakeCase: SnakeCase.camel(name)
+            case .custom(let convert): convert(path + [JSONKey(stringValue: name)]).stringValue
+            }
+        }
     }
 
     let options: JSON.DecodingOptions
@@ -35,15 +46,6 @@ final class DecodingPlan: Sendable {
 
     /// Whether names are converted to keys.
     var converts: Bool { if case .unchanged = keys { false } else { true } }
-
-    /// The key in a path for a name of the text.
-    func shownKey(_ name: String, in path: [any CodingKey]) -> any CodingKey {
-        switch keys {
-        case .unchanged: JSONKey(stringValue: name)
-        case .snakeCase: JSONKey(stringValue: SnakeCase.camel(name))
-        case .custom(let convert): convert(path + [JSONKey(stringValue: name)])
-        }
-    }
 
     /// The non-finite number of a string, by the strategy.
     func nonConforming(_ text: String) -> Double? {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with a text of JSON, and at which byte: the result of the index pass, before line and column are counted.
+/// An error in a JSON text and its byte offset, as the index pass throws it.
 struct JSONFlaw: Error, Hashable {
     enum Reason: Hashable {
         case empty
@@ -19,12 +19,10 @@ struct JSONFlaw: Error, Hashable {
         case trailing
         case depth
         case size
-        /// A number that the wanted type cannot hold.
-        case range
     }
 
     let reason: Reason
-    /// Where it stands, in bytes from the start of the text.
+    /// Bytes from the start of the text.
     let offset: Int
 
     init(_ reason: Reason, at offset: Int) {
@@ -51,26 +49,25 @@ extension JSONFlaw.Reason: CustomStringConvertible {
         case .trailing: "there is text after the value"
         case .depth: "arrays and objects are nested more than \(JSONLimits.depth) levels deep"
         case .size: "the text has more bytes or values than a decoder can index"
-        case .range: "the number is out of range"
         }
     }
 }
 
-/// Where a value stands that could not be decoded: becomes a ``JSON/Fault`` when its error leaves the decoder.
+/// The place of a value that could not be decoded; becomes a ``JSON/Fault`` when its error leaves the decoder.
 ///
-/// Types try a value as one type after another, so that most errors are caught, and finding line and column takes time.
+/// Types that try one type after another catch most errors, so line and column are computed only at the end.
 struct JSONMark: Error {
     let reason: String
     let kind: JSON.Fault.Kind
     let offset: Int
 }
 
-/// How large a text of JSON may be.
+/// The limits of a JSON text.
 enum JSONLimits {
-    /// How many arrays and objects may be nested, as in Foundation's coders.
+    /// Nested arrays and objects, as in Foundation's coders.
     static let depth = 512
-    /// How many bytes a text may have: offsets have 32 bits.
+    /// Bytes of a text: offsets have 32 bits.
     static let bytes = Int(UInt32.max)
-    /// How many values a text may have, and how many bytes a string in it: both have 28 bits.
+    /// Values of a text, and bytes of a string: both have 28 bits.
     static let count = 1 << 28 - 1
 }

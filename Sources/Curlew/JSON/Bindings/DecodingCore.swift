@@ -82,7 +82,7 @@ final class DecodingCore {
                 let name = isObject ? index.string(index[child]) : ""
                 if isObject
                     ? name == key.stringValue
-                        || plan.shownKey(name, in: Array(path[..<depth])).stringValue == key.stringValue
+                        || plan.keys.converted(name, in: Array(path[..<depth])) == key.stringValue
                     : position == key.intValue
                 {
                     found = child + (isObject ? 1 : 0)
@@ -337,8 +337,8 @@ final class DecodingCore {
             }
             if isObject {
                 let name = index.string(index[step.child - 1])
-                path.append(
-                    dictionaries.contains(container) ? JSONKey(stringValue: name) : plan.shownKey(name, in: path))
+                let isKept = dictionaries.contains(container)
+                path.append(JSONKey(stringValue: isKept ? name : plan.keys.converted(name, in: path)))
             } else {
                 path.append(JSONKey(index: step.position))
             }

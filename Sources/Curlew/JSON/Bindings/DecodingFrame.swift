@@ -139,7 +139,7 @@ final class DecodingFrame: ContainerFrame {
         let path = names.isCustom ? core.path(to: object) : []
         var place = object + 1
         while place < state.pointee.end {
-            let name = names.converted(core.index.string(core.index[place]), path)
+            let name = core.plan.keys.converted(core.index.string(core.index[place]), in: path)
             if table[name] == nil { table[name] = place + 1 }
             place = core.index.behind(place + 1)
         }
@@ -270,18 +270,7 @@ final class KeyNames {
         if conversion.isSnake, entry.code == JSONEntry.Kind.ascii.rawValue, !index.isAlike(entry, names[slot].text) {
             return false
         }
-        return converted(index.string(entry), []) == names[slot].text
-    }
-
-    /// A name of the text as keys see it.
-    ///
-    /// - Parameter path: The path of the object, for a custom conversion.
-    func converted(_ name: String, _ path: [any CodingKey]) -> String {
-        switch conversion {
-        case .unchanged: name
-        case .snakeCase: SnakeCase.camel(name)
-        case .custom(let convert): convert(path + [JSONKey(stringValue: name)]).stringValue
-        }
+        return conversion.converted(index.string(entry), in: []) == names[slot].text
     }
 }
 

@@ -12,15 +12,19 @@ protocol DirectlyDecodable {
 }
 
 /// The way to decode each type, determined once per type.
-typealias DecodingTable = WayTable<any DirectlyDecodable.Type>
+typealias DecodingTable = TypeTable<CodingWay<any DirectlyDecodable.Type>>
 
 extension DecodingTable {
     @inline(__always)
-    func way<T: Decodable>(of type: T.Type, _ plan: DecodingPlan) -> Way {
-        way(of: type) {
-            MemoryLayout<T>.size <= 32 && MemoryLayout<T>.alignment <= 8 && plan.isDirect(type)
-                ? type as? any DirectlyDecodable.Type : nil
-        }
+    func way<T: Decodable>(of type: T.Type, _ plan: DecodingPlan) -> Value { self[type] ?? newWay(of: type, plan) }
+
+    @inline(never)
+    private func newWay<T: Decodable>(of type: T.Type, _ plan: DecodingPlan) -> Value {
+        let fits = MemoryLayout<T>.size <= 32 && MemoryLayout<T>.alignment <= 8
+        let direct = fits && plan.isDirect(type) ? type as? any DirectlyDecodable.Type : nil
+        let way = direct.map { Value.direct($0) } ?? .own
+        set(type, way)
+        return way
     }
 }
 

@@ -17,12 +17,18 @@ extension DirectlyEncodable {
 }
 
 /// The way to encode each type, determined once per type.
-typealias EncodingTable = WayTable<any DirectlyEncodable.Type>
+typealias EncodingTable = TypeTable<CodingWay<any DirectlyEncodable.Type>>
 
 extension EncodingTable {
     @inline(__always)
-    func way<T: Encodable>(of type: T.Type, _ plan: EncodingPlan) -> Way {
-        way(of: type) { plan.isDirect(type) ? type as? any DirectlyEncodable.Type : nil }
+    func way<T: Encodable>(of type: T.Type, _ plan: EncodingPlan) -> Value { self[type] ?? newWay(of: type, plan) }
+
+    @inline(never)
+    private func newWay<T: Encodable>(of type: T.Type, _ plan: EncodingPlan) -> Value {
+        let direct = plan.isDirect(type) ? type as? any DirectlyEncodable.Type : nil
+        let way = direct.map { Value.direct($0) } ?? .own
+        set(type, way)
+        return way
     }
 }
 

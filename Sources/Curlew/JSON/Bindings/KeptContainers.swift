@@ -50,71 +50,51 @@ struct KeptContainers<Frame: ContainerFrame> {
         /// The memory of the container.
         fileprivate let box: UnsafeMutablePointer<ContainerBox>
         let frame: Frame
-        /// The next entry for the same type of keys: a recursive type needs one for each level.
-        fileprivate var next: Int32
-    }
-
-    private struct Head {
-        var key: UInt = 0
-        /// The first entry of a type, plus 1.
-        var first: Int32 = 0
+        /// The next entry for the same type of keys, −1 at the end: a recursive type needs one for each level.
+        fileprivate let next: Int
     }
 
     private struct Storage {
         /// Memory for `limit` entries.
         let entries: UnsafeMutablePointer<Entry>
         var count = 0
-        /// Open addressing; half of the slots stay free, so that every search ends.
-        let heads: UnsafeMutablePointer<Head>
-        var typeCount = 0
         var isClosed = false
-
-        @inline(__always)
-        func slot(_ key: UInt) -> Int {
-            var slot = Int(truncatingIfNeeded: (key >> 4) ^ (key >> 10)) & (KeptContainers.headCount - 1)
-            while heads[slot].key != key, heads[slot].key != 0 { slot = (slot + 1) & (KeptContainers.headCount - 1) }
-            return slot
-        }
     }
 
     private let storage: UnsafeMutablePointer<Storage>
+    /// The newest entry for each type of keys.
+    private let newest = TypeTable<Int>()
 
     /// The greatest number of kept containers.
     private static var limit: Int { 256 }
-    private static var headCount: Int { 64 }
 
     init() {
         let entries = UnsafeMutablePointer<Entry>.allocate(capacity: KeptContainers.limit)
-        let heads = UnsafeMutablePointer<Head>.allocate(capacity: KeptContainers.headCount)
-        heads.initialize(repeating: Head(), count: KeptContainers.headCount)
         storage = .allocate(capacity: 1)
-        storage.initialize(to: Storage(entries: entries, heads: heads))
+        storage.initialize(to: Storage(entries: entries))
     }
 
     func free() {
         clear()
         storage.pointee.entries.deallocate()
-        storage.pointee.heads.deallocate()
         storage.deallocate()
+        newest.free()
     }
 
     private func clear() {
         storage.pointee.entries.deinitialize(count: storage.pointee.count)
         storage.pointee.count = 0
-        storage.pointee.typeCount = 0
-        storage.pointee.heads.update(repeating: Head(), count: KeptContainers.headCount)
+        newest.removeAll()
     }
 
     /// A kept container that is not in use; nil if all are.
     @inline(__always)
     func free(for type: Any.Type) -> UnsafeMutablePointer<Entry>? {
-        let key = UInt(bitPattern: ObjectIdentifier(type))
-        let head = storage.pointee.heads[storage.pointee.slot(key)]
-        var next = Int(head.first) - 1
+        var next = newest[type] ?? -1
         let entries = storage.pointee.entries
         while next >= 0 {
             if isKnownUniquelyReferenced(&entries[next].box.pointee) { return entries + next }
-            next = Int(entries[next].next)
+            next = entries[next].next
         }
         return nil
     }
@@ -123,19 +103,12 @@ struct KeptContainers<Frame: ContainerFrame> {
     func keep<Container>(_ container: Container, for type: Any.Type, _ frame: Frame) -> Bool {
         guard !storage.pointee.isClosed, ContainerLayout.allowsReuse, storage.pointee.count < KeptContainers.limit
         else { return false }
-        let key = UInt(bitPattern: ObjectIdentifier(type))
-        let slot = storage.pointee.slot(key)
-        if storage.pointee.heads[slot].key == 0 {
-            guard storage.pointee.typeCount < KeptContainers.headCount / 2 else { return false }
-            storage.pointee.typeCount += 1
-        }
         let holder = ContainerHolder(container)
         let box = UnsafeMutableRawPointer(holder.memory).assumingMemoryBound(to: ContainerBox.self)
-        let next = storage.pointee.heads[slot].first - 1
         (storage.pointee.entries + storage.pointee.count).initialize(
-            to: Entry(holder: holder, box: box, frame: frame, next: next))
+            to: Entry(holder: holder, box: box, frame: frame, next: newest[type] ?? -1))
+        newest.set(type, storage.pointee.count)
         storage.pointee.count += 1
-        storage.pointee.heads[slot] = Head(key: key, first: Int32(truncatingIfNeeded: storage.pointee.count))
         return true
     }
 
