@@ -30,9 +30,10 @@ let package = Package(
             name: "CurlewShims",
             dependencies: ["CCurl", "COpenSSL"], cSettings: strictC
         ),
-        .target(name: "CurlewEngine", dependencies: ["CurlewShims"], swiftSettings: strict),
-        .target(name: "Curlew", dependencies: ["CurlewEngine"], swiftSettings: strict),
-        .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewEngine", "CXML2"], swiftSettings: strict),
+        .target(name: "CurlewSupport", swiftSettings: strict),
+        .target(name: "CurlewEngine", dependencies: ["CurlewShims", "CurlewSupport"], swiftSettings: strict),
+        .target(name: "Curlew", dependencies: ["CurlewEngine", "CurlewSupport"], swiftSettings: strict),
+        .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
         .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
 
         .executableTarget(
@@ -71,12 +72,15 @@ let package = Package(
             name: "curlew-store", dependencies: ["Curlew", "CKillPoint"], path: "Tests/Fixtures/Store",
             swiftSettings: strict),
 
+        .testTarget(name: "CurlewSupportTests", dependencies: ["CurlewSupport"], swiftSettings: strict),
         .testTarget(
-            name: "CurlewEngineTests", dependencies: ["CurlewEngine", "CurlewShims", "CurlewTesting"],
+            name: "CurlewEngineTests", dependencies: ["CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTesting"],
             swiftSettings: strict),
         .testTarget(
             name: "CurlewTests",
-            dependencies: ["Curlew", "CurlewEngine", "CurlewShims", "CurlewTesting", "curlew-soak", "Download"],
+            dependencies: [
+                "Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTesting", "curlew-soak", "Download",
+            ],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(
             name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),

@@ -4,16 +4,16 @@
 internal import CurlewShims
 internal import Glibc
 
-// Who may use the wire, and when: places at each origin, connections in all, look-ups before connections.
+// Admission: slots per origin, a limit of connections for all origins, and look-ups before connections.
 extension CurlTransport {
     func start(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
-        // The turn's clock may have been read before.
+        // The clock of the turn may be older than the start of the transfer.
         transfer.wire.lastActivity = max(now, watching.startedAt)
         transfer.wire.priority = transfer.plan.priority
         if isClosed && (isOver || !transfer.plan.continues) { return fail(transfer, .closed, .preparing) }
         guard let url = origins.url(for: transfer.plan.target) else {
-            let text = "libcurl does not take the URL"
+            let text = "libcurl rejects the URL"
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
         transfer.wire.origin = url.origin
@@ -21,7 +21,7 @@ extension CurlTransport {
         transfer.setWitnesses(own: watching.witness, common: witness, isPaused: false)
         transfer.tell(.queued)
         transfer.tellPause()
-        // Those who wait there come first.
+        // Transfers that already wait at the origin are admitted first.
         if url.origin.waiting == 0 && hasPlace(transfer, at: url.origin) && admit(transfer, url) { return }
         if transfer.outcome == nil {
             queue(transfer, url.origin)
@@ -29,13 +29,15 @@ extension CurlTransport {
         }
     }
 
-    // MARK: Places
+    // MARK: Slots
 
-    /// How many transfers an origin takes at once: one for each connection, unless they can share one.
+    /// Returns the number of transfers that an origin runs at once: one per connection, unless they can share
+    /// connections.
     func places(at origin: Origin) -> Int {
         let canShare = origin.isSecure || sharesPlainHTTP2
         if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedPlacesPerHost }
-        // Those that libcurl puts on the first connection of HTTP/2 are put there before it can count them.
+        // Before the origin is known to speak HTTP/2, libcurl puts transfers on the first connection without counting
+        // them.
         let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
         return mayShare ? min(limits.placesPerHost, limits.streamsPerConnection) : limits.placesPerHost
     }
@@ -46,11 +48,11 @@ extension CurlTransport {
         return more == 0 || demand + more <= limits.connections
     }
 
-    /// Whether the limits of the origin itself allow one more.
+    /// Whether the limits of the origin itself allow another transfer.
     private func isWelcome(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
         guard origin.active < places(at: origin) else { return false }
         guard origin.isShared && !transfer.isAlone else {
-            // Nobody is there whose connection it could share.
+            // The origin has no transfer whose connection this one could share.
             let mustConnect = transfer.isAlone || origin.active == origin.alone
             return !mustConnect || origin.connections < limits.connectionsPerHost
         }
@@ -61,7 +63,7 @@ extension CurlTransport {
         }
     }
 
-    /// Changes how an origin's transfers count.
+    /// Changes the counts of an origin's transfers and updates the number of connections that all origins need.
     func recount(_ origin: Origin, _ change: () -> Void) {
         change()
         demand -= origin.counted
@@ -82,7 +84,7 @@ extension CurlTransport {
         transfer.wire.admittedAt = now
     }
 
-    /// Gives a transfer's place, if it has one, to whoever waits longest for one that has become free.
+    /// Releases the transfer's slot, if it has one, and admits the next waiting transfer.
     func leavePlace(_ transfer: EngineTransfer) {
         guard transfer.wire.hasPlace, let origin = transfer.wire.origin else { return }
         transfer.wire.hasPlace = false
@@ -101,7 +103,7 @@ extension CurlTransport {
         transfer.wire.priority = transfer.priorityNow
         waiting[transfer.id] = transfer
         defer { scheduleSweep(transfer) }
-        // It is in line once it is resumed.
+        // A paused transfer joins the queue when it is resumed.
         if transfer.wantsPause { return }
         if !transfer.wire.isInLine {
             transfer.wire.isInLine = true
@@ -118,27 +120,29 @@ extension CurlTransport {
         stepAside(transfer, origin)
     }
 
-    /// Lets those behind pass, as one who is paused does, who still waits.
+    /// Removes a transfer from the order of admission, so that the transfers behind it can pass; a paused transfer
+    /// keeps waiting.
     func stepAside(_ transfer: EngineTransfer, _ origin: Origin) {
         guard transfer.wire.isInLine else { return }
         transfer.wire.isInLine = false
         origin.waiting -= 1
-        // It may have waited for more than those behind need.
+        // It may have waited for more connections than the transfers behind it need.
         if origin.active < places(at: origin) { ready.call(origin) }
     }
 
-    /// Drops those who have left an origin's line, and who stand in it twice, once they are the most of it.
+    /// Compacts the queue of an origin once most of its entries are stale or duplicates.
     func tidy(_ origin: Origin) {
         guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
         var kept: Set<UInt64> = []
         origin.queue.removeAll { !$0.wire.isInLine || $1 != $0.wire.priority || !kept.insert($0.id).inserted }
     }
 
-    /// Admits whoever is first, over all origins, as long as there are places.
+    /// Admits waiting transfers of all origins, in order, while there are free slots.
     ///
-    /// An origin whose own places are taken is called again when one becomes free.
+    /// An origin whose own slots are all in use becomes a candidate again when one of them is released.
     func admitReady() {
-        // An admission that fails leaves its place at once, and this goes on with it.
+        // A failed admission releases its slot and calls this method again; the outer loop then continues with that
+        // slot.
         guard !isAdmitting else { return }
         isAdmitting = true
         while let origin = ready.next(connectionsLeft: limits.connections - demand) {
@@ -146,7 +150,7 @@ extension CurlTransport {
             if hasPlace(transfer, at: origin) {
                 origin.queue.next()
                 if let url = origins.url(for: transfer.plan.target) {
-                    // A paused one keeps its ticket, and is in line again when it is resumed.
+                    // A paused transfer keeps its sequence number, and joins the queue again when it is resumed.
                     if admit(transfer, url) { leaveLine(transfer, origin) } else { stepAside(transfer, origin) }
                 } else {
                     leaveLine(transfer, origin)
@@ -158,7 +162,7 @@ extension CurlTransport {
         isAdmitting = false
     }
 
-    /// What those who give up waiting for an origin tell about its line.
+    /// Returns the load of an origin, for transfers that stop waiting for a slot there.
     func report(on origin: Origin) -> EngineFailure.QueueReport {
         let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.wire.origin === origin }
         let oldest = holders.min { $0.wire.admittedAt < $1.wire.admittedAt }
@@ -169,12 +173,12 @@ extension CurlTransport {
             oldestLabel: oldest?.plan.label)
     }
 
-    // MARK: Onto the wire
+    // MARK: Starting transfers
 
-    /// Gives a transfer a place and puts it on the wire; false when it wants to stay paused.
+    /// Gives a transfer a slot and starts it; returns false if the transfer is paused or has ended.
     private func admit(_ transfer: EngineTransfer, _ url: ParsedURL) -> Bool {
         guard let collects = transfer.tryAdmission() else { return false }
-        // It may have been resumed just now.
+        // The transfer may have been resumed a moment ago.
         transfer.tellPause()
         let origin = url.origin
         takePlace(transfer, at: origin)
@@ -190,7 +194,7 @@ extension CurlTransport {
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
-        // libcurl would look at all of its connections to find that none is idle.
+        // With this fact, libcurl need not search all of its connections for an idle one.
         transfer.wire.findsNoneIdle = isWithoutIdle
         guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, now: now) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
@@ -207,7 +211,7 @@ extension CurlTransport {
         if transfer.wire.handle != nil { scheduleSweep(transfer) }
     }
 
-    /// Hands a handle to libcurl, which begins with the next call.
+    /// Adds a handle to its multi handle; libcurl starts the transfer with the next call.
     func add(_ handle: EasyHandle) {
         let code = curl_multi_add_handle(handle.domain.multi, handle.curl)
         guard code != CURLM_OK else { return }
@@ -217,14 +221,14 @@ extension CurlTransport {
 
     // MARK: Look-ups
 
-    /// Gives a transfer the addresses of its host; false when it waits for them, or there are none.
+    /// Sets the addresses of the host; returns false if the transfer waits for a look-up or has failed.
     private func findsAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
         let host = origin.host
         transfer.wire.name = names.addresses(of: host, now: now)
         if transfer.wire.name != nil { return true }
         let failure = names.failure(of: host, now: now)
-        // An open connection needs no address. Should it prove dead, libcurl must have one all the same, or it would
-        // look for one with a thread of its own for each transfer.
+        // A transfer over an open connection needs no address. If that connection turns out to be dead, libcurl still
+        // needs addresses; without them it would start a resolver thread for each transfer.
         let isNew = transfer.isAlone || transfer.wire.isFresh
         let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
@@ -266,13 +270,13 @@ extension CurlTransport {
                     continue
                 }
                 launch(transfer, url)
-                // For what was wished meanwhile.
+                // Apply changes that were requested during the look-up.
                 if transfer.wire.handle != nil { adjust(transfer) }
             }
         }
     }
 
-    /// Takes a transfer out of the look-up it waits for.
+    /// Removes a transfer from the look-up it waits for.
     func withdraw(_ transfer: EngineTransfer) {
         guard resolving.removeValue(forKey: transfer.id) != nil, let host = transfer.wire.origin?.host else { return }
         names.searches[host]?.waiting.removeAll { $0 === transfer }

@@ -1,10 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Bandwidth: a transfer that has taken more than its share is paused until that is paid for. Those that share a limit
-// stand in one line, and each gets a little at a time.
+internal import CurlewSupport
+
+// Bandwidth: a transfer that has used more than its share is paused until its debt is paid. Transfers that share a
+// limit wait in one queue, and each gets a small amount at a time.
 extension CurlTransport {
-    /// Charges what was received, and pauses the transfer until it may have more.
+    /// Charges received bytes, and pauses the transfer until its limits allow more.
     func charge(_ transfer: EngineTransfer, received count: Int) {
         transfer.wire.throttle?.receiving?.take(count, at: now)
         throttle.receiving?.take(count, at: now)
@@ -14,7 +16,7 @@ extension CurlTransport {
         transfer.applyPauses()
     }
 
-    /// Whether the whole body is there, as far as that can be known: libcurl is about to say so.
+    /// Whether the whole body has arrived, if its length is known; libcurl is then about to report the end.
     private func hasAll(_ transfer: EngineTransfer) -> Bool {
         (transfer.wire.check.length ?? -1) == transfer.wire.counters.received
     }
@@ -24,10 +26,10 @@ extension CurlTransport {
         throttle.sending?.take(count, at: now)
     }
 
-    /// How many bytes may be sent at once; nil when that is to wait.
+    /// Returns the number of bytes that may be sent now; nil if sending has to wait.
     func allowance(for transfer: EngineTransfer, of capacity: Int) -> Int? {
         guard throttle.sending != nil || transfer.wire.throttle?.sending != nil else { return capacity }
-        // Whoever stands in line is not served by chance.
+        // A transfer in the queue waits for its turn even if the limit is open right now.
         guard !transfer.wire.isSendingLimited, isOpen(\.sending, for: transfer) else {
             transfer.wire.isSendingLimited = true
             line(up: transfer)
@@ -36,13 +38,13 @@ extension CurlTransport {
         return min(capacity, quantum(\.sending, of: transfer))
     }
 
-    /// How much libcurl may read at once, which is 1 KiB at least.
+    /// Returns the number of bytes that libcurl may read at once, at least 1 KiB.
     func readSize(of transfer: EngineTransfer, _ size: Int) -> Int {
         guard throttle.receiving != nil || transfer.wire.throttle?.receiving != nil else { return size }
         return min(size, max(1024, quantum(\.receiving, of: transfer)))
     }
 
-    /// What a transfer takes at once.
+    /// Returns the number of bytes that a transfer may use at once.
     private func quantum(_ way: KeyPath<Throttle, TokenBucket?>, of transfer: EngineTransfer) -> Int {
         let own = transfer.wire.throttle?[keyPath: way]?.quantum ?? .max
         return min(own, throttle[keyPath: way]?.quantum ?? .max)
@@ -60,7 +62,8 @@ extension CurlTransport {
         limited.append(transfer)
     }
 
-    /// When a transfer can go on one way or the other, as others leave it.
+    /// The time at which the limits of a transfer allow it to continue in one direction, if no other transfer uses
+    /// them.
     private func opensAt(_ transfer: EngineTransfer, _ common: Throttle) -> UInt64 {
         let own = transfer.wire.throttle
         var first = Monotonic.never
@@ -73,12 +76,12 @@ extension CurlTransport {
         return first
     }
 
-    /// Lets those go on whose debts are paid, in the order of the line, as many as can be served.
+    /// Resumes transfers whose debts are paid, in the order of the queue, as far as the shared limits allow.
     func release(_ now: UInt64) {
         releaseAt = Monotonic.never
         let line = limited
         limited = []
-        // What those who go on now are expected to take is kept for them, for this turn.
+        // For this turn, the copy is charged with the bytes that the resumed transfers are expected to use.
         var expected = throttle
         var freed: [EngineTransfer] = []
         for transfer in line {
@@ -90,13 +93,13 @@ extension CurlTransport {
             transfer.wire.isLimited = transfer.wire.isReceivingLimited || transfer.wire.isSendingLimited
             guard transfer.wire.isLimited else { continue }
             limited.append(transfer)
-            // Not when what is expected would be paid: those who go on may have nothing to take.
+            // The expected use does not count here: the resumed transfers may have no bytes to transfer.
             releaseAt = min(releaseAt, max(opensAt(transfer, throttle), now &+ 2_000_000))
         }
-        // libcurl may hand over at once what it holds, and the transfer then stands in line again, at its end.
+        // libcurl may deliver buffered bytes at once; the transfer then joins the queue again, at its end.
         for transfer in freed {
             transfer.applyPauses()
-            // While it waited, nobody looked at its deadlines.
+            // The deadlines of the transfer were not checked while it waited.
             scheduleSweep(transfer)
         }
     }
@@ -109,7 +112,7 @@ extension CurlTransport {
         return true
     }
 
-    /// Forgets a transfer that leaves the wire.
+    /// Removes a transfer from the queue when it leaves its connection.
     func leaveLimits(_ transfer: EngineTransfer) {
         guard transfer.wire.isLimited else { return }
         transfer.wire.isLimited = false

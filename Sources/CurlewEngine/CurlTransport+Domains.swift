@@ -1,16 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Which of libcurl's multi handles runs a transfer. A trust domain has one, and more of them as its transfers become
-// many: libcurl 7.88 looks at every connection to a host when it wants one, so that many in one place cost their square.
+// Selects the multi handle of libcurl that runs a transfer. A trust domain starts with one and gets more as its
+// transfers increase: libcurl 7.88 searches all connections to a host when it needs one, so the cost of many transfers
+// in one multi handle grows with their square.
 extension CurlTransport {
-    /// How many transfers a multi handle has before the next one is made, and how many there may be for one trust.
+    /// Transfers per multi handle before another one is made, and the maximum of multi handles per trust domain.
     static let transfersPerDomain = 16
     static let domainsPerTrust = 16
 
-    /// Where a transfer finds an idle connection, or has the fewest neighbours.
+    /// Returns the domain with an idle connection for the transfer, or the one with the fewest transfers.
     ///
-    /// Those that share connections, or may, are all in one place.
+    /// Transfers that share connections, or may do so, all use the first domain.
     /// - Returns: The domain, and whether it is known to have no idle connection for the transfer.
     func domain(for transfer: EngineTransfer, at origin: Origin) -> (domain: CurlDomain, isWithoutIdle: Bool)? {
         let trust = transfer.plan.trust
@@ -31,7 +32,7 @@ extension CurlTransport {
         return (least, true)
     }
 
-    /// Whether each of an origin's transfers has a connection of its own, of which all are known.
+    /// Whether each transfer of an origin has its own connection, and all of these connections are known.
     private func spreads(_ origin: Origin) -> Bool {
         if origin.isShared { return false }
         switch limits.version {
@@ -54,7 +55,7 @@ extension CurlTransport {
         return made
     }
 
-    /// Trusts that nobody uses are kept for a while, since clients come back, but only a few of them.
+    /// Retires trust domains without transfers, except the six used last: clients often return after a while.
     private func retireSpareTrusts() {
         var spare: [(live: LiveTrust, lastUsed: UInt64)] = []
         for case let domain? in domains where !spare.contains(where: { $0.live === domain.live }) {
@@ -66,7 +67,7 @@ extension CurlTransport {
         for (live, _) in spare.prefix(max(0, spare.count - 6)) { for domain in live.domains { retire(domain) } }
     }
 
-    /// Domains without transfers, the one that was used longest ago first.
+    /// Domains without transfers, least recently used first.
     private var spareDomains: [CurlDomain] {
         domains.compactMap { $0 }.filter { $0.active == 0 }.sorted { $0.lastUsed < $1.lastUsed }
     }
@@ -83,9 +84,9 @@ extension CurlTransport {
         if domain.isRetired && domain.active == 0 { domains[Int(domain.number)] = nil }
     }
 
-    /// Makes room for a socket to `origin` where idle ones of other domains would put it over a limit.
+    /// Closes idle connections, also of other domains, if a new socket to `origin` would exceed a limit.
     ///
-    /// libcurl minds each domain's own connections only.
+    /// libcurl counts only the connections of one domain.
     func makeRoom(for origin: Origin, in domain: CurlDomain) {
         if origin.sockets >= limits.connectionsPerHost { sockets.buryOldestIdle { $0 === origin } }
         guard sockets.open >= limits.connections else { return }

@@ -3,11 +3,12 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 extension CurlTransport {
-    // MARK: How transfers leave the wire
+    // MARK: Ending transfers
 
-    /// - Parameter isCut: Whether libcurl was not done with it.
+    /// - Parameter isCut: Whether libcurl had not finished the transfer.
     func end(_ handle: EasyHandle, _ failure: EngineFailure?, isCut: Bool = true) {
         guard let transfer = handle.transfer else { return }
         let origin = transfer.wire.origin
@@ -17,8 +18,8 @@ extension CurlTransport {
             transfer.plan.isMeasured || failure != nil || transfer.wire.leadsElsewhere || transfer.wire.watch != nil
         let metrics = isMeasured ? transfer.metrics(by: handle) : nil
         if transfer.wire.isReceivingPaused {
-            // libcurl 7.88 forgets what it holds for a paused stream, up to 32 MiB, when others use its connection. Going
-            // on with nobody to take it makes libcurl free it.
+            // libcurl 7.88 loses track of up to 32 MiB that it buffers for a paused stream when another transfer uses
+            // the connection. Unpausing without a transfer to receive the bytes makes libcurl free them.
             handle.transfer = nil
             curl_easy_pause(handle.curl, CURLPAUSE_CONT)
         }
@@ -35,14 +36,14 @@ extension CurlTransport {
         leaveLimits(transfer)
         transfer.wire.handle = nil
         if let connection, let failure, !failure.isOrdered { sockets.noteFailure(over: connection) }
-        // After an answer that came before the body's end, libcurl leaves the stream open.
+        // When the response ends before the request body does, libcurl leaves the stream open.
         let isLeftOpen = transfer.isBodyPulled && transfer.wire.bodySentAt == 0 && transfer.upload.length != 0
         if let connection, isCut || isLeftOpen || transfer.wire.abort != nil {
             resetStream(of: transfer, by: handle, over: connection)
         }
-        // It has not got so far that libcurl has certainly read them.
+        // libcurl reads the addresses when it starts the transfer, and it may not have got that far.
         if transfer.wire.name != nil, transfer.wire.sends == 0, let origin { domain.forgetTelling(origin) }
-        // Those who need not wait for the end are told first.
+        // Callers that need only the redirect are notified before the end.
         if transfer.wire.leadsElsewhere { transfer.publish(now, isForReader: failure?.isCancellation != true) }
         domain.giveBack(handle)
         dropIfDone(domain)
@@ -58,16 +59,16 @@ extension CurlTransport {
         transfer.wire.origin = nil
     }
 
-    /// Tells those who wait for an end, now or with the others of this turn.
+    /// Resumes the callers that wait for an end: at once, or together with the others of this turn.
     func tell(_ told: EngineTransfer.Told) {
         if told.isEmpty { return }
         if told.areInPool { ended.append(told) } else { told.resumeAll() }
     }
 
-    /// Tells those who wait for the ends of this turn.
+    /// Resumes the callers that wait for the ends of this turn.
     ///
-    /// On a busy core each resumption costs a switch to another thread and back. So a task resumes them when they are many,
-    /// which costs one for all.
+    /// On a busy core each resumption costs a switch to another thread and back. From four ends on, one detached task
+    /// resumes all callers, which costs one switch in total.
     func tellEnded() {
         if ended.count < 4 {
             for told in ended { told.resumeAll() }
@@ -86,11 +87,11 @@ extension CurlTransport {
         streams.forget(handle)
     }
 
-    /// Lets an HTTP/2 server know that a stream is over: libcurl 7.88 keeps RST_STREAM back until bytes come on the
-    /// connection or others go out, and the server goes on meanwhile.
+    /// Makes libcurl send RST_STREAM, so that an HTTP/2 server stops sending on a stream that has ended.
     ///
-    /// A connection of HTTP/1.1 is closed by now; one without other transfers is kept where that is safe, else closed
-    /// here.
+    /// libcurl 7.88 delays RST_STREAM until bytes arrive on the connection or other bytes are sent, and the server
+    /// keeps sending meanwhile. libcurl has already closed an HTTP/1.1 connection at this point. A connection without
+    /// other transfers stays open if that is safe; otherwise this method closes it.
     private func resetStream(
         of transfer: EngineTransfer, by handle: EasyHandle, over connection: SocketTable.Connection
     ) {
@@ -98,14 +99,14 @@ extension CurlTransport {
             if keeps(connection, after: transfer, by: handle) { return }
             return sockets.buryIfIdle(connection)
         }
-        // A pause that is none sends what is kept back.
+        // Toggling the pause state makes libcurl flush the pending RST_STREAM.
         for neighbour in inUse {
             guard let other = neighbour.transfer, other.wire.connection == connection, !other.wire.isReceivingPaused
             else { continue }
             let isSendingPaused = other.wire.isSendingPaused
             wantsTurn = true
             let toggled = isSendingPaused ? CURLPAUSE_CONT : CURLPAUSE_SEND
-            // One that is over, and that we have not heard of, refuses.
+            // libcurl rejects the call for a transfer that has ended and whose end has not been collected yet.
             guard curl_easy_pause(neighbour.curl, toggled) == CURLE_OK else { continue }
             curl_easy_pause(neighbour.curl, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
             return
@@ -113,7 +114,7 @@ extension CurlTransport {
         nudge(connection, handle.domain)
     }
 
-    /// Makes libcurl look at a connection without an event.
+    /// Makes libcurl check a connection without a socket event.
     func nudge(_ connection: SocketTable.Connection, _ domain: CurlDomain) {
         wantsTurn = true
         guard sockets.isUsed(connection) else { return }
@@ -136,12 +137,15 @@ extension CurlTransport {
         transfer.wire.origin = nil
     }
 
-    // MARK: Again
+    // MARK: Retries
 
-    /// Sends a request again that the server has certainly not acted on, or that may be repeated (RFC 9110 §9.2.2),
-    /// when nothing of an answer has come; false when that is not so.
+    /// Sends a request again after a failure, if the server has certainly not processed it or the request may be
+    /// repeated (RFC 9110 §9.2.2), and no byte of a response has arrived.
     ///
-    /// libcurl does the same for connections that it finds dead; this is for what it does not see through.
+    /// libcurl itself retries on connections that it finds dead. This method handles the cases that libcurl does not
+    /// recognise.
+    ///
+    /// - Returns: Whether the request is sent again.
     func restart(_ handle: EasyHandle, _ transfer: EngineTransfer, after failure: EngineFailure) -> Bool {
         switch failure.reason {
         case .refusedCoding, .refusedExpectation: return beginAgain(handle, transfer, overFresh: false)
@@ -152,16 +156,16 @@ extension CurlTransport {
         switch failure.reason {
         case .streamRefused: return false
         case .curl(CURLE_HTTP2.rawValue, _):
-            // The server is going away, as a rule.
+            // This error usually means that the server is shutting down the connection.
             guard transfer.plan.isIdempotent else { return false }
         case .curl(CURLE_PARTIAL_FILE.rawValue, _):
-            // A connection of HTTP/2 that had served before, and ended before an answer.
+            // The reused HTTP/2 connection ended before a response arrived.
             guard transfer.plan.isResent, curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0 else {
                 return false
             }
         case .curl(CURLE_HTTP2_STREAM.rawValue, _):
-            // The server closed the stream without an error and before the body's end, so it has answered; libcurl 7.88
-            // loses an answer that comes together with the close. HTTP/1.1 brings it to light.
+            // The server closed the stream without an error before the body ended, so it has sent a response. libcurl
+            // 7.88 loses a response that arrives together with the close. A retry over HTTP/1.1 receives it.
             guard transfer.plan.isIdempotent, transfer.isBodyPulled, handle.isClosedCleanly else { return false }
             transfer.wire.failureOverHTTP2 = failure
             if let origin = transfer.wire.origin {
@@ -172,9 +176,10 @@ extension CurlTransport {
                 widened.append(origin)
             }
         case .curl(CURLE_SEND_ERROR.rawValue, _):
-            // A connection that was closed in the meantime: a reused one, or one that a server which goes away has just taken.
+            // The connection was closed meanwhile: a reused one, or one that a server accepted just before it shut
+            // down.
             let isUnsent = curlew_get_long(handle.curl, CURLINFO_REQUEST_SIZE) == 0
-            // A long body that a new connection does not take is not sent a second time.
+            // A streamed body that failed on a new connection is not sent a second time.
             let isReused = curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) == 0
             let mayRepeat = isReused ? transfer.plan.isResent : transfer.plan.isIdempotent && !transfer.isBodyPulled
             guard isUnsent || mayRepeat else { return false }
@@ -183,7 +188,7 @@ extension CurlTransport {
         return beginAgain(handle, transfer, overFresh: true)
     }
 
-    /// - Parameter pause: How many nanoseconds later; the transfer's limits go on meanwhile.
+    /// - Parameter pause: Nanoseconds to wait before the request is sent. The limits of the transfer keep running.
     func beginAgain(
         _ handle: EasyHandle, _ transfer: EngineTransfer, overFresh: Bool, after pause: UInt64 = 0
     ) -> Bool {
@@ -210,9 +215,9 @@ extension CurlTransport {
         return true
     }
 
-    // MARK: What libcurl's results mean
+    // MARK: Results of libcurl
 
-    /// Why libcurl's end is not success, nil when it is.
+    /// Returns the failure of a transfer that libcurl has ended, or nil for success.
     func failure(of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode) -> EngineFailure? {
         switch transfer.wire.abort {
         case .notRepeated: return EngineFailure(.notRepeated, phase: .waiting)
@@ -238,20 +243,21 @@ extension CurlTransport {
         }
         let text = handle.text(for: code)
         if code == CURLE_SEND_ERROR, phase == .connecting {
-            // Reset before libcurl had so much as looked at it.
+            // The connection was reset before libcurl read from it.
             return EngineFailure(.curl(code: CURLE_COULDNT_CONNECT.rawValue, text: text), phase: phase)
         }
         if isRefused(handle, code, text) || handle.isLeftOut { return EngineFailure(.streamRefused, phase: .waiting) }
         if code == CURLE_HTTP2_STREAM, !handle.hasDetail, transfer.isAnsweredWhole(by: handle) { return nil }
-        // A server that speaks HTTP/2 alone answers the attempt by HTTP/1.1 with what is none of it.
+        // A server that speaks only HTTP/2 responds to the retry over HTTP/1.1 with bytes that are not HTTP/1.1.
         if let first = transfer.wire.failureOverHTTP2, !transfer.wire.isHeadComplete { return first }
         let reason = misbehaviour(of: handle, transfer, code, text) ?? .curl(code: code.rawValue, text: text)
         return EngineFailure(reason, phase: phase)
     }
 
-    /// What is wrong where libcurl reports success, nil when nothing is.
+    /// Returns the failure of a transfer for which libcurl reports success, or nil if the response is complete.
     private func flaw(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
-        // A connection closed inside the head passes for success in libcurl; the missing empty line tells.
+        // libcurl reports success for a connection that closed inside the head; the empty line at its end is missing
+        // then.
         guard transfer.wire.isHeadComplete else {
             return EngineFailure(.headTruncated, phase: phase(of: handle, transfer))
         }
@@ -265,7 +271,7 @@ extension CurlTransport {
         return nil
     }
 
-    /// Whether an HTTP/2 response without a length has ended before its body: only END_STREAM ends it (RFC 9113 §8.1).
+    /// Whether the body of an HTTP/2 response without a length is incomplete: only END_STREAM ends it (RFC 9113 §8.1).
     private func isCut(_ transfer: EngineTransfer) -> Bool {
         let wire = transfer.wireHalf
         guard wire.pointee.check.isHTTP2, wire.pointee.expectsBody, wire.pointee.check.length == nil else {
@@ -276,18 +282,20 @@ extension CurlTransport {
         return sockets.mayHaveCut(connection)
     }
 
-    /// Who of the two refused the other for its certificates.
+    /// Returns the failure for a certificate that one side rejected: the server's certificate here, or the client's
+    /// there.
     private func judgement(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure? {
         guard let gate = handle.gate, !transfer.wire.isHeadComplete else { return nil }
         if let refusal = gate.refusal { return EngineFailure(.untrusted(refusal), phase: .securing) }
-        // TLS 1.3 shakes hands before the server looks at what it was shown, so the alert may follow the request.
+        // In TLS 1.3 the handshake ends before the server checks the client certificate, so its alert may follow the
+        // request.
         guard gate.isIdentityRefused, let alert = gate.alert else { return nil }
         let reason = EngineFailure.Reason.identityRefused(
             alert: alert, hadIdentity: gate.hasIdentity, authorities: gate.wantedAuthorities ?? [])
         return EngineFailure(reason, phase: .securing)
     }
 
-    /// What the peer did wrong where libcurl has no code of its own for it, only a text.
+    /// Returns the peer's protocol violation for a libcurl result that describes it only in its text.
     private func misbehaviour(
         of handle: EasyHandle, _ transfer: EngineTransfer, _ code: CURLcode, _ text: String
     ) -> EngineFailure.Reason? {
@@ -295,10 +303,10 @@ extension CurlTransport {
         switch code {
         case CURLE_RECV_ERROR where text.hasPrefix("Too large response headers"):
             return .headTooLarge(limit: 300 << 10)
-        // libcurl's own index of fields takes no blank before the first one, and says so oddly.
+        // libcurl's index of fields rejects a blank before the first field, and reports that as a bad argument.
         case CURLE_BAD_FUNCTION_ARGUMENT where !transfer.wire.isHeadComplete && !handle.head.isEmpty:
-            return .invalidHead("one of its field lines is none (RFC 9112 §5)")
-        // CURLE_TOO_LARGE since 8.6: what is too large is a line, unless memory is gone altogether.
+            return .invalidHead("one of its field lines is malformed (RFC 9112 §5)")
+        // The code is CURLE_TOO_LARGE since 8.6. Unless memory is exhausted, it means that a line is too long.
         case CURLE_OUT_OF_MEMORY, CURLcode(rawValue: 100):
             let isSent = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
             return isSent && !transfer.wire.isHeadComplete ? .lineTooLong(limit: 100 << 10) : nil
@@ -306,21 +314,22 @@ extension CurlTransport {
         }
     }
 
-    /// Whether an HTTP/2 server said that it has not acted on the request (RFC 9113 §8.7).
+    /// Whether an HTTP/2 server reported that it has not processed the request (RFC 9113 §8.7).
     ///
-    /// libcurl sends it again, each time over a new connection, and tells only in its text when it gives up.
+    /// libcurl retries such a request, each time over a new connection. When it gives up, only the text of the error
+    /// shows why.
     private func isRefused(_ handle: EasyHandle, _ code: CURLcode, _ text: String) -> Bool {
         if code == CURLE_HTTP2_STREAM { return text.contains("REFUSED_STREAM") }
         return code == CURLE_RECV_ERROR && text.contains("Connection died")
             && curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) > 1
     }
 
-    /// How far a transfer has come, from what libcurl has measured.
+    /// Returns the phase that a transfer has reached, derived from the times that libcurl measured.
     func phase(of handle: EasyHandle, _ transfer: EngineTransfer) -> EngineFailure.Phase {
         if transfer.wire.isHeadComplete || !handle.head.isEmpty { return .receiving }
         let curl = handle.curl
         if curlew_get_offset(curl, CURLINFO_PRETRANSFER_TIME_T) == 0 {
-            // The gate is made when TLS begins, which libcurl's own times tell only when it has succeeded.
+            // The gate is created when TLS begins. libcurl sets its own time only after the handshake has succeeded.
             if handle.gate != nil { return .securing }
             if curlew_get_offset(curl, CURLINFO_NAMELOOKUP_TIME_T) == 0 { return .resolving }
             return .connecting

@@ -2,18 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-// What becomes of HTTP/2 connections and streams where libcurl 7.88 alone would lose them.
+// Handling of HTTP/2 connections and streams in cases that libcurl 7.88 does not handle.
 extension CurlTransport {
-    /// How long a connection may have been silent, in nanoseconds, to be kept after its only stream was cut.
+    /// The longest time that a connection may have been silent, in nanoseconds, to be kept after its only stream was
+    /// cancelled.
     private static let silenceOfKept: UInt64 = 5_000_000_000
 
-    /// Resets the stream of the last transfer on a connection and keeps the connection; false where that is not safe.
+    /// Resets the stream of the last transfer on a connection and keeps the connection.
     ///
-    /// A connection that was silent for seconds may be dead. libcurl 7.88 holds bytes that it has not read to their end
-    /// when two streams share a connection, or when less than a buffer is wanted of it, and drops them before the next
-    /// transfer. A body that was still being sent may wait in front of RST_STREAM. Newer versions send RST_STREAM with the
-    /// next request, however late that is.
+    /// A connection that was silent for seconds may be dead. libcurl 7.88 keeps unread bytes when two streams share a
+    /// connection, or when the transfer reads less than a full buffer, and drops them before the next transfer. A body
+    /// that is still being sent may delay RST_STREAM. Newer versions send RST_STREAM with the next request, however
+    /// late that is.
+    ///
+    /// - Returns: False if keeping the connection is not safe.
     func keeps(
         _ connection: SocketTable.Connection, after transfer: EngineTransfer, by handle: EasyHandle
     ) -> Bool {
@@ -31,15 +35,16 @@ extension CurlTransport {
 
     // MARK: Refused requests
 
-    /// How long a refused request waits over its connection for the server's settings, in nanoseconds, each time.
+    /// Nanoseconds that a refused request waits on its connection for the server's settings, one value per attempt.
     private static let pauses: [UInt64] = [100_000_000, 250_000_000, 500_000_000, 1_000_000_000]
 
-    /// Sends a request again that the server has done nothing about, whatever its method (RFC 9113 §6.8 and §8.7); nil
-    /// when something else has happened to it.
+    /// Retries a request that the server did not process; any method is safe to retry (RFC 9113 §6.8 and §8.7).
     ///
-    /// A server may allow no streams at first, and say so while the request is on its way (§6.5.2). So after a refusal a
-    /// connection is made without a request, and the request follows when the settings have come: nghttp2 then holds it
-    /// until there may be a stream.
+    /// A server may allow no streams at first, and report that while the request is already on its way (§6.5.2). After
+    /// a refusal, the engine therefore opens a connection without a request, and sends the request after the settings
+    /// have arrived: nghttp2 then delays the request until the server allows a stream.
+    ///
+    /// - Returns: Whether the request is sent again; nil if another kind of failure ended it.
     func restartRefused(
         _ handle: EasyHandle, _ transfer: EngineTransfer, after reason: EngineFailure.Reason
     ) -> Bool? {
@@ -48,7 +53,7 @@ extension CurlTransport {
             return beginAgain(
                 handle, transfer, overFresh: false, after: CurlTransport.pauses[transfer.wire.refusals - 1])
         case .streamRefused where !handle.isLeftOut:
-            // Newer versions send it five times by themselves, each time.
+            // Newer versions of libcurl retry each attempt five times by themselves.
             let most = sharesPlainHTTP2 ? 1 : CurlTransport.pauses.count
             guard transfer.wire.headBytes == 0, transfer.wire.refusals < most else { return false }
             transfer.wire.refusals += 1
@@ -61,19 +66,21 @@ extension CurlTransport {
         }
     }
 
-    /// Whether a connection for a request is all that is wanted for now.
+    /// Whether a request needs only an open connection for now, and stops before it is sent.
     func stopsConnected(_ transfer: EngineTransfer, over connection: SocketTable.Connection?) -> Bool {
         guard transfer.wire.connectsFirst else { return false }
-        // Once, before the request is first sent: what libcurl sends again later may have been acted on.
+        // This happens once, before the request is first sent; the server may have processed a request that libcurl
+        // retries later.
         transfer.wire.connectsFirst = false
         guard transfer.wire.sends == 1, let connection, transfer.wire.origin?.isShared == true else { return false }
         transfer.wire.abort = .connectedFirst
-        // Its settings are no answer that nobody asked for.
+        // The socket table must not take the settings frame for an unsolicited response.
         sockets.learn(connection, .http2)
         return true
     }
 
-    /// Another handle for one that libcurl has retried with: it counts retries over a handle's whole life.
+    /// Returns another handle if libcurl has retried with this one: libcurl counts the retries of a handle over its
+    /// whole life.
     func renewed(_ handle: EasyHandle) -> EasyHandle {
         guard handle.hasRetried, let transfer = handle.transfer, let fresh = handle.domain.takeHandle() else {
             return handle
@@ -86,7 +93,7 @@ extension CurlTransport {
         return fresh
     }
 
-    /// Sends what has waited long enough.
+    /// Sends the requests whose pause before a retry has ended.
     func endRests(_ now: UInt64) {
         let due = resting.filter { $0.until <= now }
         resting.removeAll { $0.until <= now }
@@ -98,7 +105,8 @@ extension CurlTransport {
         }
     }
 
-    /// Whether libcurl's words, which cost some microseconds, are needed to know that GOAWAY leaves a request out.
+    /// Whether libcurl's messages must be recorded to see that GOAWAY excludes a request, which costs a few
+    /// microseconds.
     func mustListen(for transfer: EngineTransfer) -> Bool {
         guard !sharesPlainHTTP2, !transfer.plan.isIdempotent, let connection = transfer.wire.connection else {
             return false

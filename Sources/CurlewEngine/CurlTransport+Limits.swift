@@ -2,31 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-/// What is due for a transfer.
+/// A deadline of a transfer.
 private enum Due {
     case limit(EngineFailure.Limit)
-    /// It has waited too long for a place.
+    /// The transfer has waited too long for a slot.
     case queue
-    /// A whole answer to a request whose body libcurl still wants to send.
+    /// The response is complete, and libcurl still sends the request body.
     case answered
-    /// An HTTP/2 connection that says nothing.
+    /// The HTTP/2 connection is silent.
     case silent
 }
 
-// Time: each transfer's earliest deadline is known, and nobody is looked at before the first of all is due.
+// Time limits: each transfer has an earliest deadline, and no transfer is checked before the first deadline of all.
 extension CurlTransport {
-    /// Makes sure that the sweep comes when the transfer's next deadline is due.
+    /// Schedules the sweep for the transfer's next deadline.
     func scheduleSweep(_ transfer: EngineTransfer) {
         sweepAt = min(sweepAt, max(deadline(of: transfer).at, sweptAt &+ CurlTransport.sweepInterval))
     }
 
-    /// Everybody is looked at in a sweep, so that there are not too many, in nanoseconds.
+    /// The minimum time between two sweeps, in nanoseconds, because each sweep checks all transfers.
     private static let sweepInterval: UInt64 = 5_000_000
 
-    /// When a transfer is late, and for which limit.
+    /// Returns the next deadline of a transfer, and the limit it belongs to.
     ///
-    /// What cannot be known yet is looked at again a limit later.
+    /// A limit that has not started to count is checked again after its full length.
     private func deadline(of transfer: EngineTransfer) -> (at: UInt64, due: Due?) {
         var first: (at: UInt64, due: Due?) = (Monotonic.never, nil)
         func look(at time: UInt64, _ due: Due?) { if time < first.at { first = (time, due) } }
@@ -46,11 +47,12 @@ extension CurlTransport {
         if let answered = transfer.wire.answeredAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = transfer.plan.connectTimeout {
-            // libcurl minds those that connect, a little earlier, and nobody minds those that it lets wait for them.
+            // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
+            // a shared connection.
             consider(transfer.wire.connectingSince &+ connect &+ CurlTransport.grace, .connect)
         }
         if let idle = transfer.plan.idleTimeout, !transfer.isHeldBack {
-            // Not connected yet: that is the connect timeout's business.
+            // The idle timeout does not count before the connection is made; the connect timeout applies until then.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
         if let slowest = transfer.plan.slowest, !transfer.isHeldBack {
@@ -64,7 +66,7 @@ extension CurlTransport {
         return first
     }
 
-    /// Since when the rate is measured; nil while nothing is on its way that the peer could be slow with.
+    /// The time since which the rate is measured; nil while no bytes are pending that the peer could delay.
     private func measuredSince(_ transfer: EngineTransfer) -> UInt64? {
         let sends = transfer.isBodyPulled && transfer.wire.bodySentAt == 0
         let isMeasured = transfer.wire.isHeadComplete ? !isEventStream(transfer) : sends
@@ -79,7 +81,7 @@ extension CurlTransport {
         return transfer.wire.measuredAt
     }
 
-    /// Whether a response is a stream of events, which says little by nature; found out once, for those that take long.
+    /// Whether the response is an event stream, which may be silent for long; evaluated once, for slow transfers only.
     private func isEventStream(_ transfer: EngineTransfer) -> Bool {
         if let known = transfer.wire.isEventStream { return known }
         let found = transfer.shared.withLock { $0.head?.isEventStream ?? false }
@@ -87,7 +89,7 @@ extension CurlTransport {
         return found
     }
 
-    /// When the whole request had been sent; nil while it has not.
+    /// The time at which the whole request was sent; nil until then.
     private func sendingEnded(_ handle: EasyHandle, _ transfer: EngineTransfer) -> UInt64? {
         let ready = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T)
         guard ready > 0 else { return nil }
@@ -96,13 +98,13 @@ extension CurlTransport {
         return max(begun, transfer.wire.bodySentAt, transfer.wire.resumedAt, transfer.wire.sendingSeenAt)
     }
 
-    /// How many bytes of bodies have moved both ways, without those that only wait in buffers of this machine.
+    /// Returns the body bytes moved in both directions, without those that are still in buffers of this machine.
     private func moved(_ transfer: EngineTransfer) -> Int64 { sent(transfer) + transfer.wire.counters.received }
 
-    /// How many bytes of the request's body have left this machine.
+    /// Returns the number of bytes of the request body that have left this machine.
     ///
-    /// libcurl asks for 256 KiB of a long body at a time, and the system takes megabytes. Over a slow network both last for
-    /// minutes.
+    /// libcurl requests 256 KiB of a long body at a time, and the kernel buffers megabytes. Over a slow network,
+    /// sending these buffers takes minutes.
     private func sent(_ transfer: EngineTransfer) -> Int64 {
         guard transfer.isBodyPulled, let handle = transfer.wire.handle, let connection = transfer.wire.connection else {
             return transfer.wire.counters.sent
@@ -111,10 +113,10 @@ extension CurlTransport {
         return written - (sockets.isUsed(connection) ? Int64(curlew_unsent(connection.descriptor)) : 0)
     }
 
-    /// Whether bytes of a long body have left this machine since the last look; the idle limit, and that of the head, begin
-    /// anew then.
+    /// Returns whether bytes of a long body have left this machine since the last check; if so, the idle limit and the
+    /// head limit start again.
     private func hasSent(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
-        // A body that fits into the system's buffer was sent at once.
+        // A body that fits into the socket buffer was sent at once.
         guard transfer.isBodyPulled, transfer.wire.counters.sent > 64 << 10 else { return false }
         let sent = sent(transfer)
         guard sent > transfer.wire.sentSeen else { return false }
@@ -124,19 +126,20 @@ extension CurlTransport {
         return true
     }
 
-    /// Whether too little has moved since the rate was last measured; it is measured anew.
+    /// Returns whether too few bytes moved since the last measurement, and starts the next measurement.
     private func isTooSlow(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         let moved = moved(transfer)
         defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
         return moved - transfer.wire.measured < transfer.plan.slowest?.bytes ?? 0
     }
 
-    /// How long libcurl may take to notice that an answer is whole before it is ended for it, in nanoseconds.
+    /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
     private static let grace: UInt64 = 50_000_000
 
-    /// When libcurl is made to look at a silent HTTP/2 connection: soon, then ever more seldom.
+    /// The time at which libcurl is made to check a silent HTTP/2 connection: early at first, then at growing
+    /// intervals.
     ///
-    /// libcurl 7.88 finds out that a connection or stream has ended when it is called once more, and nothing calls it.
+    /// libcurl 7.88 notices the end of a connection or stream only at its next call, and no event causes that call.
     private func nudgeAt(_ transfer: EngineTransfer) -> UInt64? {
         guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
             origin.speaksHTTP2, sockets.version(of: connection) != .http1, !transfer.isHeldBack
@@ -146,13 +149,14 @@ extension CurlTransport {
             last: transfer.wire.nudgedAt)
     }
 
-    /// When to look again at what was last looked at, or never, in nanoseconds: after as long again, and 5 s at most.
+    /// Returns the time of the next check, in nanoseconds: each interval is as long as all before it together, at most
+    /// 5 s.
     static func nudgeAt(after first: UInt64, silentSince start: UInt64, last: UInt64) -> UInt64 {
         guard last > start else { return start &+ first }
         return last &+ min(max(last - start, first), 5_000_000_000)
     }
 
-    /// Ends what is late, and finds out when to look again.
+    /// Ends the transfers whose deadlines have passed, and schedules the next sweep.
     func sweep(_ now: UInt64) {
         sweepAt = Monotonic.never
         sweptAt = now
@@ -184,7 +188,7 @@ extension CurlTransport {
             case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.length(of: limit)))
             }
         }
-        // Once for all streams of a connection, since libcurl then looks at each of them.
+        // One call per connection is enough: libcurl then checks all of its streams.
         for (connection, domain) in silent { nudge(connection, domain) }
     }
 }

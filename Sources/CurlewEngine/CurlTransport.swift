@@ -1,26 +1,27 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// CurlTransport: what the loop thread does with transfers. It admits them, lends them handles, carries out orders,
-// notices ends and limits. Part of the session actor; nothing in it is ever touched by another thread.
+// CurlTransport runs transfers on the loop thread: it admits them, gives them handles, executes commands, and detects
+// ends and exceeded limits. It is a part of the session actor; no other thread touches it.
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 package final class CurlTransport {
-    /// The loop keeps its transport as long as its thread runs, and the thread the loop.
+    /// The loop keeps its transport while its thread runs, and the thread keeps the loop.
     unowned(unsafe) let loop: EventLoop
     let limits: EngineConfiguration
     let sockets: SocketTable
     let streams = StreamEnds()
-    /// Whether transfers can share a connection of HTTP/2 without TLS, by libcurl's version.
+    /// Whether transfers can share an HTTP/2 connection without TLS; this depends on libcurl's version.
     let sharesPlainHTTP2 = CurlVersion.current.sharesPlainHTTP2
-    /// For what comes first of a body, and for what follows when there is more than that.
+    /// Small slabs hold the first bytes of a body, large ones the rest of a body that arrives fast.
     let slabs = SlabPool(size: 64 << 10, most: 16)
     let largeSlabs = SlabPool(size: 256 << 10, most: 8)
-    /// The clock, read once a turn.
+    /// The monotonic clock in nanoseconds, read once a turn.
     var now: UInt64 { clock.pointee }
-    /// Where it stands, for those who read it often.
+    /// A pointer to the clock, for code that reads it often.
     var clock: UnsafePointer<UInt64> { UnsafePointer(turnClock) }
     private let turnClock: UnsafeMutablePointer<UInt64>
 
@@ -37,42 +38,43 @@ package final class CurlTransport {
     @exclusivity(unchecked)
     #endif
     var inUse: [EasyHandle] = []
-    /// Those that connect to one of several addresses.
+    /// Handles that connect to a host with several addresses.
     var connecting: [EasyHandle] = []
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     private var dirty: [EngineTransfer] = []
-    /// Ends of this turn of which nobody has been told.
+    /// Ends of this turn whose waiting callers have not been resumed yet.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var ended: [EngineTransfer.Told] = []
-    /// Transfers whose watchers are owed news that came too soon after the last, and when to tell them.
+    /// Transfers that have to report progress later because their last report is too recent, and the time of the first
+    /// report.
     private var owing: [EngineTransfer] = []
     private var oweAt = Monotonic.never
-    /// Transfers that have received enough for this turn.
+    /// Transfers that have received their maximum for this turn.
     private var turnsOver: [EngineTransfer] = []
-    /// What all transfers together may take, those that have taken too much, and when the first may go on.
+    /// The limits shared by all transfers, the transfers that wait for them, and when the first one may continue.
     var throttle: Throttle
     var limited: [EngineTransfer] = []
     var releaseAt = Monotonic.never
-    /// Handles that send their requests again after a while, and when the first of them does.
+    /// Handles whose requests are sent again after a pause, and when the first pause ends.
     var resting: [(handle: EasyHandle, until: UInt64)] = []
     var restsUntil = Monotonic.never
-    /// Origins that can take more than was thought.
+    /// Origins that can now run more transfers.
     var widened: [Origin] = []
-    /// Transfers without a place.
+    /// Transfers without a slot, by their identifier.
     var waiting: [UInt64: EngineTransfer] = [:]
-    /// Transfers with a place whose host's name is being looked up.
+    /// Transfers with a slot whose host name is being looked up.
     var resolving: [UInt64: EngineTransfer] = [:]
-    /// Origins where somebody waits and there was a place, by who is first in their lines.
+    /// Origins with waiting transfers and possibly a free slot, ordered by their first waiting transfers.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var ready = CalledOrigins()
     var isAdmitting = false
-    /// How many connections the transfers with a place need.
+    /// The number of connections that all transfers with a slot need.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
@@ -80,16 +82,16 @@ package final class CurlTransport {
     var lastTicket: UInt64 = 0
     var sweepAt = Monotonic.never
     var sweptAt: UInt64 = 0
-    /// libcurl was called out of turn, and may have something to say.
+    /// libcurl was called outside its events, and may have results.
     var wantsTurn = false
-    /// Grows with every call of libcurl's that moved something.
+    /// Incremented by every callback of libcurl that moved bytes.
     var progress: UInt64 = 0
     private(set) var isClosed = false
-    /// Nothing may continue either: the time is over, or everything has ended.
+    /// The loop accepts no transfers at all: its time limit has passed, or all transfers have ended.
     private(set) var isOver = false
-    /// Somebody waits until nothing is left to do.
+    /// `EventLoop.idle()` waits until no work is left.
     var awaitsIdle = false
-    /// Who watches all transfers.
+    /// The observer of all transfers.
     var witness: (any EngineWitness)?
     private var closers: [UnsafeContinuation<Void, Never>] = []
     private var closeAt = Monotonic.never
@@ -120,9 +122,10 @@ package final class CurlTransport {
         if !turnsOver.isEmpty { resumeTurns() }
     }
 
-    /// Whether a transfer has received so much in this turn that the others have theirs first.
+    /// Returns whether a transfer has received its maximum for this turn, and registers it to be resumed in the next
+    /// turn.
     ///
-    /// libcurl 7.88 reads on as long as something is there, up to a hundred times.
+    /// libcurl 7.88 reads up to a hundred times in one call while bytes are available.
     func isTurnOver(for transfer: EngineTransfer, _ count: Int) -> Bool {
         if transfer.wire.turn != now {
             transfer.wire.turn = now
@@ -160,7 +163,7 @@ package final class CurlTransport {
         sockets.moved(descriptor)
     }
 
-    /// Due timers, ended transfers, arrived bytes, passed limits, in that order.
+    /// Handles due timers, ended transfers, arrived bytes and passed limits, in this order.
     func advance(now: UInt64) {
         wantsTurn = false
         for domain in domains { domain?.fireIfDue(now: now) }
@@ -195,7 +198,7 @@ package final class CurlTransport {
         }
     }
 
-    /// Milliseconds until something is due, rounded up; -1 for nothing.
+    /// Returns the milliseconds until the next deadline, rounded up; 0 for pending work, -1 for no deadline.
     func timeout(now: UInt64) -> CInt {
         if wantsTurn || !turnsOver.isEmpty || !dirty.isEmpty { return 0 }
         var first = min(sweepAt, closeAt, oweAt, releaseAt, restsUntil, sockets.rearmAt, sockets.expireAt)
@@ -227,7 +230,7 @@ package final class CurlTransport {
         if dirty.isEmpty { swap(&batch, &dirty) }
     }
 
-    /// Makes a transfer's watchers hear of what has come once `time` is there.
+    /// Publishes a transfer's bytes and progress at `time`.
     func owe(_ transfer: EngineTransfer, at time: UInt64) {
         oweAt = min(oweAt, time)
         guard !transfer.wire.isOwing else { return }
@@ -245,7 +248,7 @@ package final class CurlTransport {
         }
     }
 
-    /// Takes note, inside a callback of libcurl, that an origin's transfers share connections.
+    /// Records, inside a callback of libcurl, that transfers of an origin share connections.
     func widen(_ origin: Origin) {
         origin.speaksHTTP2 = true
         share(origin)
@@ -257,10 +260,10 @@ package final class CurlTransport {
         widened.append(origin)
     }
 
-    /// Takes note that an origin does not let transfers share connections any more.
+    /// Records that transfers of an origin do not share connections any more.
     func narrow(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
 
-    /// Takes note, inside a callback of libcurl, that a transfer has a connection that was not there before.
+    /// Records, inside a callback of libcurl, that a transfer uses a new connection.
     func hasConnected(_ transfer: EngineTransfer, to origin: Origin) {
         if transfer.wire.opensConnection { recount(origin) { origin.forgetOpening(transfer) } }
         if !origin.isKnown {
@@ -278,11 +281,11 @@ package final class CurlTransport {
         admitReady()
     }
 
-    // MARK: Orders
+    // MARK: Commands
 
     func cancel(_ transfer: EngineTransfer) { remove(transfer, .cancelled) }
 
-    /// Ends a transfer wherever it stands.
+    /// Ends a transfer in any state.
     func remove(_ transfer: EngineTransfer, _ reason: EngineFailure.Reason) {
         if let handle = transfer.wire.handle {
             end(handle, EngineFailure(reason, phase: phase(of: handle, transfer)))
@@ -296,7 +299,7 @@ package final class CurlTransport {
         }
     }
 
-    /// Looks again at everything others may have changed: pause, the reader, the body's producer, priority.
+    /// Applies changes made by other threads: pause, the stream's reader, the producer of the body, priority.
     func adjust(_ transfer: EngineTransfer) {
         transfer.tellPause()
         guard transfer.wire.handle != nil else {
@@ -324,7 +327,7 @@ package final class CurlTransport {
         scheduleSweep(transfer)
     }
 
-    // MARK: What the session asks, on its loop
+    // MARK: Queries and commands of the session, on its loop
 
     var everyone: [EngineTransfer] { inUse.compactMap(\.transfer) + Array(resolving.values) + Array(waiting.values) }
 
@@ -335,14 +338,14 @@ package final class CurlTransport {
         }
     }
 
-    /// Closes idle connections and forgets TLS sessions; running transfers keep theirs until they end.
+    /// Closes idle connections and forgets TLS sessions; running transfers keep their connections until they end.
     package func resetConnections() {
         names.forget()
         for domain in domains { if let domain { retire(domain) } }
     }
 
-    /// Refuses new transfers, then resumes `done` when the running ones have ended and nothing is held, at the latest after
-    /// `limit`.
+    /// Rejects new transfers, and resumes `done` when the running ones have ended and no hold is left, or when `limit`
+    /// nanoseconds have passed.
     func shutDown(within limit: UInt64?, done: UnsafeContinuation<Void, Never>) {
         isClosed = true
         loop.holds.withLock { $0.isClosing = true }
@@ -353,17 +356,17 @@ package final class CurlTransport {
     private func cancelAll(_ reason: EngineFailure.Reason) {
         closeAt = Monotonic.never
         isOver = true
-        // Those who wait first, or the places of the others would be given to them.
+        // Waiting transfers end first; otherwise they would be admitted into the slots released by the others.
         for transfer in everyone.reversed() { remove(transfer, reason) }
     }
 
-    /// Ends what is paused when nobody is left who could resume it.
+    /// Ends paused transfers, because no session is left to resume them.
     func abandonPaused() {
         for transfer in everyone.reversed() where transfer.wantsPause { remove(transfer, .closed) }
     }
 
-    /// Tells those who wait for the end of everything, once a turn, when no record is left to be carried out: one of them
-    /// could be the next run of what has just ended.
+    /// Resumes the callers of `EventLoop.idle()` and `shutDown`, once a turn, if no transfer and no unread record is
+    /// left: a record could start the next run of a transfer that has just ended.
     func tellIfIdle() {
         guard awaitsIdle || !closers.isEmpty, isIdle else { return }
         let isQuiet = loop.isQuiet
@@ -384,7 +387,7 @@ package final class CurlTransport {
         for closer in done { closer.resume() }
     }
 
-    /// Frees everything, on the loop thread, after the last transfer.
+    /// Frees all resources on the loop thread, after the last transfer.
     func close() {
         resetConnections()
         dirty = []

@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-/// What a loop is told once, in plain values.
+/// The settings of a loop, in plain values that never change after its creation.
 package struct EngineConfiguration: Sendable {
     package enum Version: Sendable { case automatic, http1Only, http2PriorKnowledge }
     package enum TLSVersion: Sendable { case v1_2, v1_3 }
 
-    /// What TLS connections are made with, beside the versions.
+    /// The TLS settings other than versions.
     package struct TLS: Sendable {
         /// Cipher suites of TLS 1.2 and 1.3 in OpenSSL's syntax; nil leaves the choice to OpenSSL.
         package var ciphers: String?
         package var suites: String?
-        /// What is named to servers instead of their hosts (RFC 6066 §3); an empty text names nothing.
+        /// The server names sent in place of the host names (RFC 6066 §3); an empty string sends no name.
         package var serverNames: [String: String] = [:]
-        /// Whether it is negotiated what is spoken over TLS (ALPN, RFC 7301).
+        /// Whether TLS negotiates the HTTP version (ALPN, RFC 7301).
         package var negotiates = true
         package var keyLog: KeyLog?
 
@@ -27,7 +28,7 @@ package struct EngineConfiguration: Sendable {
 
     package enum AddressOrder: Sendable { case asResolved, shuffled, roundRobin }
 
-    /// What sockets are told; 0 leaves an option as the system has it.
+    /// Socket options; 0 keeps the system's default.
     package struct TCP: Sendable, Equatable {
         /// Seconds.
         package var keepAliveIdle: Int32 = 0
@@ -49,38 +50,38 @@ package struct EngineConfiguration: Sendable {
     package var transfersPerHost = 512
     /// Transfers that share one HTTP/2 connection.
     package var streamsPerConnection = 100
-    /// Nanoseconds after which a connection that nobody uses is closed.
+    /// Nanoseconds after which an unused connection is closed.
     package var idleLifetime: UInt64 = 60_000_000_000
-    /// Nanoseconds after which an idle connection of HTTP/1.1 gets no request that must not be sent twice: just below 5 s,
-    /// after which many servers close theirs.
+    /// Nanoseconds after which an idle HTTP/1.1 connection is no longer used for requests that must not be sent twice:
+    /// just below 5 s, after which many servers close their connections.
     package var staleAfter: UInt64 = 4_000_000_000
-    /// Nanoseconds after which a connection is closed as soon as nobody uses it.
+    /// Nanoseconds after which a connection is closed as soon as it is idle.
     package var connectionLifetime = Monotonic.never
     package var tcp = TCP()
     package var addressOrder = AddressOrder.asResolved
-    /// Bytes a streamed body may hold before the transfer pauses, and where it goes on.
+    /// The number of buffered bytes of a streamed body at which the transfer pauses, and at which it resumes.
     package var highWater = 1 << 20
     package var lowWater = 512 << 10
     /// Bytes libcurl reads at a time.
     package var receiveBuffer = 64 << 10
-    /// What all transfers together may send and receive.
+    /// The bandwidth limit of all transfers together.
     package var bandwidth = Bandwidth()
-    /// Bytes of a streamed body that one transfer receives in a turn before the others have theirs.
+    /// Maximum bytes of a streamed body that one transfer receives in a turn before other transfers continue.
     package var turn = 8 << 20
-    /// Nanoseconds after which a turn of the loop is reported.
+    /// Nanoseconds after which a turn of the loop is reported as slow.
     package var slowTurn: UInt64 = 100_000_000
     /// Nanoseconds between two progress reports of one transfer.
     package var progressInterval: UInt64 = 50_000_000
 
-    /// Who looks up host names.
+    /// Looks up host names.
     package var resolver = Resolver.system
 
     package init() {}
 
-    /// Bytes libcurl reads at a time of a body that is streamed without TLS.
+    /// Bytes that libcurl reads at a time for a body that is streamed without TLS.
     var bulkBuffer: Int { max(receiveBuffer, min(4 * min(receiveBuffer, 64 << 10), highWater)) }
 
-    /// How many transfers a host takes at once where each has a connection, and where they share connections.
+    /// The number of transfers that a host runs at once: with one connection each, and with shared connections.
     var placesPerHost: Int { min(transfersPerHost, connectionsPerHost) }
     var sharedPlacesPerHost: Int {
         let (all, isMore) = connectionsPerHost.multipliedReportingOverflow(by: streamsPerConnection)

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether, when and how fast the server reads a request's body.
+/// A setting that decides whether, when and how fast the server reads a request's body.
 ///
-/// Chosen by route, since it begins before the answer is made.
+/// Each route has its own setting, because reading can begin before the route makes the response.
 ///
 /// ```swift
 /// server.on("POST", "/early", .status(413), reading: .none)
@@ -26,29 +26,31 @@ public struct BodyReading: Sendable {
         self.extent = extent
     }
 
-    /// All of it, before the answer is made.
+    /// The server reads the whole body before it makes the response.
     ///
-    /// The default everywhere.
+    /// This is the default everywhere.
     public static let whole = BodyReading(.whole)
 
-    /// Nothing of it: the answer goes out at once, says `Connection: close`, and the connection closes.
+    /// The server does not read the body: it sends the response at once with `Connection: close` and closes the
+    /// connection.
     ///
-    /// What the client still sends is thrown away until it closes too, so that the answer is not lost to a reset.
+    /// The server discards the remaining bytes of the request until the client closes its side, so that a reset does
+    /// not destroy the response.
     public static let none = BodyReading(.none)
 
-    /// The first bytes of it, then as `none`.
-    /// - Parameter bytes: how many bytes to read before the answer is made.
+    /// Reads the first bytes of the body and then behaves like `none`.
+    /// - Parameter bytes: The number of bytes to read before the server makes the response.
     public static func prefix(_ bytes: Int) -> BodyReading {
         BodyReading(.prefix(bytes))
     }
 
-    /// The answer goes out at once, then the body is read and the connection stays usable.
+    /// The server sends the response at once and then reads the body; the connection stays usable.
     public static let afterAnswer = BodyReading(.afterAnswer)
 
-    /// Stops reading at a gate; may be used many times for many offsets.
+    /// Stops reading at a gate; can be called several times for several offsets.
     /// - Parameters:
-    ///   - gate: where to wait. A request without a body waits too if `bytes` is 0.
-    ///   - bytes: after how many bytes of the body; 0 is before the first, and before `100 Continue`.
+    ///   - gate: The gate at which the server waits. A request without a body also waits if `bytes` is 0.
+    ///   - bytes: The number of body bytes to read first; 0 means before the first byte and before `100 Continue`.
     public func stalling(at gate: Gate, after bytes: Int = 0) -> BodyReading {
         var copy = self
         copy.stalls.append((bytes, gate))
@@ -58,8 +60,8 @@ public struct BodyReading: Sendable {
 
     /// Reads a few bytes at a time.
     /// - Parameters:
-    ///   - bytes: how many bytes to read before each pause.
-    ///   - pause: how long to wait between.
+    ///   - bytes: The number of bytes to read before each pause.
+    ///   - pause: The length of each pause.
     public func slowly(bytes: Int, every pause: Duration) -> BodyReading {
         var copy = self
         copy.pace = Pace(bytes: max(1, bytes), pause: pause)
@@ -74,7 +76,7 @@ public struct BodyReading: Sendable {
     }
 }
 
-/// So many bytes, then a pause.
+/// A number of bytes, followed by a pause.
 struct Pace: Sendable {
     let bytes: Int
     let pause: Duration

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A latch between a test and the server: the server stalls at it (`SocketFault.stall`, `BodyReading.stalling`) until
-/// the test opens it, and the test can wait until the server has come to it.
+/// the test opens it, and the test can wait until the server has reached it.
 ///
-/// It replaces sleeping: what a test wants to see happen "meanwhile" happens between `waitUntilReached()` and `open()`.
+/// A gate replaces sleeping: the test does its work "meanwhile", between `waitUntilReached()` and `open()`.
 ///
 /// A gate opens once and stays open. Any number of connections and tasks may wait at it.
 ///
@@ -22,17 +22,17 @@ public final class Gate: Sendable {
     }
 
     private let state = Monitor(State())
-    /// What the server's threads poll.
+    /// The latch that the server's threads poll.
     let latch = EventLatch()
 
-    /// A closed gate.
+    /// Creates a closed gate.
     ///
-    /// It holds one descriptor as long as it lives.
+    /// The gate holds one descriptor for as long as it lives.
     public init() {}
 
-    /// Lets everyone through, now and later.
+    /// Opens the gate for all current and future waiters.
     ///
-    /// Opening twice does nothing.
+    /// A second call does nothing.
     public func open() {
         latch.set()
         state.update { $0.isOpen = true }
@@ -43,34 +43,34 @@ public final class Gate: Sendable {
         state.read(\.isOpen)
     }
 
-    /// How many times a connection of a server has come to the gate so far.
+    /// The number of times a server connection has reached the gate so far.
     public var arrivals: Int {
         state.read(\.arrivals)
     }
 
     /// Suspends the task until the gate is open.
-    /// - Returns: false when the task was cancelled first.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func wait() async -> Bool {
         await state.wait { $0.isOpen ? true : nil } ?? false
     }
 
-    /// Suspends the task until connections have come to the gate; those that came before count.
-    /// - Parameter times: how many arrivals to wait for.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until connections have reached the gate; earlier arrivals count.
+    /// - Parameter times: The number of arrivals to wait for.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntilReached(times: Int = 1) async -> Bool {
         await state.wait { $0.arrivals >= times ? true : nil } ?? false
     }
 
-    /// The server side: says that it is here.
+    /// Reports that the server has reached the gate.
     func arrive() {
         state.update { $0.arrivals += 1 }
     }
 
-    /// The server side: says that it is here, then blocks the connection's thread until the gate opens.
+    /// Reports that the server has reached the gate, then blocks the connection's thread until the gate opens.
     ///
-    /// Throws when the server stops or the client goes away first.
+    /// Throws if the server stops or the client disconnects first.
     func pass(_ waiter: SocketWaiter) throws {
         arrive()
         try waiter.until(latch)

@@ -5,12 +5,12 @@
 public enum LoopbackAddress: Sendable, Hashable {
     /// 127.0.0.1
     case v4
-    /// 127.0.0.n, one of the many addresses under which Linux reaches itself: a name can have several of them.
+    /// 127.0.0.n, one of the many loopback addresses of Linux, for tests in which a name has several addresses.
     case v4Host(UInt8)
     /// ::1
     case v6
 
-    /// As a host in a URL.
+    /// The address as a host in a URL.
     var host: String {
         switch self {
         case .v4: "127.0.0.1"
@@ -19,7 +19,7 @@ public enum LoopbackAddress: Sendable, Hashable {
         }
     }
 
-    /// The last number of an address of IPv4; nil for IPv6.
+    /// The last number of an IPv4 address; nil for IPv6.
     var v4Number: UInt8? {
         switch self {
         case .v4: 1

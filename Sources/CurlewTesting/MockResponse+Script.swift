@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MockResponse {
-    /// A further header field, after those that are there.
+    /// Adds a header field after the existing ones.
     ///
-    /// The same name may come again.
+    /// A name may occur more than once.
     public func field(_ name: String, _ value: String) -> MockResponse {
         changed { $0.fields.append((name, value)) }
     }
 
-    /// Another status code.
+    /// Replaces the status code.
     /// - Parameters:
-    ///   - code: the code.
-    ///   - reason: the reason phrase; by default the usual one of the code, or none.
+    ///   - code: The status code.
+    ///   - reason: The reason phrase; by default the usual phrase for the code, or an empty one for an unknown code.
     public func status(_ code: Int, reason: String? = nil) -> MockResponse {
         changed { response in
             response.status = code
@@ -20,22 +20,22 @@ extension MockResponse {
         }
     }
 
-    /// The body goes out in chunks (RFC 9112 §7.1) instead of under a `Content-Length`.
+    /// Sends the body in chunks (RFC 9112 §7.1) instead of with a `Content-Length`.
     ///
-    /// A client of HTTP/1.0 gets `untilClose()` instead.
-    /// - Parameter size: bytes for each chunk but the last.
+    /// An HTTP/1.0 client gets `untilClose()` instead.
+    /// - Parameter size: The number of bytes in each chunk except the last.
     public func chunked(size: Int = 8192) -> MockResponse {
         changed { $0.framing = .chunked(size: max(1, size)) }
     }
 
-    /// The body has no declared length and ends with the connection (RFC 9112 §6.3, rule 8).
+    /// Sends the body without a declared length; the end of the connection ends the body (RFC 9112 §6.3, rule 8).
     public func untilClose() -> MockResponse {
         changed { $0.framing = .untilClose }
     }
 
-    /// A trailer field after the last chunk (RFC 9112 §7.1.2), announced by `Trailer`.
+    /// Adds a trailer field after the last chunk (RFC 9112 §7.1.2), announced by `Trailer`.
     ///
-    /// Makes the answer chunked.
+    /// This makes the response chunked.
     public func trailer(_ name: String, _ value: String) -> MockResponse {
         changed { response in
             response.trailers.append((name, value))
@@ -44,29 +44,29 @@ extension MockResponse {
         }
     }
 
-    /// A 1xx response that goes out before the head (RFC 9110 §15.2); may be used many times.
+    /// Adds a 1xx response that the server sends before the head (RFC 9110 §15.2); can be called several times.
     public func informational(_ code: Int, _ fields: [(name: String, value: String)] = []) -> MockResponse {
         changed { $0.informational.append((code, fields)) }
     }
 
-    /// The body goes out a few bytes at a time.
+    /// Sends the body a few bytes at a time.
     /// - Parameters:
-    ///   - bytes: how many bytes to send before each pause.
-    ///   - pause: how long to wait between.
+    ///   - bytes: The number of bytes to send before each pause.
+    ///   - pause: The length of each pause.
     public func dripping(bytes: Int, every pause: Duration) -> MockResponse {
         changed { $0.pace = Pace(bytes: max(1, bytes), pause: pause) }
     }
 
-    /// Something happens to the connection at a moment of the answer; may be used many times.
+    /// Adds a fault that happens to the connection at a point of the response; can be called several times.
     ///
-    /// Faults at one point happen in the order they were added.
+    /// Faults at the same point happen in the order in which they were added.
     public func fault(_ fault: SocketFault, at point: Point) -> MockResponse {
         changed { $0.faults.append((point, fault)) }
     }
 
-    /// The connection closes after the answer, and the answer says so (`Connection: close`).
+    /// Announces the close with `Connection: close` and closes the connection after the response.
     ///
-    /// To close without saying so use `fault(.close, at: .end)`.
+    /// To close without the announcement, use `fault(.close, at: .end)`.
     public func closing() -> MockResponse {
         changed { $0.closes = true }
     }

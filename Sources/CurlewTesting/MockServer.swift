@@ -1,17 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// CurlewTesting is what tests of networking code stand on: a real HTTP/1.1 server on the loopback interface whose
-// answers and faults are scripted (MockServer), certificates made at run time (TestAuthority), bodies of any size that
-// need no memory (PatternBody). It is a product of its own, so that none of it ships in an app.
+// CurlewTesting supports tests of networking code: a real HTTP/1.1 server on the loopback interface with scripted
+// responses and faults (MockServer), certificates made at run time (TestAuthority), and bodies of any size that need
+// no memory (PatternBody). It is a separate product, so that apps do not ship it.
 
-/// An HTTP/1.1 server on the loopback interface that answers by script and fails on demand.
+/// An HTTP/1.1 server on the loopback interface that sends scripted responses and fails on demand.
 ///
-/// It listens from `init` on, at a port the system chooses, with one thread for each connection, and ends with
-/// `stop()` or with its last reference. It does real input and output: a client cannot tell it from a server elsewhere.
+/// The server listens from `init` on at a port that the system chooses, with one thread for each connection. It ends
+/// with `stop()` or when its last reference is released. It does real input and output: a client cannot distinguish it
+/// from a remote server.
 ///
-/// Answers come from routes (`on`), the latest that matches first, else from the closure given to `init`. Closures run
-/// on the connection's thread, after the request's body is read, unless the route reads otherwise (`BodyReading`).
+/// Routes (`on`) make the responses; of the matching routes the latest one wins. If no route matches, the closure
+/// given to `init` makes the response. Closures run on the connection's thread after the server has read the request's
+/// body, unless the route reads it differently (`BodyReading`).
 ///
 /// ```swift
 /// let server = try MockServer()
@@ -23,34 +25,35 @@
 /// let request = await server.nextRequest()
 /// ```
 public final class MockServer: Sendable {
-    /// What is seldom set.
+    /// Options that are rarely needed.
     public struct Options: Sendable {
         /// The port; 0, the default, lets the system choose a free one.
         public var port: UInt16 = 0
-        /// How many bytes of a request's body `RecordedRequest.body` keeps; 1 MiB by default.
+        /// The number of bytes of a request's body that `RecordedRequest.body` keeps; 1 MiB by default.
         ///
-        /// The rest is read, counted and digested, but not kept.
+        /// The server reads, counts and digests the rest, but does not keep it.
         public var requestBodyLimit = 1 << 20
         /// The size of the kernel's send and receive buffers in bytes; the system's default when nil.
         ///
-        /// A small one makes back-pressure show early.
+        /// Small buffers make back-pressure show early.
         public var socketBufferSize: Int?
-        /// How the fallback of `init` reads bodies; whole, by default.
+        /// The way the fallback closure of `init` reads bodies; whole by default.
         public var reading = BodyReading.whole
-        /// What happens to a connection before its handshake and its first request, by its number; the first is 1.
+        /// Returns the faults that happen to a connection before its handshake and its first request.
         ///
-        /// Nothing by default. Runs on the connection's thread; `send` sends plain bytes, over TLS too.
+        /// The argument is the connection's number; the first is 1. The default returns no faults. The closure runs on
+        /// the connection's thread. `SocketFault.send` sends unencrypted bytes, even if the server speaks TLS.
         public var onAccept: @Sendable (Int) -> [SocketFault] = { _ in [] }
-        /// How it speaks TLS, if `init` is given an identity.
+        /// The TLS options, used if `init` gets an identity.
         public var tls = TLSOptions()
 
-        /// The defaults.
+        /// Creates the default options.
         public init() {}
     }
 
-    /// The port it listens at.
+    /// The port that the server listens at.
     public let port: UInt16
-    /// Where it listens, as an origin: `http://127.0.0.1:1234`, `http://[::1]:1234` or, with TLS,
+    /// The origin of the server: `http://127.0.0.1:1234`, `http://[::1]:1234` or, with TLS,
     /// `https://localhost:1234`.
     public let origin: String
 
@@ -58,11 +61,11 @@ public final class MockServer: Sendable {
 
     /// Starts a server.
     /// - Parameters:
-    ///   - tls: what to show in TLS handshakes; without it the server speaks plain HTTP.
-    ///   - address: which loopback address to listen on; 127.0.0.1 by default.
-    ///   - options: what is seldom set.
-    ///   - respond: answers what no route matches; 404 with a text, by default.
-    /// - Throws: `TestingError` when the system gives no socket or OpenSSL refuses the identity.
+    ///   - tls: The identity to present in TLS handshakes; without it the server speaks plain HTTP.
+    ///   - address: The loopback address to listen on; 127.0.0.1 by default.
+    ///   - options: Options that are rarely needed.
+    ///   - respond: Makes the response when no route matches; by default a 404 with a text.
+    /// - Throws: `TestingError` if the system gives no socket or OpenSSL rejects the identity.
     public init(
         tls: TestIdentity? = nil,
         address: LoopbackAddress = .v4,
@@ -81,27 +84,27 @@ public final class MockServer: Sendable {
         core.endForGood()
     }
 
-    /// The answer of a server that knows nothing: 404 and a text that names method and path.
+    /// Returns the default response: 404 with a text that names method and path.
     public static func notFound(_ request: RecordedRequest) -> MockResponse {
         .text("No route for \(request.method) \(request.path)\n", status: 404)
     }
 
-    /// The URL of a path on this server.
-    /// - Parameter path: path and query, with or without the leading slash, percent-encoded already.
+    /// Returns the URL of a path on this server.
+    /// - Parameter path: Path and query, already percent-encoded, with or without the leading slash.
     public func url(_ path: String = "/") -> String {
         path.hasPrefix("/") ? origin + path : "\(origin)/\(path)"
     }
 
     // MARK: Routes
 
-    /// Answers requests for a path by a closure.
+    /// Adds a route that responds to requests for a path with the result of a closure.
     ///
-    /// Of several routes that match, the one added last wins.
+    /// If several routes match, the route added last wins.
     /// - Parameters:
-    ///   - method: the method; nil is any. `GET` does not answer HEAD.
-    ///   - path: the path without query, compared as sent; with a final `*` everything that begins so.
-    ///   - reading: how the body is read before the closure is called.
-    ///   - respond: makes the answer; called on the connection's thread, for several connections at once.
+    ///   - method: The method; nil matches any method. `GET` does not match HEAD.
+    ///   - path: The path without query, compared as sent; with a final `*` it matches every path with that prefix.
+    ///   - reading: The way the server reads the body before it calls the closure.
+    ///   - respond: Makes the response; called on the connection's thread, for several connections at once.
     public func on(
         _ method: String?,
         _ path: String,
@@ -114,13 +117,15 @@ public final class MockServer: Sendable {
         }
     }
 
-    /// Answers requests for a path by a script, always the same.
+    /// Adds a route that responds to every request for a path with the same script.
     public func on(_ method: String?, _ path: String, _ response: MockResponse, reading: BodyReading = .whole) {
         on(method, path, reading: reading) { _ in response }
     }
 
-    /// Answers requests for a path by one script after another, in the order the requests come; the last one repeats.
-    /// - Precondition: there is at least one response.
+    /// Adds a route that responds to requests for a path with one script after another and then repeats the last one.
+    ///
+    /// The scripts are used in the order in which the requests arrive.
+    /// - Precondition: There is at least one response.
     public func on(
         _ method: String?, _ path: String, inOrder responses: [MockResponse], reading: BodyReading = .whole
     ) {
@@ -135,93 +140,95 @@ public final class MockServer: Sendable {
         }
     }
 
-    // MARK: What has happened
+    // MARK: Recorded requests and counts
 
-    /// The requests whose heads have been read, oldest first; the latest 10 000 at most.
+    /// The requests whose heads the server has read, oldest first; at most the latest 10 000.
     ///
-    /// An element's body may still be on its way: see `RecordedRequest.isBodyComplete`.
+    /// The body of an element may still be incomplete: see `RecordedRequest.isBodyComplete`.
     public var requests: [RecordedRequest] {
         core.state.read { Array($0.requests.suffix(ServerState.requestLimit)) }
     }
 
-    /// Suspends the task until a request's head has been read that no call returned yet, and returns it, oldest first.
+    /// Returns the oldest request that no earlier call has returned, and suspends the task until its head has been
+    /// read.
     ///
-    /// Its body is not read yet, as a rule.
-    /// - Returns: nil when the task is cancelled, or when the server is stopped and all requests were returned.
+    /// The server has usually not read the body yet.
+    /// - Returns: The request; nil if the task is cancelled, or if the server is stopped and all requests were
+    ///   returned.
     public func nextRequest() async -> RecordedRequest? {
         await core.state.wait { $0.takeNext() } ?? nil
     }
 
-    /// How many connections have been accepted so far.
+    /// The number of connections accepted so far.
     public var connectionCount: Int {
         core.state.read(\.connectionCount)
     }
 
-    /// How many connections are open now.
+    /// The number of connections that are open now.
     public var openConnections: Int {
         core.state.read(\.openConnections)
     }
 
-    /// How many bytes of answers the kernel has taken so far, on all connections: heads, bodies and framing, without
-    /// TLS.
+    /// The number of response bytes that the kernel has accepted so far on all connections: heads, bodies and framing,
+    /// without TLS overhead.
     ///
-    /// It stands still while clients do not read.
+    /// The number does not grow while clients do not read.
     public var bytesSent: Int {
         core.state.read(\.bytesSent)
     }
 
-    /// What was wrong with requests that were no proper HTTP/1.1, in words; the first 100.
+    /// Descriptions of the HTTP/1.1 violations in the received requests; the first 100.
     ///
-    /// Empty is what a test of a client wants to see.
+    /// A test of a client expects an empty array.
     public var violations: [String] {
         core.state.read(\.violations)
     }
 
-    /// Why TLS handshakes failed, in OpenSSL's words, an alert of the client included; the first 100.
+    /// The reasons for failed TLS handshakes in the words of OpenSSL, including alerts from the client; the first 100.
     ///
-    /// `tlsv1 alert unknown ca` is what a client sent, `certificate verify failed: certificate has expired` is what the
-    /// server says of a client's certificate. A client that goes away in the middle counts, too.
+    /// For example, `tlsv1 alert unknown ca` is an alert that a client sent, and `certificate verify failed:
+    /// certificate has expired` is the server's verdict on a client's certificate. A client that disconnects during the
+    /// handshake counts as a failure, too.
     public var tlsFailures: [String] {
         core.state.read(\.tlsFailures)
     }
 
-    /// Suspends the task until so many connections are open.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until the given number of connections is open.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(openConnections count: Int) async -> Bool {
         await core.state.wait { $0.openConnections == count ? true : nil } ?? false
     }
 
-    /// Suspends the task until at least so many connections have been accepted.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until at least the given number of connections has been accepted.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(connectionCount count: Int) async -> Bool {
         await core.state.wait { $0.connectionCount >= count ? true : nil } ?? false
     }
 
-    /// Suspends the task until at least so many TLS handshakes have failed.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until at least the given number of TLS handshakes has failed.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(tlsFailureCount count: Int) async -> Bool {
         await core.state.wait { $0.tlsFailureCount >= count ? true : nil } ?? false
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// Shuts down all connections that are open now, in both directions; clients see their end.
+    /// Shuts down all open connections in both directions; clients see the end of the connection.
     ///
-    /// New ones are welcome.
+    /// The server continues to accept new connections.
     public func disconnectAll() {
         core.state.read { state in
             for socket in state.sockets.values { Socket.disconnect(socket) }
         }
     }
 
-    /// Closes the port and all connections and waits until the server's threads have ended, which they do at once
-    /// unless a route's closure keeps one.
+    /// Closes the port and all connections and waits until the server's threads have ended.
     ///
-    /// On a thread of the server (in such a closure) it does not wait. What was recorded stays readable. Stopping twice
-    /// does nothing.
+    /// The threads end at once unless a route's closure is still running. On a thread of the server (in a route's
+    /// closure) the method does not wait. The recorded requests and counts stay readable. A second call does nothing.
     public func stop() {
         core.end()
     }

@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Pseudo-random bytes that are a function of a seed and a position: a body of many gigabytes needs no memory, and a
-/// test can say what its digest must be or what any one byte is.
+/// Pseudo-random bytes that are a function of a seed and a position.
+///
+/// A body of many gigabytes needs no memory, and a test can compute its digest or any single byte.
 ///
 /// ```swift
 /// let body = PatternBody(seed: 7, length: 1 << 30)
@@ -10,17 +11,17 @@
 /// // digest of what the client got == body.sha256
 /// ```
 public struct PatternBody: Sendable, Hashable {
-    /// Which sequence of bytes it is.
+    /// The seed, which selects the sequence of bytes.
     public let seed: UInt64
-    /// How many bytes it has.
+    /// The number of bytes.
     public let length: Int
-    /// Where in the seed's endless sequence the first byte lies.
+    /// The position of the first byte in the seed's endless sequence.
     private let start: Int
 
-    /// The first bytes of a seed's sequence.
+    /// Creates a body from the first bytes of a seed's sequence.
     /// - Parameters:
-    ///   - seed: any number; the same seed gives the same bytes, on any machine.
-    ///   - length: the number of bytes.
+    ///   - seed: Any number; the same seed gives the same bytes on any machine.
+    ///   - length: The number of bytes.
     /// - Precondition: `length` is not negative.
     public init(seed: UInt64, length: Int) {
         self.init(seed: seed, length: length, start: 0)
@@ -33,22 +34,22 @@ public struct PatternBody: Sendable, Hashable {
         self.start = start
     }
 
-    /// A part of the body, as a body: what a range request (RFC 9110 §14) gets.
-    /// - Precondition: the range lies inside `0 ..< length`.
+    /// A range of the body as a body of its own, as the response to a range request (RFC 9110 §14) contains it.
+    /// - Precondition: The range lies inside `0 ..< length`.
     public subscript(range: Range<Int>) -> PatternBody {
         precondition(range.lowerBound >= 0 && range.upperBound <= length, "The range lies outside the body.")
         return PatternBody(seed: seed, length: range.count, start: start + range.lowerBound)
     }
 
-    /// One byte, computed without those before it.
+    /// Returns one byte without computing the bytes before it.
     /// - Precondition: `offset` lies inside `0 ..< length`.
     public func byte(at offset: Int) -> UInt8 {
         precondition(offset >= 0 && offset < length, "The offset lies outside the body.")
         return bytes(in: offset..<(offset + 1))[0]
     }
 
-    /// Bytes of the body as an array; memory for the range, not for what is before it.
-    /// - Precondition: the range lies inside `0 ..< length`.
+    /// Returns a range of the body as an array; this needs memory for the range only.
+    /// - Precondition: The range lies inside `0 ..< length`.
     public func bytes(in range: Range<Int>) -> [UInt8] {
         precondition(range.lowerBound >= 0 && range.upperBound <= length, "The range lies outside the body.")
         var buffer = [UInt8](repeating: 0, count: range.count)
@@ -63,7 +64,7 @@ public struct PatternBody: Sendable, Hashable {
 
     /// The SHA-256 digest of the body, 64 lower-case hexadecimal digits.
     ///
-    /// Computed at each call, in time proportional to the length (about a second for a gigabyte) and in constant
+    /// Each call computes the digest in time proportional to the length (about a second for a gigabyte) and in constant
     /// memory.
     public var sha256: String {
         var stream = SHA256Stream()

@@ -1,52 +1,53 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something to download: bytes that are also given in parts (RFC 9110 §14), by a server that can be told to misbehave.
+/// A resource to download that supports range requests (RFC 9110 §14) and can misbehave on demand.
 ///
 /// ```swift
 /// let resource = RangeResource(PatternBody(seed: 1, length: 1 << 20))
 /// let server = try MockServer { request in resource.response(to: request) }
 /// ```
 ///
-/// The answer to a range is a 206 response; one whose `If-Range` names another state is the whole (RFC 9110 §13.1.5), one
-/// beyond the end is a 416. One range is understood, in the forms `first-last`, `first-` and `-count`.
+/// The response to a range request is a 206. If `If-Range` does not match the resource, the response is the whole
+/// resource (RFC 9110 §13.1.5). If the range lies beyond the end, the response is a 416. Only a single range is
+/// supported, in the forms `first-last`, `first-` and `-count`.
 public struct RangeResource: Sendable {
-    /// What is wrong with the answers to ranges.
+    /// An error in the responses to range requests.
     public enum Flaw: Sendable, Hashable, CaseIterable {
-        /// Ranges are ignored: the answer is always the whole.
+        /// The server ignores ranges: the response is always the whole resource.
         case ignoresRanges
-        /// `If-Range` is ignored: the answer is a part, of whatever state.
+        /// The server ignores `If-Range`: the response is a part even if the resource has changed.
         case ignoresConditions
-        /// `Content-Range` names other bytes than those that were asked for.
+        /// `Content-Range` names other bytes than the requested ones.
         case wrongStart
-        /// `Content-Range` names another length of the whole.
+        /// `Content-Range` names a wrong length of the whole resource.
         case wrongTotal
         /// `Content-Range` is missing.
         case noContentRange
-        /// `Content-Range` cannot be read.
+        /// `Content-Range` cannot be parsed.
         case garbledContentRange
-        /// Every range is answered by 416.
+        /// The response to every range request is a 416.
         case refusesRanges
-        /// A part is half as long as what was asked for.
+        /// A part is half as long as the requested range.
         case sendsHalf
     }
 
     /// The bytes.
     public var body: PatternBody
-    /// The `ETag` field, with its quotes; none when nil.
+    /// The `ETag` field, with its quotes; nil omits the field.
     public var tag: String?
-    /// The `Last-Modified` field, and with it a `Date` of the year 2026; none when nil.
+    /// The `Last-Modified` field, sent together with a `Date` of the year 2026; nil omits both.
     public var lastModified: String?
-    /// What is wrong with it.
+    /// The errors in the responses.
     public var flaws: Set<Flaw>
 
-    /// Bytes to download.
+    /// Creates a resource.
     ///
     /// - Parameters:
     ///   - body: The bytes.
-    ///   - tag: The `ETag` field, with its quotes; `"1"` unless given.
-    ///   - lastModified: The `Last-Modified` field; none unless given.
-    ///   - flaws: What is wrong with it; nothing unless given.
+    ///   - tag: The `ETag` field, with its quotes; `"1"` by default.
+    ///   - lastModified: The `Last-Modified` field; omitted by default.
+    ///   - flaws: The errors in the responses; empty by default.
     public init(_ body: PatternBody, tag: String? = "\"1\"", lastModified: String? = nil, flaws: Set<Flaw> = []) {
         self.body = body
         self.tag = tag
@@ -54,7 +55,7 @@ public struct RangeResource: Sendable {
         self.flaws = flaws
     }
 
-    /// The answer to a request.
+    /// Returns the response to a request.
     public func response(to request: RecordedRequest) -> MockResponse {
         guard let range = request.field("Range"), !flaws.contains(.ignoresRanges), isMeant(request) else {
             return described(.pattern(body)).field("Accept-Ranges", "bytes")

@@ -1,59 +1,61 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request as the server got it.
+/// A request as the server received it.
 public struct RecordedRequest: Sendable {
     /// The method, as sent.
     public internal(set) var method: String
-    /// The request target, as sent (RFC 9112 §3.2): path and query, or a whole URL when the client takes the server
-    /// for a proxy, or `host:port` with CONNECT.
+    /// The request target, as sent (RFC 9112 §3.2): path and query, or a whole URL if the client uses the server as a
+    /// proxy, or `host:port` with CONNECT.
     public internal(set) var target: String
-    /// The target's path, still percent-encoded; of an absolute URL its path, of CONNECT the whole target.
+    /// The target's path, still percent-encoded; for an absolute URL its path, for CONNECT the whole target.
     public internal(set) var path: String
-    /// What follows the question mark, without it and still percent-encoded; nil when there is none.
+    /// The query without its question mark, still percent-encoded; nil if the target has no question mark.
     public internal(set) var query: String?
     /// `HTTP/1.1` or `HTTP/1.0`; `HTTP/2` on an `HTTP2Server`.
     public internal(set) var version: String
-    /// The header fields in the order they came, names as sent.
+    /// The header fields in the order of arrival, with names as sent.
     public internal(set) var fields: [(name: String, value: String)]
     /// The scheme as HTTP/2 names it (RFC 9113 §8.3.1); nil on a `MockServer`.
     public internal(set) var scheme: String?
     /// The authority as HTTP/2 names it (RFC 9113 §8.3.1); nil on a `MockServer`, where `Host` is a field.
     public internal(set) var authority: String?
-    /// The trailer fields of a chunked body, or of HTTP/2, in order.
+    /// The trailer fields of a chunked body or of an HTTP/2 request, in order.
     public internal(set) var trailers: [(name: String, value: String)] = []
 
     /// The body's first bytes, up to `MockServer.Options.requestBodyLimit`.
     ///
-    /// Empty until the body is read; see `isBodyComplete`.
+    /// The array is empty until the server reads the body; see `isBodyComplete`.
     public internal(set) var body: [UInt8] = []
-    /// How many bytes of body have been read so far, without chunk framing, those beyond the limit included.
+    /// The number of body bytes read so far, without chunk framing, including the bytes beyond the limit.
     public internal(set) var bodyLength = 0
-    /// The SHA-256 digest of all body bytes read, 64 lower-case hexadecimal digits; of no bytes until the body is read.
+    /// The SHA-256 digest of all body bytes as 64 lower-case hexadecimal digits.
+    ///
+    /// It is the digest of no bytes until the server has read the body.
     public internal(set) var bodySHA256 = RecordedRequest.emptyDigest
     /// Whether the body has been read to its end.
     ///
-    /// True at once for a request without one.
+    /// True from the start for a request without a body.
     public internal(set) var isBodyComplete = false
 
-    /// Which accepted connection it came on; the server's first is 1.
+    /// The number of the accepted connection that carried the request; the server's first connection is 1.
     public internal(set) var connection: Int
-    /// Which request on its connection it is; the first is 1.
+    /// The number of the request on its connection; the first is 1.
     public internal(set) var ordinal: Int
-    /// Its HTTP/2 stream (RFC 9113 §5.1.1); 0 on a `MockServer`.
+    /// The HTTP/2 stream of the request (RFC 9113 §5.1.1); 0 on a `MockServer`.
     public internal(set) var stream = 0
-    /// The code with which the client reset its stream; nil when it did not, and on a `MockServer`.
+    /// The code with which the client reset the stream; nil without a reset, and on a `MockServer`.
     public internal(set) var resetCode: HTTP2ErrorCode?
-    /// Whether its connection has ended, so that nothing more will come; always false on a `MockServer`.
+    /// Whether the connection has ended, so that nothing more can arrive; always false on a `MockServer`.
     public internal(set) var isConnectionClosed = false
-    /// Whether it said `Expect: 100-continue`.
+    /// Whether the request has `Expect: 100-continue`.
     public internal(set) var expectsContinue = false
-    /// Whether the server sent `100 Continue`, because it was expected and no body had come by then.
+    /// Whether the server sent `100 Continue`, because the request expected it and no body byte had arrived yet.
     public internal(set) var sentContinue = false
-    /// What the TLS handshake settled; nil on a plain connection.
+    /// The results of the TLS handshake; nil on a plain connection.
     public internal(set) var tls: TLS?
 
-    /// What the TLS handshake of a request's connection settled.
+    /// The results of the TLS handshake of a request's connection.
     public struct TLS: Sendable, Hashable {
         /// The version: `TLSv1.3`, `TLSv1.2` and so on.
         public internal(set) var version: String
@@ -61,33 +63,34 @@ public struct RecordedRequest: Sendable {
         public internal(set) var cipher: String
         /// Whether the connection resumed an earlier session.
         public internal(set) var isResumed: Bool
-        /// The name that the client asked for (SNI, RFC 6066 §3); nil when it sent none, as it must for an IP address.
+        /// The server name that the client sent (SNI, RFC 6066 §3); nil if it sent no name, as required for an IP
+        /// address.
         public internal(set) var serverName: String?
-        /// The protocol agreed on by ALPN (RFC 7301); nil when the client offered none that the server speaks.
+        /// The protocol selected by ALPN (RFC 7301); nil if the client offered no protocol that the server speaks.
         public internal(set) var applicationProtocol: String?
-        /// Whether the client asked for an OCSP response (RFC 6066 §8); false on a resumed connection, where it is not
-        /// looked at.
+        /// Whether the client asked for an OCSP response (RFC 6066 §8); always false on a resumed connection, where the
+        /// server does not evaluate that extension.
         public internal(set) var askedForStaple: Bool
-        /// The DER bytes of the certificate that the client showed; nil when it showed none or was not asked.
+        /// The DER bytes of the client's certificate; nil if the client sent no certificate or the server did not ask.
         public internal(set) var clientCertificate: [UInt8]?
-        /// The common name in the subject of that certificate; nil without one.
+        /// The common name in the subject of the client's certificate; nil without a certificate or a common name.
         public internal(set) var clientCommonName: String?
-        /// The DER bytes of the certificates that the client sent after its own, in that order; none on a resumed
+        /// The DER bytes of the certificates that the client sent after its own, in that order; empty on a resumed
         /// connection.
         public internal(set) var clientIntermediates: [[UInt8]]
     }
 
-    /// The first value of a field; names are compared without regard to case.
+    /// Returns the first value of a field; the case of names does not matter.
     public func field(_ name: String) -> String? {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// All values of a field in order; names are compared without regard to case.
+    /// Returns all values of a field in order; the case of names does not matter.
     public func fields(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The kept part of the body as text, broken UTF-8 replaced.
+    /// The kept part of the body as text; invalid UTF-8 is replaced.
     public var bodyText: String {
         String(decoding: body, as: UTF8.self)
     }
@@ -96,13 +99,13 @@ public struct RecordedRequest: Sendable {
 }
 
 extension RecordedRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// One line: method, target and how long the body is.
+    /// One line with method, target, body length and connection.
     public var description: String { "\(method) \(target) (\(bodyLength) bytes, connection \(connection))" }
 
-    /// The same line, so that lists of requests stay readable.
+    /// The description, so that lists of requests stay readable.
     public var debugDescription: String { description }
 
-    /// The line and the fields; never the body, which may be large.
+    /// The description and the fields, without the body, which may be large.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": description, "fields": fields], displayStyle: .struct)
     }

@@ -3,9 +3,9 @@
 
 public import FoundationEssentials
 
-/// What went wrong while a server or a certificate was being made.
+/// An error that occurs while a server or a certificate is being made.
 public struct TestingError: Error, Sendable, CustomStringConvertible {
-    /// What was tried and why it failed, in one line.
+    /// The failed action and the reason, in one line.
     public let description: String
 
     init(_ description: String) {

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewSupport
 import CurlewShims
 import Dispatch
 import Glibc
@@ -77,7 +78,7 @@ struct DiskThreadTests {
         #expect(reasons.withLock { $0 } == [])
         log.append("line")
         log.append("line")
-        #expect(reasons.withLock { $0 } == ["its disk does not answer, and lines are dropped"])
+        #expect(reasons.withLock { $0 } == ["its disk does not respond, so lines are dropped"])
         door.signal()
         _ = await DiskThread.keys.value(at: folder + "/keys") { true }
         #expect(reasons.withLock { $0.count } == 2, "then the system says that there is no such place")

@@ -99,13 +99,13 @@ struct HeadCheckTests {
     func otherFirstLines(line: String) {
         #expect(
             verdict(line + "\r\n")
-                == .refused("its first line is no status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)"))
+                == .refused("its first line is not a status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)"))
     }
 
     @Test(arguments: [
         ("HTTP/1.1 099 low", "its status 99 is below 100 (RFC 9110 §15)"),
-        ("HTTP/1.1 101 Switching Protocols", "it switches protocols, which nobody asked for (RFC 9110 §7.8)"),
-        ("HTTP/2 200 OK", "it says HTTP/2 on a connection that speaks HTTP/1.1"),
+        ("HTTP/1.1 101 Switching Protocols", "it switches protocols, which was not requested (RFC 9110 §7.8)"),
+        ("HTTP/2 200 OK", "it names HTTP/2 on an HTTP/1.1 connection"),
         ("HTTP/1.1 200 a\rb", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
         ("HTTP/1.1 200 a\u{0}b", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
         ("HTTP/1.1 200 OK\r", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
@@ -136,21 +136,21 @@ struct HeadCheckTests {
     }
 
     @Test(arguments: [
-        ("A : 1", "a blank stands between the field name “A” and its colon (RFC 9112 §5.1)"),
-        ("A\t: 1", "a blank stands between the field name “A” and its colon (RFC 9112 §5.1)"),
+        ("A : 1", "there is a blank between the field name “A” and its colon (RFC 9112 §5.1)"),
+        ("A\t: 1", "there is a blank between the field name “A” and its colon (RFC 9112 §5.1)"),
         ("no-colon", "the line “no-colon” has no colon (RFC 9112 §5)"),
         (": no name", "a field has no name (RFC 9112 §5)"),
-        ("A(b): 1", "a field name that begins “A(” is no token (RFC 9110 §5.1)"),
-        ("\u{1}: 1", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
-        ("\u{e9}: 1", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
+        ("A(b): 1", "a field name that begins “A(” is not a token (RFC 9110 §5.1)"),
+        ("\u{1}: 1", "a field name that begins “?” is not a token (RFC 9110 §5.1)"),
+        ("\u{e9}: 1", "a field name that begins “?” is not a token (RFC 9110 §5.1)"),
         ("A: b\u{0}c", "the value of “A” contains a NUL (RFC 9110 §5.5)"),
         ("A: b\rc", "the value of “A” contains a bare CR (RFC 9110 §5.5)"),
         ("A: b\r", "the value of “A” contains a bare CR (RFC 9110 §5.5)"),
-        ("\rA: b", "a field name that begins “?” is no token (RFC 9110 §5.1)"),
-        (" A: b", "a blank stands before its first field (RFC 9112 §2.2)"),
+        ("\rA: b", "a field name that begins “?” is not a token (RFC 9110 §5.1)"),
+        (" A: b", "there is a blank before its first field (RFC 9112 §2.2)"),
         ("A: b\r\n c\u{0}d", "a folded value contains a NUL or a bare CR (RFC 9110 §5.5)"),
-        ("Content-Length: 1\r\n 2", "the field that says how long the body is goes on in a second line"),
-        ("Transfer-Encoding: chunked\r\n\tx", "the field that says how long the body is goes on in a second line"),
+        ("Content-Length: 1\r\n 2", "the field that sets the length of the body continues in a second line"),
+        ("Transfer-Encoding: chunked\r\n\tx", "the field that sets the length of the body continues in a second line"),
         (
             String(repeating: "n", count: 60),
             "the line “\(String(repeating: "n", count: 40))…” has no colon (RFC 9112 §5)"
@@ -193,7 +193,7 @@ struct HeadCheckTests {
     func lengthsThatAreNone(value: String, shown: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
-                == .refused("“Content-Length” is \(shown), which is no number (RFC 9112 §6.3)"))
+                == .refused("“Content-Length” is \(shown), which is not a number (RFC 9112 §6.3)"))
     }
 
     @Test(arguments: ["9223372036854775808", "92233720368547758070", "00000000000000000000009999999999999999999999"])
@@ -225,13 +225,13 @@ struct HeadCheckTests {
     func otherCodings(value: String, shown: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n")
-                == .refused("“Transfer-Encoding” is \(shown), and only “chunked” was asked for (RFC 9112 §6.1)"))
+                == .refused("“Transfer-Encoding” is \(shown), and only “chunked” is accepted (RFC 9112 §6.1)"))
     }
 
     @Test func codingsInHTTP10() {
         #expect(
             verdict("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-                == .refused("“Transfer-Encoding” stands in a response of HTTP/1.0 (RFC 9112 §6.1)"))
+                == .refused("an HTTP/1.0 response contains “Transfer-Encoding” (RFC 9112 §6.1)"))
     }
 
     @Test(arguments: [
@@ -260,7 +260,7 @@ struct HeadCheckTests {
         }
         #expect(
             verdict("HTTP/1.1 102 Processing\r\n", &check)
-                == .refused("more than 32 informational responses came before it"))
+                == .refused("more than 32 informational responses arrived before it"))
         check = HeadCheck()
         for _ in 0..<HeadCheck.informationalLimit {
             #expect(verdict("HTTP/1.1 102 Processing\r\n\r\n", &check) == .end)

@@ -1,10 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewSupport
 import Glibc
 import Testing
-
-@testable import CurlewEngine
 
 @Suite("Lock")
 struct LockTests {

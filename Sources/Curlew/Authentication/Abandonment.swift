@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension InterceptorContext {
-    /// What an operation of the user's gives, awaited no longer than the transfer may go on.
+    /// Returns the value of a user's operation, and stops waiting for it when the transfer ends.
     ///
-    /// The operation runs in a task of its own, with this task's priority and task-local values. When the transfer is
-    /// cancelled, or its session has closed, that task is cancelled and nobody waits for it.
-    /// - Throws: What the operation throws; `CancellationError`; `.sessionClosed`.
+    /// The operation runs in a separate task, with this task's priority and task-local values. When the transfer is
+    /// cancelled, or its session closes, that task is cancelled and the caller does not wait for its end.
+    /// - Throws: The error that the operation throws; `CancellationError`; `.sessionClosed`.
     func abandonable<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -20,7 +21,7 @@ extension InterceptorContext {
     }
 }
 
-/// One who waits for an operation, and may stop to.
+/// A wait for an operation, which can end before the operation does.
 final class Abandonment<Value: Sendable>: Sendable {
     typealias Waiting = UnsafeContinuation<Result<Value, any Error>, Never>
 
@@ -32,11 +33,11 @@ final class Abandonment<Value: Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    /// What an operation gives, in a task of its own; or what another one gives, when that is first.
+    /// Returns the result of an operation in a separate task, or the result of `end` when that is first.
     ///
-    /// Whoever is late is cancelled, and not waited for.
-    /// - Parameter end: Gives what is to be had without the operation; nil for no end.
-    /// - Throws: What the operation throws, or the other one gives; `CancellationError` when the task is cancelled.
+    /// The later task is cancelled and not awaited.
+    /// - Parameter end: Returns a result that replaces that of the operation; nil lets the operation continue.
+    /// - Throws: The error that the operation or `end` gives; `CancellationError` when the task is cancelled.
     static func value(
         _ operation: @escaping @Sendable () async throws -> Value,
         unless end: @escaping @Sendable () async -> Result<Value, any Error>?
@@ -72,7 +73,7 @@ final class Abandonment<Value: Sendable>: Sendable {
         if isOver { for task in tasks { task.cancel() } }
     }
 
-    /// The first result counts; then both tasks are told to stop.
+    /// Keeps the first result, and cancels both tasks.
     private func end(_ result: Result<Value, any Error>) {
         let (continuation, tasks) = state.withLock { state in
             guard state.result == nil else { return (nil as Waiting?, [Task<Void, Never>]()) }

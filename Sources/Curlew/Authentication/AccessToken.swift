@@ -3,30 +3,31 @@
 
 public import FoundationEssentials
 
-/// A secret that servers give out for a while, and what renews it.
+/// A secret that a server issues for a limited time, and the data to renew it.
 ///
 /// ```swift
 /// AccessToken("eyJhbGciOi…", expiresIn: .seconds(3600), refreshToken: "def50200…")
 /// ```
 public struct AccessToken: Sendable, Hashable, Codable {
-    /// What requests carry.
+    /// The text that requests carry.
     public var value: String
-    /// The scheme of `Authorization` that it is sent with: "Bearer" unless given (RFC 6750 §2.1).
+    /// The scheme of `Authorization` that the token is sent with: "Bearer" unless given (RFC 6750 §2.1).
     public var scheme: String
-    /// When the server stops taking it; nil when nothing is known, and only a refusal tells.
+    /// The time when the server stops accepting the token; nil when it is unknown, and only a refusal shows it.
     public var expiry: Date?
-    /// What a new token is got with (RFC 6749 §1.5); nil for none.
+    /// The secret that obtains a new token (RFC 6749 §1.5); nil when there is no such secret.
     public var refreshToken: String?
-    /// What it allows, in the server's words, separated by spaces (RFC 6749 §3.3); nil for what was asked for.
+    /// The permissions of the token, in the server's words, separated by spaces (RFC 6749 §3.3); nil for the requested
+    /// ones.
     public var permissions: String?
 
-    /// A token.
+    /// Creates a token.
     ///
     /// - Parameters:
-    ///   - value: What requests carry, as it is.
-    ///   - expiry: When the server stops taking it; nil when nothing is known.
-    ///   - refreshToken: What a new token is got with.
-    ///   - permissions: What it allows (the server's `scope`).
+    ///   - value: The text that requests carry, unchanged.
+    ///   - expiry: The time when the server stops accepting the token; nil when it is unknown.
+    ///   - refreshToken: The secret that obtains a new token.
+    ///   - permissions: The permissions of the token (the server's `scope`).
     ///   - scheme: The scheme of `Authorization`; "Bearer" unless given.
     public init(
         _ value: String, expiry: Date? = nil, refreshToken: String? = nil, permissions: String? = nil,
@@ -39,13 +40,13 @@ public struct AccessToken: Sendable, Hashable, Codable {
         self.permissions = permissions
     }
 
-    /// A token that lasts from now on.
+    /// Creates a token whose lifetime starts now.
     ///
     /// - Parameters:
-    ///   - value: What requests carry, as it is.
-    ///   - lifetime: How long the server takes it.
-    ///   - refreshToken: What a new token is got with.
-    ///   - permissions: What it allows (the server's `scope`).
+    ///   - value: The text that requests carry, unchanged.
+    ///   - lifetime: How long the server accepts the token.
+    ///   - refreshToken: The secret that obtains a new token.
+    ///   - permissions: The permissions of the token (the server's `scope`).
     public init(
         _ value: String, expiresIn lifetime: Duration, refreshToken: String? = nil, permissions: String? = nil
     ) {
@@ -54,7 +55,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
             permissions: permissions)
     }
 
-    /// What `Authorization` says.
+    /// The value of `Authorization`.
     var fieldValue: String { scheme + " " + value }
 }
 
@@ -66,7 +67,7 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-/// Keeps a token from one run of a program to the next.
+/// Persistent storage for a token between runs of a program.
 ///
 /// ```swift
 /// struct Keyring: TokenStore {
@@ -75,17 +76,19 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
 /// }
 /// ```
 public protocol TokenStore: Sendable {
-    /// The token kept last; nil when there is none.
+    /// Returns the token that was saved last; nil when there is no saved token.
     ///
-    /// Called before the first request that needs a token, and not again unless it throws.
-    /// - Throws: Any error: those who wait for the token get it as the cause of theirs, and the next request asks again.
+    /// Curlew calls this method before the first request that needs a token, and again only if it throws.
+    /// - Throws: Any error: requests that wait for the token fail with it as the cause, and the next request calls the
+    ///   method again.
     func load() async throws -> AccessToken?
 
-    /// Keeps a token in the place of the last one.
+    /// Saves a token in place of the last one.
     ///
-    /// Called after each refresh, before those who wait go on with the new token, and after `replace(_:)`; one call at a
-    /// time, the last one with the token that is in its place then. It is not cancelled with whatever request it is for.
-    /// - Parameter token: What to keep; nil to forget what was kept.
-    /// - Throws: Any error: those who wait get it as the cause of theirs; later requests go on with the new token.
+    /// Curlew calls this method after each refresh, before waiting requests continue with the new token, and after
+    /// `replace(_:)`. Calls do not overlap, and the last call has the token that is current then. Cancelling a request
+    /// does not cancel a call.
+    /// - Parameter token: The token to save; nil to delete the saved token.
+    /// - Throws: Any error: waiting requests fail with it as the cause; later requests use the new token.
     func save(_ token: AccessToken?) async throws
 }

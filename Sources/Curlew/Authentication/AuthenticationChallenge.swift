@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server asks of those who want in: one challenge of `WWW-Authenticate` (RFC 9110 §11.3).
+/// A demand for credentials: one challenge of `WWW-Authenticate` (RFC 9110 §11.3).
 ///
 /// ```swift
 /// for challenge in head.challenges where challenge.scheme == .basic {
@@ -9,49 +9,49 @@
 /// }
 /// ```
 public struct AuthenticationChallenge: Sendable, Hashable {
-    /// A way to prove who one is, such as "Basic": compared without regard to ASCII case (RFC 9110 §11.1).
+    /// A method of authentication, such as "Basic", compared without regard to ASCII case (RFC 9110 §11.1).
     public struct Scheme: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-        /// The name as it was spelled.
+        /// The name in its original spelling.
         public let rawValue: String
 
-        /// Takes any text unchanged.
+        /// Creates a scheme from any text, unchanged.
         public init(_ name: String) { rawValue = name }
 
-        /// Takes any text unchanged.
+        /// Creates a scheme from any text, unchanged.
         public init(stringLiteral value: String) { rawValue = value }
 
         /// The name, with control characters escaped.
         public var description: String { rawValue.escapingControls }
     }
 
-    /// How one is to prove who one is.
+    /// The method of authentication that the server asks for.
     public let scheme: Scheme
-    /// What the scheme has to know, by names in lower case; the first value of a name that stands there twice.
+    /// The parameters of the scheme, by names in lower case; the first value of a name that occurs twice.
     public let parameters: [String: String]
-    /// The one value that some schemes have in the place of parameters, mostly Base64 (RFC 9110 §11.2).
+    /// The single value that some schemes have in place of parameters, mostly Base64 (RFC 9110 §11.2).
     public let token68: String?
 
-    /// A challenge from its parts.
+    /// Creates a challenge from its parts.
     ///
     /// - Parameters:
-    ///   - scheme: How one is to prove who one is.
+    ///   - scheme: The method of authentication.
     ///   - parameters: Values by names, which are compared without regard to ASCII case.
-    ///   - token68: What stands in the place of parameters.
+    ///   - token68: The single value in place of parameters.
     public init(_ scheme: Scheme, _ parameters: [String: String] = [:], token68: String? = nil) {
         self.scheme = scheme
         self.parameters = Dictionary(parameters.map { ($0.asciiLowercased, $1) }) { first, _ in first }
         self.token68 = token68
     }
 
-    /// The value of a parameter, whose name is compared without regard to ASCII case.
+    /// Returns the value of a parameter, whose name is compared without regard to ASCII case.
     public subscript(name: String) -> String? { parameters[name.asciiLowercased] }
 
-    /// What the server calls the things that the same credentials open (RFC 9110 §11.5).
+    /// The server's name for the resources that the same credentials give access to (RFC 9110 §11.5).
     public var realm: String? { self["realm"] }
 }
 
 extension AuthenticationChallenge.Scheme: Hashable {
-    /// Whether both have the same letters, regardless of ASCII case.
+    /// Returns whether both names are equal, regardless of ASCII case.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.rawValue.asciiLowercased == rhs.rawValue.asciiLowercased
     }
@@ -71,7 +71,7 @@ extension AuthenticationChallenge: CustomStringConvertible, CustomReflectable {
     /// The scheme and the realm, with control characters escaped: `Digest realm="staff"`.
     public var description: String { realm.map { "\(scheme) realm=\"\($0.escapingControls)\"" } ?? scheme.description }
 
-    /// The description and the names of the parameters: what servers give along may be a secret.
+    /// The description and the names of the parameters; the values are left out because they may be secret.
     public var customMirror: Mirror {
         Mirror(
             self, children: ["description": description, "parameters": parameters.keys.sorted()],
@@ -80,9 +80,10 @@ extension AuthenticationChallenge: CustomStringConvertible, CustomReflectable {
 }
 
 extension ResponseHead {
-    /// The challenges of `WWW-Authenticate`, in the order in which they stand there (RFC 9110 §11.6.1).
+    /// The challenges of `WWW-Authenticate`, in the order of the field (RFC 9110 §11.6.1).
     ///
-    /// What cannot be read is left out. At most 32 are read, and none that is longer than 8 KiB.
+    /// Malformed challenges are left out. At most 32 challenges are read, and challenges longer than 8 KiB are left
+    /// out.
     public var challenges: [AuthenticationChallenge] {
         ChallengeParser.challenges(in: fields.values(for: .wwwAuthenticate))
     }

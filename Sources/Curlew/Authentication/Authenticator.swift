@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Authentication is how requests say who asks: interceptors next to the wire that add credentials, answer challenges
-// (RFC 9110 §11) and sign. They know requests, responses and the chain, nothing of sessions.
+// Authentication adds credentials to requests: interceptors close to the connection add credentials, respond to
+// challenges (RFC 9110 §11) and sign. They know requests, responses and the chain, but not sessions.
 
-/// Proves to a server who asks.
+/// Adds proof of the caller's identity to requests.
 ///
-/// An authenticator is an interceptor of single attempts: it sees every request that goes on the wire, after retries and
-/// redirects, adds what proves who asks, and may answer a challenge by asking `next` again. It is asked only for requests
-/// to the origin that the transfer was addressed to: what is redirected elsewhere goes there without credentials, and
-/// nobody has to think of it. (One among a session's interceptors is asked for every transfer, wherever that goes: give
-/// it to the client of the API that it is for.) Requests with the option ``Request/Options/isAnonymous`` pass it by.
+/// An authenticator is an interceptor of single attempts: it gets every request that is sent, after retries and
+/// redirects, adds credentials, and may respond to a challenge by calling `next` again. It gets only requests to the
+/// origin that the transfer was addressed to: a redirect to another origin is sent without credentials, without further
+/// code. (One among a session's interceptors gets the requests of every transfer, to any origin: give it to the client
+/// of its API instead.) Requests with the option ``Request/Options/isAnonymous`` bypass it.
 ///
-/// A challenge that nobody answers is a response like any other, with its status 401.
+/// A challenge that no authenticator meets is a normal response with the status 401.
 ///
 /// ```swift
 /// struct Signature: Authenticator {
@@ -27,14 +27,14 @@
 /// }
 /// ```
 public protocol Authenticator: Interceptor {
-    /// Gives the response to a request with credentials, by asking `next` for it once or several times.
+    /// Returns the response to a request with credentials, by calling `next` once or several times.
     ///
-    /// Called for each attempt, for many at once. A request whose body can be read only once cannot be sent a second
-    /// time (``RequestBody/isSpent``); the response to the first is given then.
+    /// Called for each attempt, and concurrently for many attempts. A request whose body can be read only once cannot
+    /// be sent a second time (``RequestBody/isSpent``); return the first response in that case.
     /// - Parameters:
     ///   - request: A request to the origin that the transfer was addressed to.
-    ///   - context: What is known about the transfer.
-    ///   - next: Everything behind this authenticator, the network in the end.
+    ///   - context: The circumstances of the transfer.
+    ///   - next: The rest of the chain behind this authenticator, up to the network.
     /// - Throws: Any error, with the same meaning as in ``Interceptor/intercept(_:context:next:)``.
     func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
@@ -46,7 +46,7 @@ extension Authenticator {
     public var scope: InterceptorScope { .attempt }
 
     /// Authenticates requests that stay at the transfer's origin, and passes on all others.
-    /// - Throws: What ``authenticate(_:context:next:)`` throws.
+    /// - Throws: The error that ``authenticate(_:context:next:)`` throws.
     public func intercept(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -56,11 +56,12 @@ extension Authenticator {
 }
 
 extension InterceptorContext {
-    /// Whether a request goes to the origin (RFC 6454 §4: scheme, host and port) of the transfer's own request, so that
-    /// it may have the credentials that are meant for it.
+    /// Returns whether a request goes to the origin (RFC 6454 §4: scheme, host and port) of the transfer's own request,
+    /// so that it may carry the credentials meant for that origin.
     ///
-    /// False from the first redirect to another origin on, also for one that leads back: another server has chosen what
-    /// would be asked for then. False, too, for a request that was told to go without `Authorization`.
+    /// The result is false from the first redirect to another origin on, even for a redirect back to the first origin,
+    /// because another server has chosen the URL by then. It is also false for a request that must be sent without
+    /// `Authorization`.
     public func isAtOrigin(_ request: Request) -> Bool {
         let own = run.request
         if request.withheld.contains(.authorization) { return false }
@@ -74,10 +75,10 @@ extension Request {
     /// Refuses to send a secret where others on the network can read it (RFC 6750 §5.3, RFC 7617 §4).
     ///
     /// - Parameters:
-    ///   - secret: What would be sent, in the plural, for the message.
-    ///   - allowsPlainHTTP: Whether the caller has allowed it.
-    ///   - option: How the caller allows it, for the hint.
-    ///   - head: The response that asks for the secret; nil when it is sent unasked.
+    ///   - secret: The kind of secret, in the plural, for the message.
+    ///   - allowsPlainHTTP: Whether the caller has allowed plain http.
+    ///   - option: The code with which the caller allows it, for the hint.
+    ///   - head: The response that asks for the secret; nil when it is sent without a challenge.
     /// - Throws: `NetworkError` of kind `invalidRequest` for an http URL of another machine.
     func refusePlainHTTP(
         for secret: String, unless allowsPlainHTTP: Bool, option: String, askedBy head: ResponseHead? = nil

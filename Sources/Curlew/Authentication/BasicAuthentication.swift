@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Shows a name and a password with every request, unasked (RFC 7617).
+/// Sends a name and a password with every request, without waiting for a challenge (RFC 7617).
 ///
-/// Without TLS, anyone on the network can read them, so a request to an http URL of another machine fails with
+/// Without TLS, others on the network can read them, so a request to an http URL of another machine fails with
 /// `.invalidRequest` unless `allowsPlainHTTP` is true (RFC 7617 §4). To let the server choose the scheme, use
 /// ``PasswordAuthentication``. A request with its own `Authorization` field, or with user-info in its URL, is sent
 /// unchanged. Control characters, and a name with a colon, fail with `.invalidRequest` and the cause
@@ -17,22 +17,22 @@ public struct BasicAuthentication: Authenticator {
     private let password: String
     private let allowsPlainHTTP: Bool
 
-    /// Takes name and password, which are looked at when a request is sent.
+    /// Creates authentication with a name and a password, which are checked when a request is sent.
     ///
     /// - Parameters:
     ///   - user: The name, sent in UTF-8.
     ///   - password: The password, sent in UTF-8.
-    ///   - allowsPlainHTTP: Whether they are sent without TLS, too, where others can read them; false unless given. This
-    ///     machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+    ///   - allowsPlainHTTP: Whether they are also sent without TLS, where others can read them; false unless given.
+    ///     They are sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
     public init(_ user: String, _ password: String, allowsPlainHTTP: Bool = false) {
         self.user = user
         self.password = password
         self.allowsPlainHTTP = allowsPlainHTTP
     }
 
-    /// Adds `Authorization`, unless the request says itself who asks.
-    /// - Throws: `NetworkError`: `.invalidRequest` for what no Basic credential can express and for an http URL, else what
-    ///   `next` throws.
+    /// Adds `Authorization`, unless the request has its own credentials.
+    /// - Throws: `NetworkError`: `.invalidRequest` for a name or password that Basic cannot express and for an http
+    ///   URL, else the error that `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -45,9 +45,9 @@ public struct BasicAuthentication: Authenticator {
     }
 }
 
-/// Shows a token with every request, unasked (RFC 6750).
+/// Sends a token with every request, without waiting for a challenge (RFC 6750).
 ///
-/// Without TLS, anyone on the network can read it, so a request to an http URL of another machine fails with
+/// Without TLS, others on the network can read it, so a request to an http URL of another machine fails with
 /// `.invalidRequest` unless `allowsPlainHTTP` is true (RFC 6750 §5.3). A request with its own `Authorization` field, or
 /// with user-info in its URL, is sent unchanged.
 ///
@@ -58,19 +58,19 @@ public struct BearerAuthentication: Authenticator {
     private let credential: Credential
     private let allowsPlainHTTP: Bool
 
-    /// Takes a token.
+    /// Creates authentication with a token.
     ///
     /// - Parameters:
-    ///   - token: Sent as it is; with control characters the request is `.invalidRequest`.
-    ///   - allowsPlainHTTP: Whether it is sent without TLS, too, where others can read it; false unless given. This machine
-    ///     (localhost, 127.0.0.0/8, ::1) gets it in any case.
+    ///   - token: The token, sent unchanged; with control characters the request fails with `.invalidRequest`.
+    ///   - allowsPlainHTTP: Whether it is also sent without TLS, where others can read it; false unless given. It is
+    ///     sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
     public init(_ token: String, allowsPlainHTTP: Bool = false) {
         credential = .bearer(token)
         self.allowsPlainHTTP = allowsPlainHTTP
     }
 
-    /// Adds `Authorization`, unless the request says itself who asks.
-    /// - Throws: `NetworkError`: `.invalidRequest` for an http URL, else what `next` throws.
+    /// Adds `Authorization`, unless the request has its own credentials.
+    /// - Throws: `NetworkError`: `.invalidRequest` for an http URL, else the error that `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -84,12 +84,12 @@ public struct BearerAuthentication: Authenticator {
 }
 
 extension Interceptor where Self == BasicAuthentication {
-    /// Shows a name and a password with every request, unasked.
+    /// Sends a name and a password with every request, without waiting for a challenge.
     ///
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    ///   - allowsPlainHTTP: Whether they are sent without TLS, too; false unless given.
+    ///   - allowsPlainHTTP: Whether they are also sent without TLS; false unless given.
     public static func basic(
         _ user: String, _ password: String, allowsPlainHTTP: Bool = false
     ) -> BasicAuthentication {
@@ -98,11 +98,11 @@ extension Interceptor where Self == BasicAuthentication {
 }
 
 extension Interceptor where Self == BearerAuthentication {
-    /// Shows a token with every request, unasked.
+    /// Sends a token with every request, without waiting for a challenge.
     ///
     /// - Parameters:
-    ///   - token: The token, sent as it is.
-    ///   - allowsPlainHTTP: Whether it is sent without TLS, too; false unless given.
+    ///   - token: The token, sent unchanged.
+    ///   - allowsPlainHTTP: Whether it is also sent without TLS; false unless given.
     public static func bearer(_ token: String, allowsPlainHTTP: Bool = false) -> BearerAuthentication {
         BearerAuthentication(token, allowsPlainHTTP: allowsPlainHTTP)
     }

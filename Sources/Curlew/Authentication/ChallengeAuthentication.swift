@@ -1,45 +1,45 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is done about a challenge.
+/// The decision about a challenge.
 ///
 /// ```swift
 /// let answer = ChallengeAnswer.use(.password("anna", password))
 /// ```
 public enum ChallengeAnswer: Sendable {
-    /// As if nobody had been asked: the response passes, to who is further out, and is the result in the end.
+    /// The challenge is not met: the response passes to the outer interceptors and becomes the result.
     case useDefault
-    /// The request is sent again with this authenticator; when the server refuses it, the question comes again.
+    /// The request is sent again with this authenticator; when the server refuses it, the closure is called again.
     case use(any Authenticator)
-    /// This challenge is not answered; the question is about the next one in the response, after the last one as with
-    /// ``useDefault``.
+    /// This challenge is rejected, and the closure is called for the next challenge in the response; after the last
+    /// one, the effect is that of ``useDefault``.
     case reject
-    /// The transfer ends with this error: a `NetworkError` as it is, a `CancellationError` as `.cancelled`, any other as
-    /// the cause of `.interceptorFailed`.
+    /// The transfer ends with this error: a `NetworkError` unchanged, a `CancellationError` as `.cancelled`, any other
+    /// error as the cause of `.interceptorFailed`.
     case cancel(any Error)
 }
 
-/// What is known of a challenge beside itself.
+/// The circumstances of a challenge.
 ///
 /// ```swift
 /// guard context.failures == 0 else { return .useDefault }
 /// ```
 public struct ChallengeContext: Sendable {
-    /// The request that the server refused, as it was before any answer; its description shows no secret.
+    /// The request that the server refused, before any authenticator changed it; its description shows no secret.
     public let request: Request
     /// The head of the refusal.
     public let response: ResponseHead
-    /// How many answers in this attempt were refused before.
+    /// The number of decisions in this attempt that the server refused before.
     public let failures: Int
-    /// Scheme, host and port of the server that asks: `https://api.example.com:443`.
+    /// The scheme, host and port of the server that sent the challenge: `https://api.example.com:443`.
     public let origin: String
 }
 
 extension ChallengeContext: CustomStringConvertible, CustomReflectable {
-    /// The request, redacted, the status and the count.
+    /// The redacted request, the status and the count.
     public var description: String { "\(request): \(response.status), \(failures) failures" }
 
-    /// What may be shown of the members.
+    /// The members, redacted.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -48,16 +48,18 @@ extension ChallengeContext: CustomStringConvertible, CustomReflectable {
     }
 }
 
-/// Asks a closure what to do about challenges.
+/// Calls a closure to decide about challenges.
 ///
-/// It is asked about the challenges of each 401, one after the other in the server's order, and again when an answer was
-/// refused; at most ten times in an attempt, then the 401 is the result. It may take its time: a person can be asked
-/// for a password meanwhile. What it takes counts for the transfer's `timeouts.total`. Cancelling the transfer, or closing
-/// its session, ends it at once, and cancels the closure's task, whatever becomes of that.
+/// The closure is called for the challenges of each 401, one after the other in the server's order, and again when its
+/// decision led to a refusal; at most ten times in an attempt, after which the 401 is the result. The closure may take
+/// its time, for instance to ask a person for a password. Its time counts for the transfer's `timeouts.total`. When the
+/// transfer is cancelled, or its session closes, the wait ends at once and the closure's task is cancelled; the
+/// transfer does not wait for the closure to return.
 ///
-/// Nothing is remembered: every request is asked about. An authenticator that the closure gives again and again, such as
-/// one ``PasswordAuthentication``, does remember, and is used best in the closure's place when the password is known.
-/// A request whose body is gone is not repeated: the 401 is the result.
+/// Nothing is remembered: the closure is called for every request. An authenticator that the closure returns
+/// repeatedly, such as one ``PasswordAuthentication``, does remember; when the password is known, use that
+/// authenticator instead of the closure. A request whose body has been used up is not sent again: the 401 is the
+/// result.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with {
@@ -70,14 +72,14 @@ extension ChallengeContext: CustomStringConvertible, CustomReflectable {
 /// }
 /// ```
 public struct ChallengeAuthentication: Authenticator {
-    /// How often it is asked in one attempt.
+    /// The maximum number of calls of the closure in one attempt.
     static let mostQuestions = 10
 
     private let decide: @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
 
-    /// Takes a closure that decides.
+    /// Creates authentication with a closure that decides.
     ///
-    /// - Parameter decide: Gets a challenge and what else is known, and says what to do. An error it throws ends the
+    /// - Parameter decide: Gets a challenge and its context, and returns the decision. An error it throws ends the
     ///   transfer as ``ChallengeAnswer/cancel(_:)`` does.
     public init(
         _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
@@ -85,12 +87,12 @@ public struct ChallengeAuthentication: Authenticator {
         self.decide = decide
     }
 
-    /// Passes the request on, and asks the closure when the server refuses it.
-    /// - Throws: `NetworkError`: what the closure cancelled with, or what `next` throws.
+    /// Sends the request, and calls the closure when the server refuses it.
+    /// - Throws: `NetworkError`: the error that the closure cancelled with, or the error that `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
-        // Its own credentials would be sent again with every answer.
+        // The request's own credentials would be sent again with every authenticator.
         guard !request.saysWhoAsks else { return try await next(request) }
         var response = try await next(request)
         var (questions, failures) = (0, 0)
@@ -110,7 +112,7 @@ public struct ChallengeAuthentication: Authenticator {
         return response
     }
 
-    /// What to use; nil when nobody knows anything.
+    /// Returns the authenticator to use; nil when the closure decides for no authenticator.
     private func answer(
         _ known: ChallengeContext, _ context: InterceptorContext, _ questions: inout Int
     ) async throws -> (any Authenticator)? {
@@ -135,20 +137,20 @@ public struct ChallengeAuthentication: Authenticator {
 }
 
 extension ChallengeContext {
-    /// The error that ends the transfer.
+    /// Returns the error that ends the transfer.
     fileprivate func failure(_ error: any Error) -> any Error {
         if error is NetworkError || error is CancellationError { return error }
         return NetworkError(
             .interceptorFailed, phase: .receiving,
-            "Whoever was asked about a challenge answered with an error of their own, a \(type(of: error)).",
+            "The challenge handler threw \(type(of: error)).",
             cause: error, request: request, response: response)
     }
 }
 
 extension Interceptor where Self == ChallengeAuthentication {
-    /// Asks a closure what to do about challenges.
+    /// Calls a closure to decide about challenges.
     ///
-    /// - Parameter decide: Gets a challenge and what else is known, and says what to do.
+    /// - Parameter decide: Gets a challenge and its context, and returns the decision.
     public static func challenge(
         _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
     ) -> ChallengeAuthentication {

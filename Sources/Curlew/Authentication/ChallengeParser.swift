@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads challenges, and lists of parameters like those of `Authentication-Info` (RFC 9110 §11.2, §11.6.1).
+/// Parses challenges, and parameter lists like those of `Authentication-Info` (RFC 9110 §11.2, §11.6.1).
 ///
-/// The grammar has commas between challenges and commas between parameters; what is followed by "=" is a parameter, any
-/// other word after a comma begins a challenge. What fits nowhere is skipped up to the next comma outside of quotes.
-/// Commas that are missing between parameters, and values that should have been quoted, are forgiven. Each byte is
-/// looked at a few times at most.
+/// The grammar has commas between challenges and between parameters: a word followed by "=" is a parameter, any other
+/// word after a comma begins a challenge. Text that fits neither is skipped up to the next comma outside of quotes. The
+/// parser accepts missing commas between parameters, and values without the required quotes. It reads each byte at most
+/// a few times.
 struct ChallengeParser {
-    /// How many challenges are read of a response.
+    /// The maximum number of challenges that are read from a response.
     static let mostChallenges = 32
-    /// How many bytes the names and values of a challenge may have.
+    /// The maximum total length of the names and values of a challenge, in bytes.
     static let longestChallenge = 8192
 
     private struct Draft {
@@ -27,7 +27,7 @@ struct ChallengeParser {
 
     private init(_ value: String) { bytes = Array(value.utf8) }
 
-    /// The challenges of the values of one field.
+    /// Returns the challenges in the values of one field.
     static func challenges(in values: [String]) -> [AuthenticationChallenge] {
         var all: [AuthenticationChallenge] = []
         for value in values where all.count < mostChallenges {
@@ -38,7 +38,7 @@ struct ChallengeParser {
         return Array(all.prefix(mostChallenges))
     }
 
-    /// The parameters of a field that has nothing else, by names in lower case.
+    /// Returns the parameters of a field that contains only parameters, by names in lower case.
     static func parameters(in value: String) -> [String: String] {
         var parser = ChallengeParser(value)
         parser.current = Draft(scheme: "", length: 0)
@@ -47,7 +47,7 @@ struct ChallengeParser {
     }
 
     private mutating func parse() {
-        // Whether a comma, or nothing, stands before the next word.
+        // Whether a comma, or the start of the value, precedes the next word.
         var isElement = true
         while found.count < Self.mostChallenges, skipSeparators(&isElement) {
             guard let word = token() else {
@@ -93,7 +93,7 @@ struct ChallengeParser {
 
     // MARK: Words
 
-    /// Skips white space and commas; false at the end.
+    /// Skips white space and commas; returns false at the end.
     private mutating func skipSeparators(_ hasComma: inout Bool) -> Bool {
         while position < bytes.count {
             if bytes[position] == UInt8(ascii: ",") {
@@ -108,7 +108,7 @@ struct ChallengeParser {
 
     private mutating func skipSpace() { while position < bytes.count, bytes[position].isLinearSpace { position += 1 } }
 
-    /// Skips what is left before the next comma outside of quotes.
+    /// Skips the rest of the text up to the next comma outside of quotes.
     private mutating func skipElement() {
         while position < bytes.count, bytes[position] != UInt8(ascii: ",") {
             if bytes[position] == UInt8(ascii: "\"") { _ = quotedString() } else { position += 1 }
@@ -132,13 +132,15 @@ struct ChallengeParser {
         return word.isEmpty ? nil : String(decoding: word, as: UTF8.self)
     }
 
-    /// A value without quotes, up to white space or a comma: more than the tokens of the grammar, since servers write
-    /// nonces in Base64 and paths so.
+    /// Reads a value without quotes, up to white space or a comma.
+    ///
+    /// It accepts more than the tokens of the grammar, since servers send Base64 nonces and paths without quotes.
     private mutating func bareValue() -> [UInt8] {
         Array(run { !$0.isLinearSpace && $0 != UInt8(ascii: ",") })
     }
 
-    /// The text of a quoted string without its quotes and escapes; nil, and the end, when it does not end.
+    /// Reads a quoted string and returns it without quotes and escapes; an unterminated string returns nil and consumes
+    /// the rest.
     private mutating func quotedString() -> [UInt8]? {
         position += 1
         var text: [UInt8] = []
@@ -158,7 +160,8 @@ struct ChallengeParser {
 
     private static let token68 = ByteSet.letters.union(.digits).union(ByteSet("-._~+/"))
 
-    /// What a scheme has in the place of parameters; nil, and nothing read, when parameters follow.
+    /// Reads the value that a scheme has in place of parameters; returns nil, and reads nothing, when parameters
+    /// follow.
     private mutating func token68() -> String? {
         let start = position
         let word = run(while: Self.token68.contains)

@@ -1,26 +1,28 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Proves that somebody knows a password, without saying it (RFC 7616; RFC 2069 for servers that know no better).
+/// Proves knowledge of a password without sending it (RFC 7616; RFC 2069 for servers that support only that).
 ///
-/// The first request goes without proof and is repeated when the server asks for it; from then on each request in the
-/// same protection space has proof at once, also many at the same time. One value serves any number of servers, and its
-/// copies share what it knows of them; so make one and keep it. It answers every server that a request is addressed to:
-/// as the authenticator of a client that is the client's own, of a session all of them.
+/// The first request is sent without proof and is sent again when the server asks for proof; from then on each request
+/// in the same protection space has proof at once, also when many are sent at the same time. One value serves any
+/// number of servers, and its copies share the state for them, so create one and keep it. It responds to every server
+/// that a request is addressed to: as the authenticator of a client, to the client's own server; as that of a session,
+/// to all servers.
 ///
-/// - SHA-512-256, SHA-256 and MD5 are known, each also as `-sess`, and the strongest that a server offers is used; one
-///   that this machine does not compute, as MD5 in FIPS mode, is passed over.
-/// - `auth` covers method and URI, `auth-int` the body, too. Bodies are read twice for that, files off the loop, and not
-///   compressed.
-/// - A nonce that the server calls stale is replaced by its new one. A refusal of a digest for another reason means that
-///   the password is wrong: the 401 is the result.
-/// - A request whose body can be read only once asks the server before it sends it (`Expect: 100-continue`); so does one
-///   of at least 64 KiB to a server of which nothing is known yet. Where the body is gone, as over HTTP/2, the 401 is
-///   the result.
-/// - What the server says to prove itself (`rspauth`) is not looked at: TLS is for that.
-/// - A digest is sent over http, too: it does not tell the password, although a weak one can be guessed from it.
+/// - It supports SHA-512-256, SHA-256 and MD5, each also as `-sess`, and uses the strongest that a server offers. It
+///   ignores an algorithm that this machine does not support, such as MD5 in FIPS mode.
+/// - `auth` covers method and URI, `auth-int` also the body. For `auth-int`, bodies are read twice, files off the loop,
+///   and bodies are not compressed.
+/// - A nonce that the server calls stale is replaced by its new one. A refusal of a digest for another reason means
+///   that the password is wrong: the 401 is the result.
+/// - A request whose body can be read only once asks the server before it sends the body (`Expect: 100-continue`), and
+///   so does a request with a body of at least 64 KiB to a server about which nothing is known yet. If the body has
+///   been used up, as happens over HTTP/2, the 401 is the result.
+/// - The server's own proof (`rspauth`) is ignored: TLS authenticates servers.
+/// - A digest is also sent over http: it does not contain the password, although a weak password can be guessed from
+///   it.
 ///
-/// A request that says itself who asks, by a field `Authorization` or by the user-info of its URL, goes as it is.
+/// A request with its own credentials, in an `Authorization` field or in the user-info of its URL, is sent unchanged.
 ///
 /// ```swift
 /// let camera = Client("http://camera.local").with { $0.auth = .digest("viewer", password) }
@@ -28,13 +30,13 @@
 public struct DigestAuthentication: Authenticator {
     private let exchange: PasswordExchange
 
-    /// Takes name and password, which are looked at when a request is sent.
+    /// Creates authentication with a name and a password, which are checked when a request is sent.
     ///
     /// - Parameters:
-    ///   - user: The name; names that are not ASCII go as RFC 8187 or the server's `userhash` has it.
+    ///   - user: The name; a name that is not ASCII is sent as RFC 8187 or the server's `userhash` requires.
     ///   - password: The password, in UTF-8.
-    ///   - protectsBodies: Whether bodies are covered wherever the server offers it; false, the default, does that only
-    ///     where the server takes nothing else.
+    ///   - protectsBodies: Whether bodies are covered wherever the server offers it; false, the default, covers them
+    ///     only where the server accepts nothing else.
     public init(_ user: String, _ password: String, protectsBodies: Bool = false) {
         self.init(user, password, protectsBodies: protectsBodies, spaces: ProtectionSpaces())
     }
@@ -43,9 +45,10 @@ public struct DigestAuthentication: Authenticator {
         exchange = PasswordExchange(user, password, .init(protectsBodies: protectsBodies), spaces: spaces)
     }
 
-    /// Gives the response to a request with proof, asked for or not.
+    /// Returns the response to a request, which is sent with proof when the server needs it.
     /// - Throws: `NetworkError`: `.invalidRequest` with the cause ``InvalidCredential`` for control characters,
-    ///   `.bodyNotReplayable` where the server wants a digest of a body that can be read only once, or what `next` throws.
+    ///   `.bodyNotReplayable` when the server requires a digest of a body that can be read only once, or the error that
+    ///   `next` throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -53,7 +56,7 @@ public struct DigestAuthentication: Authenticator {
     }
 }
 
-/// Shows a name and a password in the way that a server asks for: Digest wherever it is offered, else Basic.
+/// Sends a name and a password in the scheme that a server asks for: Digest wherever it is offered, else Basic.
 ///
 /// Basic credentials are sent only over TLS or to this machine, so that a server of an http URL cannot obtain the
 /// password by asking for Basic. If such a server offers only Basic, the request fails with `.invalidRequest` unless
@@ -66,20 +69,20 @@ public struct DigestAuthentication: Authenticator {
 public struct PasswordAuthentication: Authenticator {
     private let exchange: PasswordExchange
 
-    /// Takes name and password, which are looked at when a request is sent.
+    /// Creates authentication with a name and a password, which are checked when a request is sent.
     ///
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    ///   - allowsPlainHTTP: Whether Basic is answered without TLS, too, where others can read the password; false unless
-    ///     given. This machine (localhost, 127.0.0.0/8, ::1) is answered in any case.
+    ///   - allowsPlainHTTP: Whether Basic credentials are also sent without TLS, where others can read the password;
+    ///     false unless given. They are sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
     public init(_ user: String, _ password: String, allowsPlainHTTP: Bool = false) {
         exchange = PasswordExchange(user, password, .init(allowsBasic: true, allowsPlainHTTP: allowsPlainHTTP))
     }
 
-    /// Gives the response to a request with proof, asked for or not.
-    /// - Throws: As ``DigestAuthentication/authenticate(_:context:next:)`` does; `.invalidRequest` where the server wants
-    ///   Basic for a name with a colon, and over plain http.
+    /// Returns the response to a request, which is sent with credentials when the server needs them.
+    /// - Throws: As ``DigestAuthentication/authenticate(_:context:next:)`` does; `.invalidRequest` when the server
+    ///   requires Basic for a name with a colon, or over plain http.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -87,7 +90,7 @@ public struct PasswordAuthentication: Authenticator {
     }
 }
 
-/// What can answer a challenge that has come already, without asking for another one.
+/// An authenticator that can respond to a challenge that has already arrived, without requesting another one.
 protocol ChallengeAnswering: Authenticator {
     func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse
 }
@@ -105,7 +108,7 @@ extension PasswordAuthentication: ChallengeAnswering {
 }
 
 extension Interceptor where Self == DigestAuthentication {
-    /// Proves that somebody knows a password, without saying it.
+    /// Proves knowledge of a password without sending it.
     ///
     /// - Parameters:
     ///   - user: The name.
@@ -119,12 +122,12 @@ extension Interceptor where Self == DigestAuthentication {
 }
 
 extension Interceptor where Self == PasswordAuthentication {
-    /// Shows a name and a password in the way that a server asks for.
+    /// Sends a name and a password in the scheme that a server asks for.
     ///
     /// - Parameters:
     ///   - user: The name.
     ///   - password: The password.
-    ///   - allowsPlainHTTP: Whether Basic is answered without TLS, too; false unless given.
+    ///   - allowsPlainHTTP: Whether Basic credentials are also sent without TLS; false unless given.
     public static func password(
         _ user: String, _ password: String, allowsPlainHTTP: Bool = false
     ) -> PasswordAuthentication {
@@ -141,7 +144,7 @@ extension DigestAuthentication: CustomStringConvertible, CustomReflectable {
 }
 
 extension PasswordAuthentication: CustomStringConvertible, CustomReflectable {
-    /// What it is, and "<redacted>".
+    /// The name of the scheme choice, and "<redacted>".
     public var description: String { "Password \(redaction)" }
 
     /// The description alone.

@@ -16,7 +16,7 @@ enum DigestAlgorithm: Int, Comparable, CaseIterable, Sendable {
         }
     }
 
-    /// What computes it.
+    /// The message digest that computes the hash.
     var digest: MessageDigest.Algorithm {
         switch self {
         case .md5: .md5
@@ -25,17 +25,17 @@ enum DigestAlgorithm: Int, Comparable, CaseIterable, Sendable {
         }
     }
 
-    /// Nil for what is not known.
+    /// Returns nil for an unknown name.
     init?(_ name: String) {
         guard let known = Self.allCases.first(where: { $0.name == name.asciiLowercased }) else { return nil }
         self = known
     }
 
-    /// The hash in hexadecimal digits; nil when this machine has none.
+    /// Returns the hash in hexadecimal digits; nil when this machine does not support the algorithm.
     func hash(_ text: String) -> String? { MessageDigest.digest(digest, of: text.utf8)?.hexadecimal }
 }
 
-/// A challenge of the scheme Digest (RFC 7616 §3.3), with all that can be answered in it.
+/// A challenge of the scheme Digest (RFC 7616 §3.3) that the client can respond to.
 struct DigestChallenge: Sendable, Hashable {
     let realm: String
     let nonce: String
@@ -43,28 +43,30 @@ struct DigestChallenge: Sendable, Hashable {
     let algorithm: DigestAlgorithm
     /// Whether the nonces are part of the secret (`-sess`).
     let isSession: Bool
-    /// The algorithm as the challenge spells it; nil when it leaves it out, and MD5 is meant.
+    /// The algorithm in the challenge's spelling; nil when the challenge omits it, which means MD5.
     let algorithmName: String?
-    /// Whether the server takes a digest of the request (`qop="auth"`).
+    /// Whether the server accepts a digest of the request (`qop="auth"`).
     let offersAuth: Bool
-    /// Whether the server takes a digest of the request and its body (`qop="auth-int"`).
+    /// Whether the server accepts a digest of the request and its body (`qop="auth-int"`).
     let offersIntegrity: Bool
-    /// Whether the server says nothing of `qop`, as by RFC 2069.
+    /// Whether the challenge has no `qop`, as in RFC 2069.
     let isLegacy: Bool
-    /// Whether the digest was refused for the age of its nonce, and not for the password.
+    /// Whether the server refused the digest because its nonce is too old, and not because of the password.
     let isStale: Bool
-    /// Whether the server knows users by the hashes of their names.
+    /// Whether the server identifies users by the hashes of their names.
     let hashesUser: Bool
-    /// Whether the server says that it reads names as UTF-8.
+    /// Whether the server reads names as UTF-8, according to the challenge.
     let isUTF8: Bool
-    /// Where the same credentials open the doors; nil when the server does not say, and all of it is meant.
+    /// The URIs that the credentials cover; nil when the challenge lists no URIs, which means the whole server.
     let domain: [String]?
 
-    /// How many URIs of `domain` are kept.
+    /// The maximum number of URIs of `domain` that are kept.
     private static let longestDomain = 32
 
-    /// Nil for another scheme, and for what cannot be answered: without a realm or a nonce, with an algorithm or only
-    /// qualities of protection that nobody knows, and with control characters, which no field could repeat.
+    /// Returns nil for another scheme, and for a challenge that the client cannot respond to.
+    ///
+    /// Such a challenge has no realm or no nonce, an unknown algorithm, only unknown qualities of protection, or
+    /// control characters, which no field can contain.
     init?(_ challenge: AuthenticationChallenge) {
         guard challenge.scheme == .digest, let realm = challenge.realm, let nonce = challenge["nonce"] else {
             return nil
@@ -97,9 +99,10 @@ struct DigestChallenge: Sendable, Hashable {
         text.split { $0 == "," || $0 == " " || $0 == "\t" }.map { String($0).asciiLowercased }
     }
 
-    /// The one with the strongest algorithm, of equals the first; RFC 7616 §3.7 leaves the choice to us.
+    /// Returns the challenge with the strongest algorithm, the first of equals; RFC 7616 §3.7 leaves the choice to the
+    /// client.
     ///
-    /// - Parameter isAvailable: Whether this machine computes an algorithm.
+    /// - Parameter isAvailable: Returns whether this machine supports an algorithm.
     static func strongest(
         of challenges: [AuthenticationChallenge],
         where isAvailable: (DigestAlgorithm) -> Bool = { $0.digest.isAvailable }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One use of a server's nonce: all that a digest depends on beside the request and the password.
+/// One use of a server's nonce: the values that a digest depends on besides the request and the password.
 struct DigestTurn: Sendable, Hashable {
-    /// What of a request is part of the digest (RFC 7616 §3.4.3).
+    /// The parts of a request that the digest covers (RFC 7616 §3.4.3).
     enum Quality: Sendable, Hashable {
-        /// Method and URI, as RFC 2069 has it.
+        /// Method and URI, in the form of RFC 2069.
         case legacy
         /// Method and URI.
         case auth
@@ -14,18 +14,19 @@ struct DigestTurn: Sendable, Hashable {
     }
 
     let challenge: DigestChallenge
-    /// The challenge's, or one that the server gave later.
+    /// The nonce of the challenge, or a later one from the server.
     let nonce: String
-    /// Which use of the nonce it is, from 1.
+    /// The number of this use of the nonce, from 1.
     let count: UInt32
-    /// Our own part of the chance.
+    /// The client's own random nonce.
     let clientNonce: String
-    /// The nonces that a session began with; the same as above unless the server gave another since.
+    /// The nonces that a session started with; equal to `nonce` and `clientNonce` unless the server sent another nonce
+    /// since.
     let firstNonce: String
     let firstClientNonce: String
 }
 
-/// A name, a password and what they answer to challenges (RFC 7616 §3.4): values in, values out.
+/// A name and a password, and the computation of their response to challenges (RFC 7616 §3.4), as a pure function.
 struct DigestCredential: Sendable {
     let user: String
     let password: String
@@ -33,7 +34,7 @@ struct DigestCredential: Sendable {
     /// The value of `Authorization`; nil when this machine does not compute the algorithm.
     ///
     /// - Parameters:
-    ///   - uri: The request target as it is on the wire.
+    ///   - uri: The request target as it is sent.
     ///   - bodyHash: The hash of the body in hexadecimal digits, for `.integrity`.
     func fieldValue(
         _ turn: DigestTurn, _ quality: DigestTurn.Quality, method: String, uri: String, bodyHash: String = ""
@@ -66,10 +67,10 @@ struct DigestCredential: Sendable {
         return algorithm.hash("\(own):\(turn.firstNonce):\(turn.firstClientNonce)")
     }
 
-    /// The name as the server wants it (RFC 7616 §3.4.4).
+    /// Returns the name in the form that the server requires (RFC 7616 §3.4.4).
     ///
-    /// Servers that know RFC 7616 get what is not ASCII in the notation of RFC 8187; others know nothing of that, and get
-    /// UTF-8.
+    /// A server that supports RFC 7616 gets non-ASCII names in the notation of RFC 8187; other servers do not know that
+    /// notation and get UTF-8.
     private func user(for challenge: DigestChallenge) -> String? {
         if challenge.hashesUser {
             return challenge.algorithm.hash("\(user):\(challenge.realm)").map { "username=\"\($0)\"" }
@@ -98,7 +99,7 @@ struct DigestCredential: Sendable {
 }
 
 extension DigestCredential: CustomStringConvertible, CustomReflectable {
-    /// Neither the name nor the password.
+    /// "<redacted>", without the name and the password.
     var description: String { redaction }
 
     /// The description alone.

@@ -5,13 +5,13 @@ internal import FoundationEssentials
 
 /// A digest for signatures.
 public enum HMACAlgorithm: String, Sendable, Hashable, CaseIterable, Codable {
-    /// 256 bits (FIPS 180-4), what nearly everybody uses.
+    /// 256 bits (FIPS 180-4), the most common choice.
     case sha256
     /// 384 bits (FIPS 180-4).
     case sha384
     /// 512 bits (FIPS 180-4).
     case sha512
-    /// 160 bits (FIPS 180-4), for old services; a digest of it alone is no proof of anything any more.
+    /// 160 bits (FIPS 180-4), for old services; a plain SHA-1 digest is no longer secure.
     case sha1
 
     private var algorithm: MessageDigest.Algorithm {
@@ -23,13 +23,13 @@ public enum HMACAlgorithm: String, Sendable, Hashable, CaseIterable, Codable {
         }
     }
 
-    /// The digest of no bytes so far.
+    /// Creates a digest without any bytes so far.
     func digest() throws(NetworkError) -> MessageDigest {
         guard let digest = MessageDigest(algorithm) else { throw unsupported }
         return digest
     }
 
-    /// The keyed digest of no bytes so far.
+    /// Creates a keyed digest without any bytes so far.
     func code(key: [UInt8]) throws(NetworkError) -> HMAC {
         guard let code = HMAC(algorithm, key: key) else { throw unsupported }
         return code
@@ -49,12 +49,12 @@ public enum HMACAlgorithm: String, Sendable, Hashable, CaseIterable, Codable {
 
     private var unsupported: NetworkError {
         NetworkError(
-            .unsupported, phase: .preparing, "OpenSSL computes no \(rawValue) on this machine.",
-            hint: "Its configuration (openssl.cnf) switches it off, or it runs in a FIPS mode without it.")
+            .unsupported, phase: .preparing, "OpenSSL does not support \(rawValue) on this machine.",
+            hint: "Check the OpenSSL configuration (openssl.cnf) and whether a FIPS mode excludes the digest.")
     }
 }
 
-/// A digest or keyed digest, compared in a time that tells nothing of where two differ.
+/// A digest or keyed digest that is compared in constant time.
 ///
 /// ```swift
 /// let expected = try DigestValue.hmac(key: secret.utf8, of: body)
@@ -97,19 +97,19 @@ public struct DigestValue: Sendable, Equatable {
     /// Base64 (RFC 4648 §4), with its padding.
     public var base64: String { Data(bytes).base64EncodedString() }
 
-    /// The keyed digest of a message (RFC 2104).
+    /// Returns the keyed digest of a message (RFC 2104).
     ///
     /// - Parameters:
     ///   - algorithm: The digest; SHA-256 unless given.
     ///   - key: The key, of any length.
     ///   - message: The bytes to sign.
-    /// - Throws: `NetworkError` of kind `unsupported` where OpenSSL was told not to compute the digest.
+    /// - Throws: `NetworkError` of kind `unsupported` if the configuration of OpenSSL excludes the digest.
     public static func hmac(
         _ algorithm: HMACAlgorithm = .sha256, key: some Sequence<UInt8>, of message: some Sequence<UInt8>
     ) throws(NetworkError) -> DigestValue {
         DigestValue(bytes: try algorithm.code(key: Array(key), of: message))
     }
 
-    /// Whether the bytes are the same; it takes as long wherever they differ.
+    /// Returns whether the bytes are equal; the duration does not depend on where they differ.
     public static func == (one: DigestValue, other: DigestValue) -> Bool { HMAC.isEqual(one.bytes, other.bytes) }
 }

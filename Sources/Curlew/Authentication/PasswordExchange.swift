@@ -1,29 +1,31 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Shows a name and a password to servers, in the way that each of them asks for: the loop around ``ProtectionSpaces``.
+/// Sends a name and a password in the scheme that each server asks for; the loop around ``ProtectionSpaces``.
 struct PasswordExchange: Sendable {
-    /// What a server asks for and we can give.
+    /// A challenge that this client can meet.
     private enum Choice {
         case basic(realm: String)
         case digest(DigestChallenge)
     }
 
-    /// Which schemes are answered, and where.
+    /// The schemes that are used, and the conditions for them.
     struct Rules: Sendable, Hashable {
-        /// Whether Basic is answered.
+        /// Whether Basic credentials may be sent.
         var allowsBasic = false
-        /// Whether it is also where others on the network can read it.
+        /// Whether Basic credentials may also be sent without TLS, where others on the network can read them.
         var allowsPlainHTTP = false
-        /// Whether bodies are part of the digest wherever the server takes that.
+        /// Whether the digest covers the body wherever the server supports that.
         var protectsBodies = false
     }
 
-    /// How often in one attempt a server may call a nonce stale: those that let each be used once do so to requests that
-    /// are sent at the same time.
+    /// The maximum number of times that a server may call a nonce stale in one attempt.
+    ///
+    /// A server that allows one use of each nonce calls it stale when requests are sent at the same time.
     static let mostStale = 8
-    /// From which length on bodies wait for the server's word while nothing is known of it: sending less twice is
-    /// cheaper than waiting.
+    /// The length from which on a body waits for the server's response while nothing is known about the server.
+    ///
+    /// To send a smaller body twice is cheaper than to wait.
     private static let smallBody = ByteCount.kibibytes(64)
 
     let credential: DigestCredential
@@ -36,9 +38,9 @@ struct PasswordExchange: Sendable {
         self.spaces = spaces
     }
 
-    /// The response to a request with whatever proof it takes.
+    /// Returns the response to a request, sent with the credentials that the server asks for.
     ///
-    /// - Parameter refusal: The response that asks for proof, if it has come already.
+    /// - Parameter refusal: The response that asks for credentials, if it has already arrived.
     func response(
         to request: Request, _ next: Next, after refusal: IncomingResponse? = nil
     ) async throws -> IncomingResponse {
@@ -85,16 +87,17 @@ struct PasswordExchange: Sendable {
 
     // MARK: Choosing
 
-    /// The best that a response offers.
+    /// Returns the strongest challenge of a response that this client can meet.
     private func choice(of challenges: [AuthenticationChallenge]) -> Choice? {
         if let digest = DigestChallenge.strongest(of: challenges) { return .digest(digest) }
         guard rules.allowsBasic, let basic = challenges.first(where: { $0.scheme == .basic }) else { return nil }
         return .basic(realm: basic.realm ?? "")
     }
 
-    /// Whether what a server asks for after some proof is worth an answer.
+    /// Returns whether the exchange responds to a challenge that arrives after some proof was sent.
     ///
-    /// - Parameter answers: How many challenges were answered in this attempt; without one the proof was shown unasked.
+    /// - Parameter answers: The number of challenges that this attempt has already responded to. Zero after a proof was
+    ///   sent means that the proof was sent without a challenge.
     private func mayAnswer(_ choice: Choice, after proof: PasswordProof?, _ answers: Int) -> Bool {
         switch (proof, choice) {
         case (nil, _): true
@@ -114,7 +117,7 @@ struct PasswordExchange: Sendable {
 
     // MARK: Showing
 
-    /// The request with proof, or ready to be refused before its body is on the way.
+    /// Returns the request with its proof, or prepared so that the server can refuse it before its body is sent.
     private func showing(
         _ proof: PasswordProof?, _ request: Request, _ target: RequestTarget
     ) async throws(NetworkError) -> Request {
@@ -142,7 +145,7 @@ struct PasswordExchange: Sendable {
         let quality = try quality(turn.challenge, request)
         var hash = ""
         if quality == .integrity {
-            // What is digested is what is sent.
+            // The digest has to cover exactly the bytes that are sent.
             request.options.compression = .off
             hash = try await request.bodyDigest(turn.challenge.algorithm.digest)?.hexadecimal ?? ""
         }
@@ -159,7 +162,7 @@ struct PasswordExchange: Sendable {
         if challenge.offersAuth { return .auth }
         throw NetworkError(
             .bodyNotReplayable, phase: .preparing,
-            "The server wants a digest of the body before the body, which can be read only once.",
+            "The server requires a digest of the body before the body, which can be read only once.",
             hint: request.body.replayHint(or: "use a server that offers the quality “auth”"), request: request)
     }
 
@@ -174,7 +177,7 @@ struct PasswordExchange: Sendable {
 }
 
 extension PasswordExchange: CustomStringConvertible, CustomReflectable {
-    /// Neither the name nor the password.
+    /// "<redacted>", without the name and the password.
     var description: String { redaction }
 
     /// The description alone.
@@ -182,10 +185,10 @@ extension PasswordExchange: CustomStringConvertible, CustomReflectable {
 }
 
 extension ResponseHead {
-    /// The nonce that a server wants next (RFC 7616 §3.5).
+    /// The nonce for the next request (RFC 7616 §3.5).
     ///
-    /// What it says to prove itself (`rspauth`) is not looked at: whoever stands between could leave it out. TLS proves
-    /// servers.
+    /// The server's own proof in that field (`rspauth`) is ignored: an attacker between client and server could remove
+    /// it. TLS authenticates servers.
     fileprivate var nextNonce: String? {
         guard let info = self["Authentication-Info"],
             let nonce = ChallengeParser.parameters(in: info)["nextnonce"], HeaderFields.isValidValue(nonce)
@@ -195,7 +198,8 @@ extension ResponseHead {
 }
 
 extension Request {
-    /// Whether the caller has said who asks, which nobody then does for them.
+    /// Whether the request has credentials of its own, in an `Authorization` field or in its URL; authenticators add
+    /// nothing to such a request.
     var saysWhoAsks: Bool {
         if fields.contains(.authorization) { return true }
         return urlText.utf8.contains(UInt8(ascii: "@")) && (try? target())?.userInfo != nil
@@ -203,12 +207,12 @@ extension Request {
 }
 
 extension RequestTarget {
-    /// The request target as it is on the wire (RFC 9112 §3.2.1).
+    /// The request target as it is sent (RFC 9112 §3.2.1).
     var pathAndQuery: String { query.map { "\(path)?\($0)" } ?? path }
 }
 
 extension Credential {
-    /// Basic credentials for a request.
+    /// Returns Basic credentials for a request.
     /// - Throws: `NetworkError` of kind `invalidRequest`, with the ``InvalidCredential`` as its cause.
     static func basic(_ user: String, _ password: String, for request: Request) throws(NetworkError) -> Credential {
         do throws(InvalidCredential) {

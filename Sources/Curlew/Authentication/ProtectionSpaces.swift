@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Where a request goes, as protection spaces see it (RFC 9110 §11.5).
+/// The origin and path of a request, which determine its protection space (RFC 9110 §11.5).
 struct ProtectedPlace: Sendable, Hashable {
     let origin: String
     let path: String
@@ -14,11 +15,11 @@ struct ProtectedPlace: Sendable, Hashable {
         path = target.path
     }
 
-    /// The path up to its last "/": where Basic credentials hold for certain (RFC 7617 §2.2).
+    /// The path up to its last "/", below which Basic credentials are certainly valid (RFC 7617 §2.2).
     var folder: String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
 }
 
-/// How a name and a password were shown to a server.
+/// The way in which a name and a password were sent to a server.
 enum PasswordProof: Sendable, Hashable {
     case basic(realm: String)
     case digest(DigestTurn)
@@ -31,8 +32,9 @@ enum PasswordProof: Sendable, Hashable {
     }
 }
 
-/// What servers have asked for, so that later requests need not be refused first: for each realm of an origin the nonces
-/// and how often each was used, or that Basic will do.
+/// The challenges of servers, remembered so that later requests are not refused first.
+///
+/// For each realm of an origin, the object stores the nonces and the number of their uses, or that Basic is accepted.
 final class ProtectionSpaces: Sendable {
     fileprivate struct Key: Hashable {
         let origin: String
@@ -49,13 +51,13 @@ final class ProtectionSpaces: Sendable {
     fileprivate struct Space {
         /// The latest challenge; nil for Basic.
         var challenge: DigestChallenge?
-        /// The latest last.
+        /// The nonces, the latest one last.
         var nonces: [Nonce] = []
-        /// Beginnings of the paths it is about.
+        /// The path prefixes that the space covers.
         var prefixes: [String] = []
-        /// Whether the server has accepted an answer.
+        /// Whether the server has accepted a proof.
         var isOpen = false
-        /// The latest use, for forgetting.
+        /// The sequence number of the latest use, for eviction.
         var usedAt: UInt64 = 0
     }
 
@@ -64,11 +66,12 @@ final class ProtectionSpaces: Sendable {
         var uses: UInt64 = 0
     }
 
-    /// How many realms are remembered.
+    /// The maximum number of realms that are remembered.
     static let most = 64
-    /// Nonces whose uses are counted in a realm, for servers that give each refusal its own.
+    /// The maximum number of nonces per realm whose uses are counted, for servers that send a new one with each
+    /// refusal.
     static let mostNonces = 16
-    /// Beginnings of paths that are kept of a realm.
+    /// The maximum number of path prefixes per realm.
     static let mostPrefixes = 32
 
     private let state = Lock(State())
@@ -78,14 +81,15 @@ final class ProtectionSpaces: Sendable {
         makeClientNonce = clientNonce
     }
 
-    /// 128 bits that nobody guesses, in hexadecimal digits.
+    /// Returns 128 random bits in hexadecimal digits.
     static func randomNonce() -> String {
         (0..<16).map { _ in UInt8.random(in: .min ... .max) }.hexadecimal
     }
 
     // MARK: Proving
 
-    /// What will most likely be accepted at a place, a use of its nonce included; nil when nothing is known of it.
+    /// Returns the proof that is most likely to be accepted at a place, and counts a use of its nonce; nil when nothing
+    /// is known about the place.
     func known(at place: ProtectedPlace) -> PasswordProof? {
         let clientNonce = makeClientNonce()
         return state.withLock { state in
@@ -94,7 +98,7 @@ final class ProtectionSpaces: Sendable {
         }
     }
 
-    /// The answer to a Digest challenge that has come.
+    /// Returns the proof for a Digest challenge that has arrived.
     func begin(_ challenge: DigestChallenge, at place: ProtectedPlace) -> DigestTurn {
         let clientNonce = makeClientNonce()
         return state.withLock { state in
@@ -110,7 +114,7 @@ final class ProtectionSpaces: Sendable {
         }
     }
 
-    /// An answer to a Basic challenge.
+    /// Returns the proof for a Basic challenge.
     func beginBasic(_ realm: String, at place: ProtectedPlace) -> PasswordProof {
         state.withLock { state in
             let key = Key(origin: place.origin, realm: realm)
@@ -122,11 +126,11 @@ final class ProtectionSpaces: Sendable {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Outcomes
 
-    /// The server let somebody in.
+    /// Records that the server accepted a proof.
     ///
-    /// - Parameter next: The nonce to use from now on, if the server gave one (RFC 7616 §3.5).
+    /// - Parameter next: The nonce to use from now on, if the server sent one (RFC 7616 §3.5).
     func accepted(_ proof: PasswordProof, at place: ProtectedPlace, next: String? = nil) {
         state.withLock { state in
             let key = Key(origin: place.origin, realm: proof.realm)
@@ -136,14 +140,14 @@ final class ProtectionSpaces: Sendable {
                 space.prefixes = Array((space.prefixes + [place.folder]).suffix(Self.mostPrefixes))
             }
             if case .digest(let turn) = proof, let next, !space.nonces.contains(where: { $0.value == next }) {
-                // A session goes on with the secret that it began with (RFC 7616 §3.4.2).
+                // A session keeps the secret that it started with (RFC 7616 §3.4.2).
                 space.add(Nonce(value: next, first: turn.firstNonce, firstClient: turn.firstClientNonce))
             }
             state.spaces[key] = space
         }
     }
 
-    /// The server knows better: nobody should say it again unasked, unless somebody else had more luck since.
+    /// Forgets a realm whose proof was refused, unless the server has sent a newer nonce since.
     func refused(_ proof: PasswordProof, at place: ProtectedPlace) {
         state.withLock { state in
             let key = Key(origin: place.origin, realm: proof.realm)
@@ -154,14 +158,14 @@ final class ProtectionSpaces: Sendable {
 }
 
 extension ProtectionSpaces.Space {
-    /// Makes a nonce the one to use.
+    /// Makes a nonce the current one.
     fileprivate mutating func add(_ nonce: ProtectionSpaces.Nonce) {
         nonces = nonces.suffix(ProtectionSpaces.mostNonces - 1) + [nonce]
     }
 }
 
 extension ProtectionSpaces.State {
-    /// The realm that is most likely asked for at a place: the longest beginning of its path, then the latest.
+    /// Returns the realm that most likely covers a place: the longest prefix of its path, then the latest use.
     fileprivate func openSpace(at place: ProtectedPlace) -> ProtectionSpaces.Key? {
         var best: (key: ProtectionSpaces.Key, length: Int, usedAt: UInt64)?
         for (key, space) in spaces where key.origin == place.origin && space.isOpen {
@@ -181,7 +185,7 @@ extension ProtectionSpaces.State {
         return .digest(turn(key, challenge, clientNonce))
     }
 
-    /// One more use of the latest nonce.
+    /// Counts one more use of the latest nonce, and returns it.
     fileprivate mutating func turn(
         _ key: ProtectionSpaces.Key, _ challenge: DigestChallenge, _ clientNonce: String
     ) -> DigestTurn {
@@ -191,7 +195,8 @@ extension ProtectionSpaces.State {
             ?? ProtectionSpaces.Nonce(value: challenge.nonce, first: challenge.nonce, firstClient: clientNonce)
         nonce.uses &+= 1
         spaces[key]?.nonces.append(nonce)
-        // Servers disagree on which of our nonces a session's secret is made of; with one there is no doubt.
+        // Servers disagree on which of the client's nonces is part of a session's secret; with a single nonce there is
+        // no ambiguity.
         let own = challenge.isSession ? nonce.firstClient : clientNonce
         return DigestTurn(
             challenge: challenge, nonce: nonce.value, count: nonce.uses, clientNonce: own, firstNonce: nonce.first,
@@ -207,7 +212,7 @@ extension ProtectionSpaces.State {
 }
 
 extension DigestChallenge {
-    /// The beginnings of paths at an origin that it is about: all unless it names some.
+    /// Returns the path prefixes at an origin that the challenge covers: "/" unless it lists some.
     fileprivate func prefixes(at origin: String) -> [String] {
         guard let domain else { return ["/"] }
         return domain.compactMap { place in

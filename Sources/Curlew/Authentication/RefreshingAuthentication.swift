@@ -3,24 +3,30 @@
 
 public import FoundationEssentials
 
-/// Sends an access token with each request, and gets a new one when it expires or is refused: once for all requests that
-/// need it, however many they are.
+/// Sends an access token with each request, and fetches a new token when the old one expires or is refused, once for
+/// all requests that need it.
 ///
-/// - Before a token expires, by ``Settings/skew``, the next request has a new one got. While the old one is still good
-///   nobody waits for that; afterwards all who need a token do.
-/// - When the server answers 401, a new token is got, unless another request has got one since, and the request is sent
-///   once more. What comes then is the response, whatever its status is. A server that refuses the new token as well does
-///   not cause another fetch with each request: for 1 s, and twice as long each time up to 60 s, its 401 is the response.
-/// - When getting a token fails, all who wait fail, once, with `.authenticationFailed`; the next request tries anew, or
-///   goes on with the old one, if that has not expired and was taken by the server before. From the second failure in a row on there is a pause, of 2 s
-///   and twice as long each time up to 60 s, in which requests fail at once, with that time in `retryAfter`.
-/// - Whoever is cancelled stops waiting; the others get their token.
-/// - Requests that the closure itself makes go out without a token, by whatever client or session: they wait for nobody.
-///   (Not so those of a *detached* task.)
-/// - A request to an http URL of another machine is `.invalidRequest`, unless ``Settings/allowsPlainHTTP`` is true.
-/// - A request with an `Authorization` of its own keeps it, and one whose body can be read only once is not sent again.
+/// - From ``Settings/skew`` before the expiry of a token, the next request starts a fetch of a new one. Requests use
+///   the old token without waiting while it is valid; after its expiry, all requests that need a token wait for the new
+///   one.
+/// - When the server responds with 401, a new token is fetched, unless another request has fetched one since, and the
+///   request is sent once more. The second response is the result, with any status. If the server refuses the new
+///   token as well, requests do not cause another fetch each: for 1 s, and twice as long each time up to 60 s, the
+///   401 is the response.
+/// - When fetching a token fails, all waiting requests fail, once, with `.authenticationFailed`; the next request
+///   fetches again, or uses the old token if that has not expired and the server has accepted it before. From the
+///   second consecutive failure on, fetches pause for 2 s, and twice as long each time up to 60 s; during a pause,
+///   requests fail at once, with the remaining time in `retryAfter`.
+/// - A cancelled request stops waiting; the other requests get their token.
+/// - Requests that the closure itself makes are sent without a token, through any client or session, and do not wait
+///   for one. (This does not hold for requests of a *detached* task.)
+/// - A request to an http URL of another machine fails with `.invalidRequest`, unless ``Settings/allowsPlainHTTP`` is
+///   true.
+/// - A request with an `Authorization` field of its own keeps it. A request whose body can be read only once is not
+///   sent again.
 ///
-/// Copies share the token. In a session's interceptors it is sent to every origin that requests are addressed to.
+/// Copies share the token. Among a session's interceptors, it sends the token to every origin that requests are
+/// addressed to.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with {
@@ -32,28 +38,31 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct RefreshingAuthentication: Authenticator {
-    /// When a token is replaced, and how long that may take.
+    /// The conditions for replacing a token, and the time limits.
     public struct Settings: Sendable {
-        /// How long before its expiry a token is replaced; 30 s unless set, and at most a quarter of its life.
+        /// The time before its expiry at which a token is replaced; 30 s unless set, and at most a quarter of its
+        /// lifetime.
         public var skew: Duration
-        /// How long getting a token may take, before those who wait fail and its task is cancelled; 60 s unless set.
+        /// How long fetching a token may take before the waiting requests fail and its task is cancelled; 60 s unless
+        /// set.
         ///
-        /// After as long again it is given up, and another may be got, though the closure still runs. What it brings then
-        /// is used all the same, unless there is another by that time. A store may take as long for each call.
+        /// After the same time again, the fetch fails and another one can start, though the closure still runs. A token
+        /// that the closure returns later is still used, unless another token is there by then. The same limit holds
+        /// for each call of a store.
         public var timeout: Duration
-        /// The statuses by which a server refuses a token; 401 unless set.
+        /// The statuses with which a server refuses a token; 401 unless set.
         public var refusals: StatusSet
-        /// Whether tokens are sent without TLS, too, where others can read them (RFC 6750 §5.3); false unless set.
+        /// Whether tokens are also sent without TLS, where others can read them (RFC 6750 §5.3); false unless set.
         ///
-        /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case. Requests for tokens have an option of their
-        /// own, ``OAuth2Client/allowsPlainHTTP``.
+        /// Requests to this machine (localhost, 127.0.0.0/8, ::1) carry them in any case. Requests that fetch tokens
+        /// have a separate option, ``OAuth2Client/allowsPlainHTTP``.
         public var allowsPlainHTTP: Bool
-        /// What times out.
+        /// The clock for timeouts.
         public var clock: any Clock<Duration>
-        /// What time it is, for expiries.
+        /// The function that returns the current time, for expiries.
         public var now: @Sendable () -> Date
 
-        /// Settings, each with its default.
+        /// Creates settings, each with its default.
         public init(
             skew: Duration = .seconds(30), timeout: Duration = .seconds(60), refusals: StatusSet = [.unauthorized],
             allowsPlainHTTP: Bool = false, clock: any Clock<Duration> = ContinuousClock(),
@@ -72,14 +81,15 @@ public struct RefreshingAuthentication: Authenticator {
     private let refusals: StatusSet
     private let allowsPlainHTTP: Bool
 
-    /// Authentication by tokens that a closure gets.
+    /// Creates authentication with tokens that a closure fetches.
     ///
     /// - Parameters:
-    ///   - token: The first one; nil to get it before the first request. What a store has wins over it.
-    ///   - store: Keeps it from one run of the program to the next; nobody unless given.
-    ///   - settings: When it is replaced.
-    ///   - refresh: Gets a token; one call at a time, but see ``Settings/timeout``. Its argument is the one to replace, which has the refresh token;
-    ///     nil when there is none. An error it throws is the cause of `.authenticationFailed`.
+    ///   - token: The first token; nil to fetch it before the first request. A token in the store takes precedence.
+    ///   - store: The storage for tokens between runs of the program; tokens are not saved unless it is given.
+    ///   - settings: The conditions for replacing a token.
+    ///   - refresh: Fetches a token; one call at a time, but see ``Settings/timeout``. Its argument is the token to
+    ///     replace, which has the refresh token; nil when there is no token. An error it throws is the cause of
+    ///     `.authenticationFailed`.
     public init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, settings: Settings = Settings(),
         refresh: @escaping @Sendable (AccessToken?) async throws -> AccessToken
@@ -89,18 +99,19 @@ public struct RefreshingAuthentication: Authenticator {
         source = TokenSource(token, store: store, settings: settings, fetch: refresh)
     }
 
-    /// The token there is now, good or not; nil before the first.
+    /// The current token, usable or not; nil before the first.
     public var token: AccessToken? { source.current }
 
-    /// Puts a token into the place of the one there is, for instance after a log-in; nil after a log-out.
+    /// Replaces the token, for instance after a log-in; nil removes it, for instance after a log-out.
     ///
-    /// Those who wait for a token go on with it; without one they fail. What is being got meanwhile is dropped.
-    /// - Throws: What the store throws; the token is in its place then, too.
+    /// Requests that wait for a token continue with the new one; without one they fail. The result of a fetch in
+    /// progress is discarded.
+    /// - Throws: The error that the store throws; the token is replaced in that case, too.
     public func replace(_ token: AccessToken?) async throws { try await source.replace(token) }
 
-    /// Sends the request with a token, and once more with a new one.
-    /// - Throws: `NetworkError`: `.authenticationFailed` without a token, `.invalidRequest` for an http URL, or what sending
-    ///   ends with.
+    /// Sends the request with a token, and once more with a new token when the server refuses the first.
+    /// - Throws: `NetworkError`: `.authenticationFailed` without a token, `.invalidRequest` for an http URL, or the
+    ///   error that sending throws.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -147,13 +158,13 @@ extension RefreshingAuthentication: CustomStringConvertible, CustomReflectable {
 }
 
 extension Interceptor where Self == RefreshingAuthentication {
-    /// Authentication by tokens that a closure gets, once for all requests that need one.
+    /// Authentication with tokens that a closure fetches, once for all requests that need one.
     ///
     /// - Parameters:
-    ///   - token: The first one; nil to get it before the first request. What a store has wins over it.
-    ///   - store: Keeps it from one run of the program to the next; nobody unless given.
-    ///   - settings: When it is replaced.
-    ///   - refresh: Gets a token in the place of the one it is given; nil when there is none.
+    ///   - token: The first token; nil to fetch it before the first request. A token in the store takes precedence.
+    ///   - store: The storage for tokens between runs of the program; tokens are not saved unless it is given.
+    ///   - settings: The conditions for replacing a token.
+    ///   - refresh: Fetches a token in place of the given one, which is nil when there is no old token.
     public static func refreshing(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil,
         settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings(),

@@ -1,19 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
+internal import CurlewSupport
 
-/// Calls a store for one after the other, in the order they come, and to the end whatever becomes of those who wait: a
-/// token that is not kept because its request was cancelled could be the only one that another can be got with.
+/// Calls a token store serially, in the order of the calls.
+///
+/// A call runs to its end even when its caller is cancelled: the token of a cancelled request must still be saved,
+/// because it may be the only one that can fetch another token.
 final class StoreLine: Sendable {
     private let store: any TokenStore
     private let last = Lock<Task<Void, Never>?>(nil)
 
     init(_ store: any TokenStore) { self.store = store }
 
-    /// Uses the store alone.
+    /// Calls the operation after all earlier operations have ended.
     ///
-    /// - Throws: What the operation throws.
+    /// - Throws: The error that the operation throws.
     func use<Value: Sendable>(
         _ operation: @escaping @Sendable (any TokenStore) async throws -> Value
     ) async throws -> Value {

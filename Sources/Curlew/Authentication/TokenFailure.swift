@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why there is no token.
+/// The reason why there is no token.
 enum TokenFailure: Error {
     case notFetched(any Error)
     case notSaved(any Error)
     case tooSlow(Duration)
     case storeTooSlow(Duration)
     case takenAway
-    /// Several tries have failed, and the next one is not made yet.
+    /// Several fetches have failed, and the next one has not started yet.
     indirect case paused(Duration, after: TokenFailure?)
 
-    /// The error of the user's own code; of an authorization server that refused, what it said.
+    /// The error of the user's own code; for an authorization server that refused, its error response.
     var cause: (any Error)? {
         switch self {
         case .notFetched(let error as NetworkError) where error.kind == .authenticationFailed: error.cause ?? error
@@ -21,7 +21,7 @@ enum TokenFailure: Error {
         }
     }
 
-    /// How long another request would fail for the same reason, as far as anybody says.
+    /// The time for which other requests would fail for the same reason, if it is known.
     var retryAfter: Duration? {
         switch self {
         case .paused(let left, after: _): left
@@ -30,31 +30,31 @@ enum TokenFailure: Error {
         }
     }
 
-    /// What to try.
+    /// A suggestion for the developer.
     var hint: String {
         switch self {
         case .notFetched(let error as NetworkError) where error.hint != nil: error.hint ?? ""
-        case .notFetched: "The cause says why; the next request tries to get one again."
-        case .notSaved, .storeTooSlow: "Look at the store; the token is used until the program ends."
-        case .tooSlow: "Look at the closure that gets tokens: it has to heed cancellation, or to bound its time."
-        case .takenAway: "Somebody logged out, by replace(nil)."
+        case .notFetched: "See the cause; the next request fetches a token again."
+        case .notSaved, .storeTooSlow: "Check the token store; the token is used until the program ends."
+        case .tooSlow: "Make the closure that gets tokens react to cancellation, or limit its time."
+        case .takenAway: "The program called replace(nil), for instance to log out."
         case .paused(_, after: let failure): failure?.hint ?? ""
         }
     }
 }
 
 extension TokenFailure: CustomStringConvertible {
-    /// The rest of a sentence, with its full stop; nothing of a foreign cause, which may tell secrets.
+    /// The rest of a sentence, with its full stop; without the text of a foreign cause, which may contain secrets.
     var description: String {
         switch self {
-        case .notFetched(let error as NetworkError): "getting one failed: \(error.message)"
-        case .notFetched(let error): "getting one failed with a \(type(of: error))."
-        case .notSaved(let error): "the store did not keep it, with a \(type(of: error))."
-        case .tooSlow(let timeout): "getting one took longer than \(timeout)."
+        case .notFetched(let error as NetworkError): "fetching one failed: \(error.message)"
+        case .notFetched(let error): "fetching one failed with the error \(type(of: error))."
+        case .notSaved(let error): "the store failed to save it and threw \(type(of: error))."
+        case .tooSlow(let timeout): "fetching one took longer than \(timeout)."
         case .storeTooSlow(let timeout): "the store took longer than \(timeout)."
-        case .takenAway: "it was taken away while the request waited."
+        case .takenAway: "it was removed while the request waited."
         case .paused(let left, after: _):
-            "getting one failed several times in a row, and is not tried again for \(left.inSeconds.rounded(.up)) s."
+            "fetching one failed several times in a row, and is paused for \(left.inSeconds.rounded(.up)) s."
         }
     }
 }

@@ -3,52 +3,53 @@
 
 internal import FoundationEssentials
 
-/// Who may go on with which token, who has to wait, and when a new one is fetched: the rules alone, without tasks and time.
+/// The rules of token refresh, without tasks and time: which token a request uses, which requests wait, and when a new
+/// token is fetched.
 ///
-/// At most one *flight*, a fetch of a new token, is in the air. Whoever needs a new token while there is one waits for it.
-/// It ends once, for all who wait, with a token or with an error; whoever comes later begins a new one. Where flights fail
-/// again and again, or bring what the server refuses as well, there are pauses between them.
+/// At most one *refresh*, a fetch of a new token, is in progress. Requests that need a new token during a refresh wait
+/// for it. A refresh ends once for all waiting requests, with a token or with an error; a later request starts a new
+/// refresh. The machine pauses between refreshes that fail repeatedly or that fetch tokens which the server refuses.
 struct TokenMachine {
-    /// A token and how many there were before it, by which a refusal of an older one is known.
+    /// A token and its generation, the number of tokens before it, which identifies a refusal of an older token.
     struct Held: Hashable {
         let token: AccessToken
         let generation: UInt64
-        /// Whether a server has taken it before.
+        /// Whether a server has accepted the token.
         var isAccepted = false
     }
 
     enum Answer: Hashable {
         case use(Held)
-        /// As `use`, and whoever asked has to begin a flight that nobody waits for.
+        /// Like `use`; in addition the caller has to start a refresh, for which no request waits.
         case useAndFly(Held)
-        /// A flight is in the air; its end tells.
+        /// A refresh is in progress, and its end resumes the waiter.
         case wait
-        /// As `wait`, and whoever asked has to begin the flight.
+        /// Like `wait`; in addition the caller has to start the refresh.
         case waitAndFly
-        /// The flight in the air takes too long.
+        /// The refresh in progress takes too long.
         case fail
-        /// The last flights failed, and for so long there is no other.
+        /// The last refreshes failed, and no refresh starts for this duration.
         case pause(Duration)
     }
 
-    /// Who waits no longer, and what becomes of them.
+    /// The waiters that stop waiting, and their outcome.
     struct Release: Hashable {
         var waiters: Set<UInt64> = []
-        /// Nil: there is no token for them.
+        /// The token for the waiters; nil when there is no token for them.
         var held: Held?
-        /// The flight brought nothing for those who wait now, and another has to begin.
+        /// Whether the refresh brought no token for the current waiters, so that another refresh has to start.
         var fliesAgain = false
     }
 
     private struct Flight {
-        /// The token it is to replace.
+        /// The generation of the token that the refresh replaces.
         let generation: UInt64
         var isOverdue = false
     }
 
-    /// Failures in a row, and the pause after the last of them.
+    /// The number of consecutive failures, and the pause after the last of them.
     private struct Setbacks {
-        /// The pauses, each twice as long as the one before.
+        /// The pauses, each twice as long as the previous one.
         private static let backOff = BackOff(first: .seconds(1), longest: .seconds(60))
         private(set) var count = 0
         private var began = Date.distantPast
@@ -58,7 +59,8 @@ struct TokenMachine {
             began = now
         }
 
-        /// What is left of the pause; nil when it is over, or when the time was set back to before it.
+        /// Returns the rest of the pause; nil when the pause is over, or when the clock was set back to before its
+        /// start.
         func pause(_ now: Date) -> Duration? {
             guard count > 0, now >= began else { return nil }
             let left = Setbacks.backOff.ceiling(after: count) - .seconds(now.timeIntervalSince(began))
@@ -66,7 +68,7 @@ struct TokenMachine {
         }
     }
 
-    /// How long before its expiry a token is replaced.
+    /// The time before its expiry at which a token is replaced.
     let skew: Duration
 
     private(set) var token: AccessToken?
@@ -75,15 +77,15 @@ struct TokenMachine {
     private var waiters: Set<UInt64> = []
     /// The generation that the server has refused.
     private var refused: UInt64?
-    /// When the token is to be replaced.
+    /// The time at which the token has to be replaced.
     private var dueAt: Date?
-    /// Flights that failed.
+    /// The refreshes that failed.
     private var failures = Setbacks()
-    /// Flights whose token was refused like the one before it.
+    /// The refreshes whose token was refused like the token before it.
     private var disappointments = Setbacks()
-    /// The generation that a server has taken.
+    /// The generation that a server has accepted.
     private var accepted: UInt64?
-    /// The generation that was the last to be judged.
+    /// The generation that was judged last.
     private var judged: UInt64?
 
     init(_ token: AccessToken?, skew: Duration, now: Date) {
@@ -94,13 +96,13 @@ struct TokenMachine {
     var isFlying: Bool { flight != nil }
     var waiting: Int { waiters.count }
 
-    /// The token for one who needs it now; nil when one may have to wait, or to fly.
+    /// Returns the token for immediate use; nil when the caller may have to wait or to start a refresh.
     func ready(_ now: Date) -> Held? {
         guard let held = usable(now), !isDue(now) || flight != nil || failures.pause(now) != nil else { return nil }
         return held
     }
 
-    /// Answers one who needs a token; `waiter` is a number of its own.
+    /// Returns what a request that needs a token has to do; `waiter` is a unique number.
     mutating func ask(_ waiter: UInt64, now: Date) -> Answer {
         if let held = ready(now) { return .use(held) }
         if let held = usable(now) {
@@ -112,14 +114,14 @@ struct TokenMachine {
             waiters.insert(waiter)
             return .wait
         }
-        // One failure may be an accident.
+        // A single failure may be temporary: pause only from the second one on.
         if failures.count > 1, let pause = failures.pause(now) { return .pause(pause) }
         flight = Flight(generation: generation)
         waiters.insert(waiter)
         return .waitAndFly
     }
 
-    /// Takes note that the server refused a token; false when another one would not help, as far as one knows.
+    /// Records that the server refused a token; returns false when a new token is unlikely to help.
     mutating func refuse(_ generation: UInt64, now: Date) -> Bool {
         guard generation == self.generation else { return true }
         guard disappointments.pause(now) == nil else { return false }
@@ -127,10 +129,10 @@ struct TokenMachine {
         return true
     }
 
-    /// Takes note that a server took a token.
+    /// Records that a server accepted a token.
     mutating func accept(_ generation: UInt64) { if generation == self.generation { accepted = generation } }
 
-    /// Takes note of what the server said to a request whose first token it had refused.
+    /// Records whether the server refused the second token of a request whose first token it had refused.
     mutating func judge(_ generation: UInt64, isRefused: Bool, now: Date) {
         guard generation == self.generation else { return }
         if !isRefused {
@@ -142,10 +144,10 @@ struct TokenMachine {
         judged = generation
     }
 
-    /// Lets one go who waits no longer, while the flight goes on; false when the one does not wait.
+    /// Removes a waiter while the refresh continues; returns false when there is no such waiter.
     mutating func leave(_ waiter: UInt64) -> Bool { waiters.remove(waiter) != nil }
 
-    /// Ends the flight with a token.
+    /// Ends the refresh with a token.
     mutating func land(_ token: AccessToken, now: Date) -> Release {
         guard isAwaited else { return turnBack() }
         flight = nil
@@ -153,13 +155,14 @@ struct TokenMachine {
         return everybody(Held(token: token, generation: generation))
     }
 
-    /// Ends the flight without a token; who waited goes on with the old one while that is good.
+    /// Ends the refresh without a token; waiters continue with the old token while it is usable.
     mutating func crash(now: Date) -> Release {
         guard isAwaited else { return turnBack() }
         flight = nil
         failures.add(now)
         defer {
-            // It may have been refused for what one request wanted: others, which come now, had it taken.
+            // The server may have refused the token for one particular request: it has accepted it for others, which
+            // continue to use it.
             if refused == generation, accepted == generation {
                 refused = nil
                 disappointments.add(now)
@@ -168,26 +171,26 @@ struct TokenMachine {
         return everybody(usable(now))
     }
 
-    /// Takes note that the flight takes too long: nobody waits for it any more.
+    /// Records that the refresh takes too long; no request waits for it from then on.
     mutating func isLate(now: Date) -> Release {
         guard flight != nil else { return Release() }
         flight?.isOverdue = true
         return everybody(usable(now))
     }
 
-    /// Puts a token into the place of the one there is, or none: who waits goes on with it, or has none.
+    /// Replaces the token, or removes it for nil; waiters continue with the new token, or without one.
     ///
-    /// What a flight in the air brings is not wanted any more.
+    /// The result of a refresh in progress is discarded.
     mutating func replace(_ token: AccessToken?, now: Date) -> Release {
         adopt(token, now)
         disappointments = Setbacks()
         return everybody(token.map { Held(token: $0, generation: generation) })
     }
 
-    /// Whether the flight is to replace the token there is.
+    /// Whether the refresh in progress is to replace the current token.
     var isAwaited: Bool { flight?.generation == generation }
 
-    /// Ends a flight that brings nothing any more: who came after it needs another.
+    /// Ends a refresh whose result is discarded; later waiters need another refresh.
     private mutating func turnBack() -> Release {
         flight = waiters.isEmpty ? nil : Flight(generation: generation)
         return Release(fliesAgain: flight != nil)
@@ -200,7 +203,8 @@ struct TokenMachine {
         accepted = nil
         failures = Setbacks()
         dueAt = token?.expiry.map { expiry in
-            // A token that lasts for less than the skew is not replaced at once, or every request would.
+            // A token with a lifetime shorter than the skew is not replaced at once; otherwise every request would
+            // replace it.
             let lifetime = max(0, expiry.timeIntervalSince(now))
             return expiry.addingTimeInterval(-min(skew.inSeconds, lifetime / 4))
         }
@@ -208,7 +212,7 @@ struct TokenMachine {
 
     private func isDue(_ now: Date) -> Bool { dueAt.map { now >= $0 } ?? false }
 
-    /// The token while the server is likely to take it.
+    /// Returns the token while the server is likely to accept it.
     private func usable(_ now: Date) -> Held? {
         guard let token, refused != generation, token.expiry.map({ now < $0 }) ?? true else { return nil }
         return Held(token: token, generation: generation, isAccepted: accepted == generation)

@@ -3,10 +3,11 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// Gives tokens to those who ask, and fetches a new one for all of them together: ``TokenMachine`` with tasks and time.
+/// Provides tokens to requests, and fetches a new token once for all of them: ``TokenMachine`` with tasks and time.
 final class TokenSource: Sendable {
-    /// Fetches a token in the place of another, nil when there is none.
+    /// Fetches a token in place of the given one, which is nil when there is no old token.
     typealias Fetch = @Sendable (AccessToken?) async throws -> AccessToken
     private typealias Waiting = UnsafeContinuation<Result<TokenMachine.Held, any Error>, Never>
 
@@ -15,22 +16,22 @@ final class TokenSource: Sendable {
         var waiting: [UInt64: Waiting] = [:]
         var tickets: UInt64 = 0
         var hasLoaded: Bool
-        /// What the store had but is no good any more, until something comes in its place.
+        /// The token that the store had but that is not usable any more, kept until another token replaces it.
         var kept: AccessToken?
-        /// The closure's call that the flight in the air waits for.
+        /// The call of the closure that the current refresh waits for.
         var fetch: Task<AccessToken, any Error>?
-        /// Why the last one failed.
+        /// The reason why the last refresh failed.
         var lastFailure: TokenFailure?
     }
 
     private let state: Lock<State>
     private let fetch: Fetch
-    /// What stands in for a store that is empty.
+    /// The token that is used when the store is empty.
     private let first: AccessToken?
     private let store: StoreLine?
     private let settings: RefreshingAuthentication.Settings
 
-    /// The sources that fetch a token in this task, whose requests go without.
+    /// The sources that fetch a token in this task; requests of this task are sent without a token of those sources.
     @TaskLocal private static var fetching: Set<ObjectIdentifier> = []
 
     init(
@@ -45,25 +46,25 @@ final class TokenSource: Sendable {
         self.fetch = fetch
     }
 
-    /// Whether the task is one that fetches a token of this source.
+    /// Whether the current task fetches a token of this source.
     var isFetching: Bool { TokenSource.fetching.contains(ObjectIdentifier(self)) }
 
-    /// The token there is, good or not.
+    /// The current token, usable or not.
     var current: AccessToken? { state.withLock { $0.machine.token ?? $0.kept ?? ($0.hasLoaded ? nil : first) } }
 
-    /// Whether a token is being got.
+    /// Whether a token is being fetched.
     var isFlying: Bool { state.withLock { $0.machine.isFlying } }
 
-    /// How many wait for a token.
+    /// The number of requests that wait for a token.
     var waiting: Int { state.withLock { $0.machine.waiting } }
 
-    /// A token that the server is likely to take, if there is one now.
+    /// A token that the server is likely to accept; nil when there is no such token now.
     var ready: TokenMachine.Held? {
         let now = settings.now()
         return state.withLock { $0.machine.ready(now) }
     }
 
-    /// A token that the server is likely to take, after waiting for it if need be.
+    /// Returns a token that the server is likely to accept, and waits for it if necessary.
     ///
     /// - Throws: `TokenFailure`; `CancellationError` when the task is cancelled while it waits.
     func token() async throws -> TokenMachine.Held {
@@ -81,24 +82,24 @@ final class TokenSource: Sendable {
         }.get()
     }
 
-    /// Takes note that the server refused a token; false when another one would not help, as far as one knows.
+    /// Records that the server refused a token; returns false when a new token is unlikely to help.
     func refuse(_ generation: UInt64) -> Bool {
         let now = settings.now()
         return state.withLock { $0.machine.refuse(generation, now: now) }
     }
 
-    /// Takes note that a server took a token.
+    /// Records that a server accepted a token.
     func accept(_ generation: UInt64) { state.withLock { $0.machine.accept(generation) } }
 
-    /// Takes note of what the server said to a request whose first token it had refused.
+    /// Records whether the server refused the second token of a request whose first token it had refused.
     func judge(_ generation: UInt64, isRefused: Bool) {
         let now = settings.now()
         state.withLock { $0.machine.judge(generation, isRefused: isRefused, now: now) }
     }
 
-    /// Puts a token into the place of the one there is; nil takes it away from those who wait, too.
+    /// Replaces the token; nil removes it, also for requests that wait for one.
     ///
-    /// - Throws: What the store throws.
+    /// - Throws: The error that the store throws; `NetworkError` of kind `timedOut` when the store takes too long.
     func replace(_ token: AccessToken?) async throws {
         release(or: .takenAway) { state, now in
             state.hasLoaded = true
@@ -109,7 +110,7 @@ final class TokenSource: Sendable {
         switch await saveCurrent() {
         case .notSaved(let error): throw error
         case .some(let failure):
-            throw NetworkError(.timedOut, phase: .preparing, "The token was not kept: \(failure)", hint: failure.hint)
+            throw NetworkError(.timedOut, phase: .preparing, "The token was not saved: \(failure)", hint: failure.hint)
         case nil: break
         }
     }
@@ -117,7 +118,7 @@ final class TokenSource: Sendable {
     private func wait(_ waiting: Waiting, _ ticket: UInt64) {
         let now = settings.now()
         let answer = state.withLock { state -> Result<TokenMachine.Held, any Error>? in
-            // Whoever was cancelled before has found nobody to wake.
+            // The cancellation handler of a task that was cancelled earlier has found no continuation to resume.
             if Task.isCancelled { return .failure(CancellationError()) }
             switch state.machine.ask(ticket, now: now) {
             case .use(let held): return .success(held)
@@ -135,9 +136,9 @@ final class TokenSource: Sendable {
         if let answer { waiting.resume(returning: answer) }
     }
 
-    // MARK: Flights
+    // MARK: Refreshes
 
-    /// Begins a flight in a task of its own, which nobody who waits can cancel.
+    /// Starts a refresh in a task of its own, so that cancelling a waiting request does not cancel the refresh.
     private func fly(_ state: inout State) {
         let (old, generation) = (state.machine.token ?? state.kept, state.machine.generation)
         let loads = !state.hasLoaded
@@ -152,10 +153,10 @@ final class TokenSource: Sendable {
         do {
             let (kept, serves) = try await loads ? load() : (old, false)
             if serves, let kept { return land(kept) }
-            // Somebody logged out, or in, while the store was asked.
+            // The token may have been replaced or removed while the store was loading.
             guard isAwaited else { throw CancellationError() }
             let token = try await fetched(kept, generation)
-            // Before anybody goes on: it may be the only one that another can be got with.
+            // Save the token before the waiters continue: it may be the only one that can fetch another token.
             land(token, failing: await save(token, generation))
         } catch {
             let failure = error as? TokenFailure ?? .notFetched(error)
@@ -167,17 +168,20 @@ final class TokenSource: Sendable {
         }
     }
 
-    /// What the closure brings; whoever waits for it is told when it is late, and nobody when it is very late.
+    /// Returns the token that the closure fetches.
+    ///
+    /// After the timeout, the waiters fail and the closure's task is cancelled. After the same time again, the refresh
+    /// fails, though the closure may still run.
     private func fetched(_ old: AccessToken?, _ generation: UInt64) async throws -> AccessToken {
         let task = Task { try await fetch(old) }
         state.withLock { $0.fetch = task }
-        // It may have been replaced in between.
+        // The token may have been replaced in between.
         if !isAwaited { task.cancel() }
         if let token = try await inTime({ try await task.value }) { return token }
         task.cancel()
         release(or: .tooSlow(settings.timeout)) { state, now in state.machine.isLate(now: now) }
         if let token = try await inTime({ try await task.value }) { return token }
-        // It may still bring the only token that another can be got with.
+        // The closure may still return the only token that can fetch another one.
         Task {
             guard let token = try? await task.value else { return }
             release(or: .takenAway) { state, now in
@@ -190,7 +194,7 @@ final class TokenSource: Sendable {
         throw TokenFailure.tooSlow(settings.timeout)
     }
 
-    /// What an operation gives; nil when it takes longer than anybody waits, and goes on.
+    /// Returns the value of an operation; nil when the operation takes longer than the timeout, and continues.
     private func inTime<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
@@ -201,16 +205,17 @@ final class TokenSource: Sendable {
         }
     }
 
-    /// Keeps a token that was fetched, or what was put into its place by the time it is the store's turn; why it was not kept.
+    /// Saves a fetched token, or the token that has replaced it by the time the store is called; returns the reason if
+    /// saving fails.
     ///
-    /// - Parameter generation: Of the token that it replaces.
+    /// - Parameter generation: The generation of the token that the fetched token replaces.
     private func save(_ token: AccessToken, _ generation: UInt64) async -> TokenFailure? {
         await stored { [self] store in
             try await store.save(state.withLock { $0.machine.generation == generation ? token : $0.machine.token })
         }
     }
 
-    /// Keeps the token there is when it is the store's turn: another may have been put into its place.
+    /// Saves the token that is current when the store is called: another token may have replaced it by then.
     private func saveCurrent() async -> TokenFailure? {
         await stored { [self] store in try await store.save(state.withLock { $0.machine.token }) }
     }
@@ -225,7 +230,7 @@ final class TokenSource: Sendable {
         }
     }
 
-    /// What the store has, and whether it will do.
+    /// Loads the token of the store, and returns it and whether it is still valid.
     private func load() async throws -> (AccessToken?, serves: Bool) {
         guard let store else { return (nil, false) }
         let loaded = try await inTime { [self] in
@@ -244,7 +249,7 @@ final class TokenSource: Sendable {
         return (kept, kept.map { $0.expiry.map { settings.now() < $0 } ?? true } ?? false)
     }
 
-    /// Whether the flight in the air is still to bring a token.
+    /// Whether the current refresh is still expected to bring a token.
     private var isAwaited: Bool { state.withLock { $0.machine.isAwaited } }
 
     private func land(_ token: AccessToken, failing failure: TokenFailure? = nil) {
@@ -256,11 +261,11 @@ final class TokenSource: Sendable {
         }
     }
 
-    /// Lets those go on whom a change releases.
+    /// Resumes the waiters that a change releases.
     ///
     /// - Parameters:
-    ///   - reason: What they get when there is no token for them.
-    ///   - failure: What they get in any case.
+    ///   - reason: The error of waiters when there is no token for them.
+    ///   - failure: The error of all waiters, with or without a token.
     private func release(
         or reason: TokenFailure, failing failure: TokenFailure? = nil,
         _ change: (inout State, Date) -> TokenMachine.Release

@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import Glibc
+internal import CurlewSupport
 
 /// Where progress is shown, and the clock it is shown by; tests bring their own.
 struct TerminalDevice: Sendable {

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension Request {
-    /// The digest of the body's bytes; nil when OpenSSL has none of that name.
+    /// Returns the digest of the body's bytes, or nil when OpenSSL has no digest of that name.
     ///
-    /// Bytes at hand are digested at once, all else is read on a thread of its own; what can be read only once is then
-    /// spent.
+    /// Bytes in memory are digested at once. All other bodies are read on a separate thread; a body that can be read
+    /// only once is then used up.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed` or `cancelled`.
     func bodyDigest(_ algorithm: MessageDigest.Algorithm) async throws(NetworkError) -> [UInt8]? {
         switch body.content {
@@ -22,7 +23,7 @@ extension Request {
         } catch {
             throw .unusableBody(error, self)
         }
-        // One thread reads, and is done before the end.
+        // A single thread calls the closure, and it has finished when `read` returns.
         let shared = Lock(digest)
         do throws(BodySpool.Failure) {
             try await BodySpool.read(upload) { bytes in shared.withLock { $0.update(bytes) } }

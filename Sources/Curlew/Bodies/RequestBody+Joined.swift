@@ -3,15 +3,15 @@
 
 internal import CurlewEngine
 
-/// Bodies that are sent as one, one after the other.
+/// A body that consists of several bodies, sent one after the other.
 struct JoinedBody: Sendable {
     struct Piece: Sendable {
         let body: RequestBody
-        /// What errors call it, such as "the part “image”"; nil for what stands between those with names.
+        /// The name of the piece in error messages, such as "the part “image”"; nil for the bytes between named pieces.
         let label: String?
     }
 
-    /// Why a body that was put together cannot be sent; told when its request is checked.
+    /// The reason why a joined body cannot be sent; the validation of the request reports it.
     struct Flaw: Sendable {
         let message: String
         let hint: String
@@ -19,7 +19,7 @@ struct JoinedBody: Sendable {
 
     let pieces: [Piece]
     let flaw: Flaw?
-    /// What is known of the pieces' lengths once the body is sent; shared by all copies.
+    /// The lengths of the pieces, as far as known once the body is being sent; shared by all copies.
     let lengths: PieceLengths
 
     init(_ pieces: [Piece], flaw: Flaw? = nil, lengths: PieceLengths = PieceLengths()) {
@@ -28,10 +28,10 @@ struct JoinedBody: Sendable {
         self.lengths = lengths
     }
 
-    /// Bodies below this are handed to libcurl in one go, which then leave with the head.
+    /// Shorter bodies of known bytes are passed to libcurl in one go, so that they leave together with the head.
     private static let small: Int64 = 64 << 10
 
-    /// Nil while a piece's length is not known, or when the sum is none.
+    /// The sum of the pieces' lengths; nil while the length of a piece is unknown, or when the sum overflows.
     var length: Int64? {
         var sum: Int64 = 0
         for piece in pieces {
@@ -43,10 +43,11 @@ struct JoinedBody: Sendable {
         return sum
     }
 
-    /// The pieces' lengths, as far as the one that is sent, or was sent last, knows them; empty before the first.
+    /// The lengths of the pieces, as far as known for the current or latest sending; empty before the body is first
+    /// sent.
     var knownLengths: [Int64?] { lengths.all }
 
-    /// All of it, when there are only bytes at hand.
+    /// The whole body, or nil unless every piece is bytes in memory or empty.
     var bytesAtHand: [UInt8]? {
         var bytes: [UInt8] = []
         for piece in pieces {
@@ -65,7 +66,7 @@ struct JoinedBody: Sendable {
         return JoinedBody(changed, flaw: flaw, lengths: lengths)
     }
 
-    /// The body in the engine's words.
+    /// Converts the body to the engine's upload type.
     /// - Throws: `SourceFailure` when a file or descriptor cannot be read.
     func upload() throws(SourceFailure) -> TransferPlan.Upload {
         if let length, length < Self.small, let bytes = bytesAtHand {
@@ -79,7 +80,7 @@ struct JoinedBody: Sendable {
 }
 
 extension JoinedBody.Piece {
-    /// The piece in the engine's words; what is joined itself must have been taken apart.
+    /// Converts the piece to the engine's type; a joined body inside a piece must have been flattened before.
     fileprivate func made() throws(SourceFailure) -> BodyPiece {
         switch body.content {
         case .none, .joined: BodyPiece(.bytes([]), label: label)
@@ -99,18 +100,18 @@ extension JoinedBody.Piece {
 }
 
 extension RequestBody {
-    /// Why a body that was put together cannot be sent.
+    /// The reason why a joined body cannot be sent; nil for every other body.
     var flaw: JoinedBody.Flaw? { if case .joined(let joined) = content { joined.flaw } else { nil } }
 
-    /// What errors call the part of the body that keeps it from being sent a second time; nil for a body without parts.
+    /// The name of the first part that can be read only once; nil for a body without parts.
     var onceOnlyPart: String? {
         guard case .joined(let joined) = content else { return nil }
         return joined.pieces.first { !$0.body.canReplay }?.label
     }
 
-    /// What to do about a body that is wanted a second time and can be read only once.
+    /// Returns a hint for an error about a body that must be sent a second time but can be read only once.
     ///
-    /// - Parameter otherwise: What else would help.
+    /// - Parameter otherwise: An alternative remedy, which completes the sentence.
     func replayHint(or otherwise: String) -> String {
         let part = onceOnlyPart.map { " It is \($0) that can be read only once." } ?? ""
         return "Give a body that can be replayed, or \(otherwise)." + part
@@ -134,7 +135,7 @@ extension RequestBody {
 }
 
 extension JoinedBody.Piece {
-    /// The pieces it consists of, without those that are empty for certain.
+    /// The pieces of a joined body, or the piece itself; no pieces if there is no body.
     var parted: [JoinedBody.Piece] {
         switch body.content {
         case .none: []

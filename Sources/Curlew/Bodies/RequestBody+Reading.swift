@@ -4,9 +4,9 @@
 internal import CurlewEngine
 internal import Glibc
 
-/// A request's body in pieces of at most 64 KiB, read by the task that iterates, in place of being sent.
+/// A request's body as chunks of at most 64 KiB, read by the iterating task instead of being sent.
 ///
-/// What can be read only once is spent by it.
+/// A body that can be read only once is used up by the iteration.
 struct BodyPieces: AsyncSequence, Sendable {
     typealias Element = [UInt8]
     typealias Failure = NetworkError
@@ -37,7 +37,8 @@ extension RequestBody {
         do throws(SourceFailure) { return BodyTap(try upload()) } catch { throw .unreadableBody(error) }
     }
 
-    /// How many bytes the body has, nil when that is not known before it ends; a file is asked.
+    /// Returns the number of bytes of the body, or nil when it is unknown before the end; queries the file for its
+    /// size.
     /// - Throws: `NetworkError` of kind `invalidRequest`.
     func knownLength() throws(NetworkError) -> Int64? {
         if let length { return length }
@@ -48,7 +49,7 @@ extension RequestBody {
         }
     }
 
-    /// All of the body; nil when it has more bytes than the limit.
+    /// Reads the whole body; returns nil when it has more bytes than the limit.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed`, `bodyNotReplayable` or `cancelled`.
     func collected(upTo limit: Int) async throws(NetworkError) -> [UInt8]? {
         if case .bytes(let bytes) = content { return bytes.count <= limit ? bytes : nil }
@@ -60,7 +61,7 @@ extension RequestBody {
         return all
     }
 
-    /// Whether the body is a file that is not there.
+    /// Whether the body is a file that does not exist.
     var isMissingFile: Bool {
         guard case .file(let path) = content else { return false }
         return !path.utf8.contains(0) && access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)

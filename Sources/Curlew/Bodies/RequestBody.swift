@@ -3,10 +3,11 @@
 
 internal import CurlewEngine
 
-/// What a request sends after its head.
+/// The content that a request sends after its head.
 ///
-/// A body knows its length where that can be known, and whether it can be sent again when a connection turns out to
-/// be stale. Nothing is read before the request is on the wire, and never more than 512 KiB ahead of the peer.
+/// A body knows its length where possible, and whether it can be sent again when a reused connection turns out to be
+/// closed. Reading starts only when the request is sent on its connection, and never runs more than 512 KiB ahead of
+/// the peer.
 public struct RequestBody: Sendable {
     enum Content: Sendable {
         case none
@@ -21,7 +22,8 @@ public struct RequestBody: Sendable {
     struct Stream: Sendable {
         var length: Int64?
         var canReplay: Bool
-        /// Shared by all copies of a body that can be read only once.
+        /// Records whether the stream was read; shared by all copies of a body that can be read only once, otherwise
+        /// nil.
         var use: SourceUse?
         var open: @Sendable (UploadPipe.Feed) -> @Sendable () -> Void
     }
@@ -31,43 +33,47 @@ public struct RequestBody: Sendable {
     /// No body: nothing is sent, except `Content-Length: 0` with POST, PUT and PATCH (RFC 9110 §8.6).
     public static let none = RequestBody(content: .none)
 
-    /// Bytes at hand, which can be sent again.
+    /// Bytes in memory; the body can be sent again.
     ///
     /// - Parameter bytes: Any bytes, such as `Data`, `[UInt8]` or a `ByteChunk`.
     public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody {
         RequestBody(content: .bytes(Array(bytes)))
     }
 
-    /// Text in UTF-8, which can be sent again.
+    /// Text in UTF-8; the body can be sent again.
     ///
     /// - Parameter text: The text; its bytes are sent as they are, with no content type added.
     public static func text(_ text: String) -> RequestBody { .bytes(text.utf8) }
 
-    /// A regular file, opened when it is sent and read ahead on a thread of its own; it can be sent again.
+    /// A regular file, opened when the body is sent and read ahead on a separate thread; the body can be sent again.
     ///
-    /// A missing file is `.invalidRequest`; one whose size changes before it was sent is `.bodyFailed`.
-    /// - Parameter path: Where the file is.
+    /// A missing file fails with `.invalidRequest`; a file whose size changes before it is sent fails with
+    /// `.bodyFailed`.
+    /// - Parameter path: The path of the file.
     public static func file(_ path: String) -> RequestBody { RequestBody(content: .file(path)) }
 
-    /// What an open descriptor yields until its end: a file from its current place, a pipe, a socket, standard input.
+    /// The bytes of an open descriptor until its end: a file from its current position, a pipe, a socket, standard
+    /// input.
     ///
-    /// The descriptor is duplicated when the transfer is made, so its owner may close it; it cannot be sent again.
+    /// The descriptor is duplicated when the transfer is made, so its owner may close it afterwards. The body cannot be
+    /// sent again.
     /// - Parameters:
     ///   - descriptor: An open descriptor.
-    ///   - length: How many bytes will come; nil asks the file, or sends in chunks.
+    ///   - length: The number of bytes; nil uses the size of the file, or sends chunks of unknown total length.
     public static func descriptor(_ descriptor: Int32, length: Int64? = nil) -> RequestBody {
         RequestBody(content: .descriptor(descriptor, length: length))
     }
 
-    /// What an asynchronous sequence yields, pulled in a task of its own as fast as the peer takes it.
+    /// The chunks of an asynchronous sequence, iterated in a separate task as fast as the peer reads them.
     ///
-    /// Fewer bytes than declared is `.bodyFailed`, and so is an error the sequence throws. More are never sent, and are
-    /// `.bodyFailed` when they come before the response; a sequence declared empty is not asked at all.
+    /// Fewer bytes than declared fail with `.bodyFailed`, as does an error that the sequence throws. Bytes beyond the
+    /// declared length are never sent; they fail with `.bodyFailed` if they arrive before the response. A sequence with
+    /// a declared length of zero is not iterated.
     /// - Parameters:
     ///   - sequence: Chunks of bytes; iterated when the connection is ready, cancelled when the transfer ends early.
-    ///   - length: How many bytes will come; nil sends in chunks (HTTP/1.1) or frames (HTTP/2).
-    ///   - canReplay: Whether iterating the sequence again yields the same bytes; defaults to no, and then sending it a
-    ///     second time is `.bodyNotReplayable`.
+    ///   - length: The number of bytes; nil sends chunks (HTTP/1.1) or frames (HTTP/2) of unknown total length.
+    ///   - canReplay: Whether iterating the sequence again yields the same bytes; false unless given. A sequence that
+    ///     cannot be replayed fails with `.bodyNotReplayable` when it must be sent a second time.
     public static func stream<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, canReplay: Bool = false
     ) -> RequestBody where S.Element: Sequence, S.Element.Element == UInt8 {
@@ -85,7 +91,8 @@ public struct RequestBody: Sendable {
         return RequestBody(content: .stream(stream))
     }
 
-    /// Bytes the body has, nil when that is not known before it ends; a file is asked when its transfer is made.
+    /// The number of bytes of the body; nil when it is unknown before the body ends, and for a file, whose size is read
+    /// when its transfer is made.
     public var length: Int64? {
         switch content {
         case .none: 0
@@ -107,9 +114,9 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be read only once, and that was done or begun: a request with it cannot be sent any more.
+    /// Whether the body can be read only once and reading has begun, so that a request with it cannot be sent any more.
     ///
-    /// Of a descriptor only its transfer, and what intercepts it, knows.
+    /// For a descriptor this is false outside of its transfer and the interceptors of the transfer.
     public var isSpent: Bool {
         switch content {
         case .none, .bytes, .file, .descriptor: false
@@ -119,12 +126,12 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether there is no body at all; one of zero bytes is a body.
+    /// Whether there is no body at all; a body of zero bytes is a body.
     public var isNone: Bool { if case .none = content { true } else { false } }
 }
 
 extension RequestBody {
-    /// The body in the engine's words.
+    /// Converts the body to the engine's upload type.
     /// - Throws: `SourceFailure` when the file or descriptor cannot be read.
     func upload() throws(SourceFailure) -> TransferPlan.Upload {
         switch content {
@@ -141,7 +148,7 @@ extension RequestBody {
         }
     }
 
-    /// The body without the descriptor that was kept for it: for an error, which may live for long.
+    /// The body without its duplicated descriptor, for errors, which may outlive the transfer by far.
     var released: RequestBody {
         switch content {
         case .kept(_, let length, _): RequestBody(content: .descriptor(-1, length: length))
@@ -153,7 +160,7 @@ extension RequestBody {
 
     private var isKept: Bool { if case .kept = content { true } else { false } }
 
-    /// Whether it is bound to a descriptor of somebody else.
+    /// Whether the body refers to a descriptor that the caller owns.
     var mustBeKept: Bool {
         switch content {
         case .descriptor: true
@@ -162,7 +169,8 @@ extension RequestBody {
         }
     }
 
-    /// The body with a descriptor of its own, for a request that is sent later, or sent again before it was read.
+    /// Returns the body with a duplicated descriptor, for a request that is sent later, or sent again before it was
+    /// read.
     /// - Throws: `SourceFailure` when the descriptor is not open for reading.
     func kept() throws(SourceFailure) -> RequestBody {
         switch content {

@@ -8,12 +8,12 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - method: The method, such as `.options` or `"REPORT"`.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<T: Decodable & Sendable>(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -24,15 +24,16 @@ extension APIClient {
             using: FormatSerializer<T>())
     }
 
-    /// Makes a request of any method and gives what a serializer makes of the response: nothing unless said otherwise.
+    /// Makes a request of any method and returns the serializer's output for the response; by default it discards the
+    /// body.
     ///
     /// - Parameters:
     ///   - method: The method, such as `.options` or `"REPORT"`.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<S: ResponseSerializer>(
@@ -43,17 +44,18 @@ extension APIClient {
             of: Call(method, path, body, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// Makes a request of any method, whose parameters go where that method has them, and decodes the response.
+    /// Makes a request of any method, with its parameters in the query or in the body, and decodes the response.
     ///
-    /// GET, HEAD and DELETE have them in the query, others in the body in the client's format.
+    /// GET, HEAD and DELETE send the parameters in the query; other methods send them in the body, in the client's
+    /// format.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
+    ///   - path: The path below the base URL.
     ///   - parameters: Names and values of any type.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<T: Decodable & Sendable>(
         _ method: Method, _ path: Path, parameters: Query, fields: HeaderChanges = [:], options: Request.Options = [],
@@ -63,18 +65,19 @@ extension APIClient {
             method, path, parameters: parameters, fields: fields, options: options, using: FormatSerializer<T>())
     }
 
-    /// Makes a request of any method, whose parameters go where that method has them, and gives what a serializer makes of
-    /// the response.
+    /// Makes a request of any method, with its parameters in the query or in the body, and returns the serializer's
+    /// output.
     ///
-    /// GET, HEAD and DELETE have them in the query, others in the body in the client's format.
+    /// GET, HEAD and DELETE send the parameters in the query; other methods send them in the body, in the client's
+    /// format.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
+    ///   - path: The path below the base URL.
     ///   - parameters: Names and values of any type.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - serializer: Turns the response into the value: whatever JSON it is, in the client's format, unless given.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - serializer: Turns the response into the value; the default decodes any JSON value in the client's format.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     @discardableResult
     public func request<S: ResponseSerializer>(
@@ -87,7 +90,7 @@ extension APIClient {
 
     // MARK: Transfers
 
-    /// The cold transfer of a call whose response is decoded.
+    /// Returns the cold transfer of a call whose response is decoded.
     ///
     /// ```swift
     /// let task = api.transfer(.post, "photos", .file("alps.jpg", type: "image/jpeg"), as: Photo.self)
@@ -97,12 +100,12 @@ extension APIClient {
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     public func transfer<T: Decodable & Sendable>(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type
@@ -111,15 +114,16 @@ extension APIClient {
             Call(method, path, body, query: query, fields: fields, options: options), using: FormatSerializer<T>())
     }
 
-    /// The cold transfer of a call, of whose response a serializer makes something: nothing unless said otherwise.
+    /// Returns the cold transfer of a call with a serializer for the response; the default serializer discards the
+    /// body.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     public func transfer<S: ResponseSerializer>(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -130,17 +134,17 @@ extension APIClient {
 
     // MARK: Streams
 
-    /// The elements of a GET request's response as they arrive: its bytes unless said otherwise.
+    /// Returns the elements of a GET request's response as they arrive; the default elements are chunks of bytes.
     ///
     /// ```swift
     /// for try await chunk in api.stream("video") { file.append(contentsOf: chunk) }
     /// ```
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the body into elements.
     public func stream<S: StreamSerializer>(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
@@ -149,15 +153,15 @@ extension APIClient {
         stream(Call(.get, path, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// The elements of a response as they arrive: its bytes unless said otherwise.
+    /// Returns the elements of a response as they arrive; the default elements are chunks of bytes.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the body into elements.
     public func stream<S: StreamSerializer>(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],

@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The verbs: a method's name, then path, body, query, fields, options, and last what is made of the response. Each can be
-// asked for a `Decodable` value, which the client's format reads, or for what a serializer makes.
+// Each verb is named after its method and takes path, body, query, fields, options, and last the type or the serializer
+// of the result. One overload returns a `Decodable` value that the client's format reads, the other the output of a
+// serializer.
 
 extension APIClient {
     // MARK: GET and HEAD
@@ -15,11 +16,11 @@ extension APIClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func get<T: Decodable & Sendable>(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
@@ -29,13 +30,13 @@ extension APIClient {
             of: Call(.get, path, query: query, fields: fields, options: options), using: FormatSerializer<T>())
     }
 
-    /// Makes a GET request (RFC 9110 §9.3.1) and gives what a serializer makes of the response.
+    /// Makes a GET request (RFC 9110 §9.3.1) and returns the serializer's output for the response.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func get<S: ResponseSerializer>(
@@ -45,22 +46,22 @@ extension APIClient {
         try await value(of: Call(.get, path, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// A GET request of which nothing is read: say what to read.
+    /// Rejects a GET request without a result type at compile time; its message names the alternatives.
     ///
-    /// - Throws: Nothing, since it cannot be called.
+    /// - Throws: Never, since code cannot call it.
     @available(*, unavailable, message: "say what to read: `as: User.self`, `using: .bytes` or `using: .empty`")
     public func get(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
     ) async throws(NetworkError) {}
 
-    /// Makes a HEAD request (RFC 9110 §9.3.2) and gives the response's head.
+    /// Makes a HEAD request (RFC 9110 §9.3.2) and returns the response's head.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    /// - Throws: `NetworkError`, as ``value(of:using:)`` does; `.unacceptableStatus` for all but 200…299.
+    ///   - path: The path below the base URL.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    /// - Throws: `NetworkError`, as ``value(of:using:)`` does; `.unacceptableStatus` for every status outside 200…299.
     public func head(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
     ) async throws(NetworkError) -> ResponseHead {
@@ -70,15 +71,15 @@ extension APIClient {
 
     // MARK: POST, PUT, PATCH and DELETE
 
-    /// Makes a POST (RFC 9110 §9.3.3) request and decodes the response.
+    /// Makes a POST request (RFC 9110 §9.3.3) and decodes the response.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func post<T: Decodable & Sendable>(
         _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -89,14 +90,14 @@ extension APIClient {
             using: FormatSerializer<T>())
     }
 
-    /// Makes a POST (RFC 9110 §9.3.3) request and gives what a serializer makes of the response: nothing unless said otherwise.
+    /// Makes a POST request (RFC 9110 §9.3.3) and returns the serializer's output; by default it discards the body.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func post<S: ResponseSerializer>(
@@ -107,15 +108,15 @@ extension APIClient {
             of: Call(.post, path, body, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// Makes a PUT (RFC 9110 §9.3.4) request and decodes the response.
+    /// Makes a PUT request (RFC 9110 §9.3.4) and decodes the response.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func put<T: Decodable & Sendable>(
         _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -126,14 +127,14 @@ extension APIClient {
             using: FormatSerializer<T>())
     }
 
-    /// Makes a PUT (RFC 9110 §9.3.4) request and gives what a serializer makes of the response: nothing unless said otherwise.
+    /// Makes a PUT request (RFC 9110 §9.3.4) and returns the serializer's output; by default it discards the body.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func put<S: ResponseSerializer>(
@@ -144,15 +145,15 @@ extension APIClient {
             of: Call(.put, path, body, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// Makes a PATCH (RFC 5789) request and decodes the response.
+    /// Makes a PATCH request (RFC 5789) and decodes the response.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func patch<T: Decodable & Sendable>(
         _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -163,14 +164,14 @@ extension APIClient {
             using: FormatSerializer<T>())
     }
 
-    /// Makes a PATCH (RFC 5789) request and gives what a serializer makes of the response: nothing unless said otherwise.
+    /// Makes a PATCH request (RFC 5789) and returns the serializer's output; by default it discards the body.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func patch<S: ResponseSerializer>(
@@ -181,15 +182,15 @@ extension APIClient {
             of: Call(.patch, path, body, query: query, fields: fields, options: options), using: serializer)
     }
 
-    /// Makes a DELETE (RFC 9110 §9.3.5) request and decodes the response.
+    /// Makes a DELETE request (RFC 9110 §9.3.5) and decodes the response.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - type: What is decoded by the client's format; `Data` is the bytes as they came.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
+    ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func delete<T: Decodable & Sendable>(
         _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
@@ -200,14 +201,14 @@ extension APIClient {
             using: FormatSerializer<T>())
     }
 
-    /// Makes a DELETE (RFC 9110 §9.3.5) request and gives what a serializer makes of the response: nothing unless said otherwise.
+    /// Makes a DELETE request (RFC 9110 §9.3.5) and returns the serializer's output; by default it discards the body.
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; nil removes a field.
+    ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func delete<S: ResponseSerializer>(

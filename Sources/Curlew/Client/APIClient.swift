@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whatever makes calls: a ``Client``, or something that wraps one.
+/// An interface that makes calls to an API: a ``Client``, or a type that wraps one.
 ///
-/// Its verbs (`get`, `post`, `send` and so on) are there for every conformer, so code that needs an API takes
-/// `any APIClient` and is given the real client, a recording one, or one over a session that answers by itself.
+/// Every conforming type has the verbs (`get`, `post`, `send` and so on). Code that takes `any APIClient` can therefore
+/// receive the real client, a recording client, or a client whose session responds without a network.
 ///
 /// ```swift
 /// struct GitHub: Sendable {
@@ -16,47 +16,49 @@
 /// }
 /// ```
 ///
-/// A verb awaits a value, `transfer` gives the run to watch, pause and cancel, `stream` gives a sequence; all take the
-/// same arguments in the same order. What is awaited is decoded in the caller's task, not on its actor; the elements of a
-/// stream are decoded where they are iterated.
+/// A verb awaits a value. `transfer` returns a run that the caller can observe, pause and cancel. `stream` returns a
+/// sequence. All of them take the same arguments in the same order. An awaited value is decoded in the caller's task,
+/// but not on the caller's actor; the elements of a stream are decoded in the task that iterates the stream.
 public protocol APIClient: Sendable {
-    /// What reads its responses, so also what they say of a refusal; JSON unless said otherwise.
+    /// The format that reads the responses and the bodies of refused responses; JSON by default.
     ///
-    /// Whoever wraps a client hands on the client's.
+    /// A type that wraps a client returns the client's format.
     var responseFormat: any ResponseFormat { get }
 
-    /// Makes a call and gives what the serializer makes of its response.
+    /// Makes a call and returns the serializer's output for its response.
     ///
     /// - Parameters:
-    ///   - call: What is asked for.
+    ///   - call: The call to make.
     ///   - serializer: Turns the response into the value.
-    /// - Throws: `NetworkError`: `.invalidRequest` and `.encodingFailed` before anything is sent, `.unacceptableStatus` and
-    ///   `.unacceptableContentType` with the start of the body, `.decodingFailed`, or whatever else ends a transfer.
+    /// - Throws: `NetworkError`: `.invalidRequest` and `.encodingFailed` before anything is sent, `.unacceptableStatus`
+    ///   and `.unacceptableContentType` with the start of the body, `.decodingFailed`, or any other error that ends the
+    ///   transfer.
     func value<S: ResponseSerializer>(of call: Call, using serializer: S) async throws(NetworkError) -> S.Output
 
-    /// The cold transfer of a call: it starts when it is first awaited, iterated or `start()`ed.
+    /// Returns the cold transfer of a call: it starts when it is first awaited, iterated or `start()`ed.
     ///
-    /// Its `value` is what the serializer makes of an acceptable response; `bytes` and `stream` give whatever comes.
+    /// The transfer's `value` is the serializer's output for an acceptable response; `bytes` and `stream` do not
+    /// check the response.
     /// - Parameters:
-    ///   - call: What is asked for; one that makes no sense makes the transfer throw when it is used.
+    ///   - call: The call to make; an invalid call makes the transfer throw when the transfer is used.
     ///   - serializer: Turns the response into the value.
     func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output>
 
-    /// The elements of a call's response as they arrive; the call is made with the first step.
+    /// Returns the elements of a call's response as they arrive; the first step of the iteration makes the call.
     ///
     /// - Parameters:
-    ///   - call: What is asked for.
+    ///   - call: The call to make.
     ///   - serializer: Turns the body into elements.
     func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element>
 }
 
 extension APIClient {
-    /// JSON.
+    /// JSON, the default.
     public var responseFormat: any ResponseFormat { JSON() }
 
-    /// The value of the call's transfer.
+    /// Returns the value of the call's transfer.
     ///
-    /// - Throws: `NetworkError` of any kind that the transfer ends with.
+    /// - Throws: The `NetworkError` that ends the transfer, of any kind.
     public func value<S: ResponseSerializer>(
         of call: Call, using serializer: S
     ) async throws(NetworkError) -> S.Output {

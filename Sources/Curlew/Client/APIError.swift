@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 
-/// Why an endpoint gave no output: the server said why, or something else happened.
+/// The error of an endpoint: a problem that the server reported, or any other failure.
 ///
 /// ```swift
 /// do {
@@ -13,14 +13,14 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// In a closure, where the type of an error is not inferred: `catch let error as APIError<ProblemDetails>`.
+/// In a closure, which does not infer the error type, write `catch let error as APIError<ProblemDetails>`.
 public enum APIError<Problem: Decodable & Sendable>: Error {
-    /// The server refused with a status and a body that could be read.
+    /// The server refused the request with a status and a readable body.
     case rejected(Problem, NetworkError)
-    /// Anything else, also a refusal whose body says nothing.
+    /// Any other failure, including a refusal without a readable body.
     case failed(NetworkError)
 
-    /// Looks into an error for what the server said.
+    /// Creates the error from a network error, with the problem that `problem` reads from a refusal.
     init(_ error: NetworkError, reading problem: (NetworkError) -> Problem?) {
         if error.kind == .unacceptableStatus, let problem = problem(error) {
             self = .rejected(problem, error)
@@ -29,10 +29,10 @@ public enum APIError<Problem: Decodable & Sendable>: Error {
         }
     }
 
-    /// What the server said; nil when it said nothing that could be read.
+    /// The problem that the server reported; nil without a readable problem.
     public var problem: Problem? { if case .rejected(let problem, _) = self { problem } else { nil } }
 
-    /// The error below, with head and start of the body of a refusal.
+    /// The underlying network error; for a refusal, it has the head and the start of the body.
     public var network: NetworkError {
         switch self {
         case .rejected(_, let error), .failed(let error): error
@@ -41,17 +41,17 @@ public enum APIError<Problem: Decodable & Sendable>: Error {
 }
 
 extension APIError: CustomStringConvertible, CustomReflectable {
-    /// What the error below says; never what the server said, which may be anything.
+    /// The description of the network error; it omits the problem, which may have any content.
     public var description: String { network.description }
 
-    /// The error below alone.
+    /// A mirror that shows only the network error.
     public var customMirror: Mirror { Mirror(self, children: ["network": network]) }
 }
 
 extension APIError: LocalizedError {
-    /// The message of the error below, which is also `localizedDescription`; never what the server said.
+    /// The message of the network error, also returned by `localizedDescription`; it omits the problem.
     public var errorDescription: String? { network.errorDescription }
 
-    /// The hint of the error below, if there is one.
+    /// The hint of the network error, if there is one.
     public var recoverySuggestion: String? { network.recoverySuggestion }
 }

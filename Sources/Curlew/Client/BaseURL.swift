@@ -1,43 +1,47 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a client's calls go: an absolute http or https URL, checked when it is made, without query and fragment.
+/// The base URL of a client's calls: an absolute http or https URL without query and fragment, checked when it is
+/// created.
 ///
-/// A path that does not end in "/" gets one, so that relative paths are put below it and do not replace its last segment.
+/// The initializer appends a "/" to a path that does not end in "/", so that a relative path extends the base path and
+/// does not replace its last segment.
 ///
 /// ```swift
 /// let base: BaseURL = "https://api.example.com/v1"
 /// let given = try BaseURL(environment["API"] ?? "")
 /// ```
 public struct BaseURL: Sendable, Hashable {
-    /// What a path that begins with "/" means.
+    /// The interpretation of a call's path that begins with "/".
     public enum Joining: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It replaces the base URL's path, as RFC 3986 §5.2 says for references.
+        /// The path replaces the base URL's path, as RFC 3986 §5.2 specifies for references.
         case resolved
-        /// It is put below the base URL's path, which nothing leaves: "//host" and "?" stay below it too. A path whose
-        /// ".." segments, however they are encoded, lead above it is refused with `.invalidRequest` when a call is made,
-        /// and so is an absolute URL that is not below the base URL.
+        /// The path is appended to the base URL's path and always stays below it, even if it begins with "//" or "?".
+        ///
+        /// A call throws `.invalidRequest` if ".." segments, encoded or not, would lead above the base URL's path, or
+        /// if its path is an absolute URL that is not below the base URL.
         case joined
     }
 
-    /// The URL in normal form; its path ends in "/".
+    /// The normalized URL; its path ends in "/".
     public let text: String
-    /// What a path that begins with "/" means; `.resolved` unless set.
+    /// The interpretation of a call's path that begins with "/"; `.resolved` by default.
     public let joining: Joining
     let target: RequestTarget
 
-    /// Takes a URL from outside, such as a configuration.
+    /// Creates a base URL from external text, such as a configuration value.
     ///
     /// - Parameters:
     ///   - text: An absolute http or https URL.
-    ///   - joining: What a path that begins with "/" means.
-    /// - Throws: `NetworkError` of kind `invalidRequest` when it is no such URL, or has a query or a fragment.
+    ///   - joining: The interpretation of a call's path that begins with "/".
+    /// - Throws: `NetworkError` of kind `invalidRequest` if the text is not an absolute http or https URL, or has a
+    ///   query or a fragment.
     public init(_ text: String, joining: Joining = .resolved) throws(NetworkError) {
         let reference = URLReference(text)
         guard reference.query == nil, reference.fragment == nil else {
             throw NetworkError(
-                invalid: .url, "A base URL has no query and no fragment: \(redactedURL(text)).",
-                hint: "Put what every call asks for into the client's query.")
+                invalid: .url, "A base URL must not have a query or a fragment: \(redactedURL(text)).",
+                hint: "Put parameters that all calls share into the client's query.")
         }
         let target: RequestTarget
         do throws(InvalidURL) {
@@ -45,25 +49,25 @@ public struct BaseURL: Sendable, Hashable {
             self.target = target.path.hasSuffix("/") ? target : try RequestTarget(target.text + "/")
         } catch {
             throw NetworkError(
-                invalid: error.reason.flaw, "\(error).", hint: "A base URL is an absolute http or https URL.",
+                invalid: error.reason.flaw, "\(error).", hint: "Use an absolute http or https URL as the base URL.",
                 cause: error)
         }
         self.text = self.target.text
         self.joining = joining
     }
 
-    /// Whether it is an https URL.
+    /// Whether the scheme is https.
     public var isSecure: Bool { target.scheme == .https }
 
-    /// The host in lower case.
+    /// The host, in lower case.
     public var host: String { target.host }
 
-    /// The URL of a path below this one, and whether it leads to another origin (RFC 6454 §4).
+    /// Returns the URL for a call's path, and whether that URL has another origin (RFC 6454 §4).
     func url(of path: String) -> (text: String, isElsewhere: Bool) {
         if Self.isPlain(path) { return (text + path, false) }
         let isAbsolute = Self.isAbsolute(path)
         if joining == .joined, !isAbsolute { return (joined(path), false) }
-        // A colon in the first segment makes no scheme of what stands before it (RFC 3986 §4.2).
+        // The text before a colon in the first segment is not a scheme: "./" prevents that reading (RFC 3986 §4.2).
         let hasColon = !isAbsolute && URLReference(path).scheme != nil
         let url = URLReference.resolve(hasColon ? "./" + path : path, against: target)
         if url.hasPrefix(text) { return (url, false) }
@@ -71,7 +75,7 @@ public struct BaseURL: Sendable, Hashable {
         return (url, other.scheme != target.scheme || other.host != target.host || other.port != target.port)
     }
 
-    /// Whether a path that has to stay below this URL would lead elsewhere.
+    /// Whether a path leaves this URL although the joining is `.joined`.
     func isLeft(by path: String) -> Bool {
         guard joining == .joined, !Self.isPlain(path) else { return false }
         guard Self.isAbsolute(path) else { return Self.below(path.utf8.prefix(while: Self.isInPath)).isAbove }
@@ -81,13 +85,13 @@ public struct BaseURL: Sendable, Hashable {
         return Self.below(other.path.utf8.dropFirst(target.path.utf8.count)).isAbove
     }
 
-    /// Whether a path is a URL of its own.
+    /// Whether a path is an absolute URL.
     static func isAbsolute(_ path: String) -> Bool {
         let start = String(decoding: path.utf8.prefix(8), as: UTF8.self).lowercased()
         return start.hasPrefix("http://") || start == "https://"
     }
 
-    /// Whether resolving would only put it behind the base URL.
+    /// Whether resolving a path only appends it to the base URL.
     private static func isPlain(_ path: String) -> Bool {
         var isAtStart = true
         for byte in path.utf8 {
@@ -102,13 +106,14 @@ public struct BaseURL: Sendable, Hashable {
         return true
     }
 
-    /// The URL of a path that cannot leave the base URL's.
+    /// Returns the URL of a path under the `.joined` rule; it cannot leave the base URL's path.
     private func joined(_ path: String) -> String {
         let whole = path.utf8.prefix(while: Self.isInPath)
         return text + String(decoding: Self.below(whole).path, as: UTF8.self) + path[whole.endIndex...]
     }
 
-    /// A path without its leading slashes and dot segments (RFC 3986 §5.2.4), and whether these lead above its start.
+    /// Returns a path without its leading slashes and dot segments (RFC 3986 §5.2.4), and whether its dot segments lead
+    /// above its start.
     private static func below(_ path: some Collection<UInt8>) -> (path: [UInt8], isAbove: Bool) {
         let slash = UInt8(ascii: "/")
         var segments: [[UInt8]] = []
@@ -125,7 +130,8 @@ public struct BaseURL: Sendable, Hashable {
         return (Array(segments.joined(separator: [slash])), isAbove)
     }
 
-    /// 1 for a segment that is ".", 2 for "..", encoded or not (RFC 3986 §6.2.2.2); 0 for all else.
+    /// Returns 1 for a "." segment, 2 for a ".." segment, encoded or not (RFC 3986 §6.2.2.2), and 0 for any other
+    /// segment.
     private static func dots(in segment: [UInt8]) -> Int {
         guard (1...6).contains(segment.count) else { return 0 }
         let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
@@ -136,8 +142,8 @@ public struct BaseURL: Sendable, Hashable {
 }
 
 extension BaseURL: ExpressibleByStringLiteral {
-    /// A base URL written as a literal.
-    /// - Precondition: It is one; text from outside goes through ``init(_:joining:)``.
+    /// Creates a base URL from a string literal.
+    /// - Precondition: The literal is a valid base URL; use ``init(_:joining:)`` for external text.
     public init(stringLiteral value: String) {
         do throws(NetworkError) {
             try self.init(value)
@@ -148,18 +154,18 @@ extension BaseURL: ExpressibleByStringLiteral {
 }
 
 extension BaseURL: CustomStringConvertible, CustomReflectable {
-    /// The URL without user-info.
+    /// The URL, without user-info.
     public var description: String { redactedURL(text) }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension BaseURL: Codable {
     private enum CodingKeys: CodingKey { case url, joining }
 
-    /// Decodes a text, or an object with `url` and `joining`.
-    /// - Throws: `DecodingError` when it is no base URL.
+    /// Decodes a string, or an object with `url` and `joining`.
+    /// - Throws: `DecodingError` if the value is not a valid base URL.
     public init(from decoder: any Decoder) throws {
         if let text = try? decoder.singleValueContainer().decode(String.self) {
             self = try Self.checked(text, .resolved, decoder)
@@ -179,8 +185,8 @@ extension BaseURL: Codable {
         }
     }
 
-    /// Encodes an object with `url` and `joining`; user-info is left out.
-    /// - Throws: What the encoder throws.
+    /// Encodes an object with `url` and `joining`; the URL is encoded without its user-info.
+    /// - Throws: The error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(redactedURL(text), forKey: .url)

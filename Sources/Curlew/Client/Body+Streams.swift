@@ -13,7 +13,7 @@ extension Body {
     /// try await api.post("_bulk", .ndjson(operations))
     /// ```
     ///
-    /// `Content-Type` is `application/x-ndjson`, the name that servers accept; no name is registered.
+    /// `Content-Type` is `application/x-ndjson`, the name that servers accept; no name is registered for NDJSON.
     /// - Parameters:
     ///   - values: An asynchronous sequence.
     ///   - canReplay: Whether iterating it again yields the same values.
@@ -96,7 +96,7 @@ extension Body {
 
     // MARK: Frames
 
-    /// Sends the frames of an asynchronous sequence, each behind its length, as it arrives.
+    /// Sends the frames of an asynchronous sequence as they arrive, each after its length.
     ///
     /// - Parameters:
     ///   - frames: An asynchronous sequence of bytes, each element a frame.
@@ -109,7 +109,7 @@ extension Body {
         written(frames, canReplay, type) { try lengthPrefix.frame($0, $1) }
     }
 
-    /// Sends the frames of a sequence, each behind its length.
+    /// Sends the frames of a sequence, each after its length.
     ///
     /// A retry or redirect can send the body again if the sequence is a collection.
     /// - Parameters:
@@ -147,7 +147,7 @@ extension WrittenEnds {
 }
 
 extension MediaType {
-    /// `application/x-ndjson`; no name is registered.
+    /// `application/x-ndjson`; no name is registered for NDJSON.
     static let ndjson: MediaType = "application/x-ndjson"
     /// `application/json-seq` (RFC 7464 §4).
     static let jsonSequence: MediaType = "application/json-seq"

@@ -3,10 +3,10 @@
 
 internal import FoundationEssentials
 
-/// What a call sends: a value and how it is written, or bytes and what they are.
+/// The body of a call: a value with the format that encodes it, or bytes with their media type.
 ///
-/// A value is encoded when the call is made, in the caller's task; `Content-Type` says what came of it, unless the call's
-/// or the client's fields say something themselves. Without a body there is no `Content-Type`.
+/// A value is encoded when the call is made, in the caller's task. The body sets `Content-Type`, unless the fields of
+/// the call or the client set it. A call without a body has no `Content-Type`.
 ///
 /// ```swift
 /// try await api.post("users", .encoding(draft))                       // in the client's format
@@ -15,113 +15,114 @@ internal import FoundationEssentials
 /// try await api.put("logo.png", .file("/srv/logo.png", type: "image/png"))
 /// ```
 ///
-/// In a literal for `json` every value has to be a literal, too; a dictionary in it whose values differ in type needs
+/// In a literal for `json`, every value must be a literal too. A nested dictionary whose values differ in type needs
 /// `as JSONValue`.
 public struct Body: Sendable {
     enum Content: Sendable {
         case made(RequestBody, MediaType?)
-        /// By the format of the client, unless it brings its own.
+        /// A value to encode: with its own format, or with the client's format if its own is nil.
         case value((any RequestFormat)?, @Sendable (any RequestFormat) throws -> Data)
     }
 
     let content: Content
 
-    /// A value in the client's format for requests.
+    /// Creates a body that encodes a value in the client's request format.
     ///
     /// - Parameter value: Any `Encodable` value.
     public static func encoding(_ value: some Encodable & Sendable) -> Body {
         Body(content: .value(nil) { try $0.encode(value) })
     }
 
-    /// A value in a format of its own.
+    /// Creates a body that encodes a value in a given format.
     ///
     /// - Parameters:
     ///   - value: Any `Encodable` value.
-    ///   - format: What writes it.
+    ///   - format: The format that encodes the value.
     public static func encoding(_ value: some Encodable & Sendable, as format: some RequestFormat) -> Body {
         Body(content: .value(format) { try $0.encode(value) })
     }
 
-    /// A value as JSON.
+    /// Creates a body that encodes a value as JSON.
     ///
     /// - Parameters:
-    ///   - value: Any `Encodable` value. Its text is made as a whole; see ``jsonArray(_:by:)`` for large arrays.
-    ///   - format: What writes it; JSON with the default options unless given.
+    ///   - value: Any `Encodable` value. It is encoded as a whole, in memory; see ``jsonArray(_:by:)`` for large
+    ///     arrays.
+    ///   - format: The encoder; JSON with the default options by default.
     @_disfavoredOverload
     public static func json(_ value: some Encodable & Sendable, by format: JSON = JSON()) -> Body {
         encoding(value, as: format)
     }
 
-    /// JSON that is written as a literal.
+    /// Creates a JSON body from a literal.
     ///
-    /// - Parameter value: Such as `["title": "Alps", "size": 3]`.
+    /// - Parameter value: A JSON literal, such as `["title": "Alps", "size": 3]`.
     public static func json(_ value: JSONValue) -> Body { encoding(value, as: JSON()) }
 
-    /// A form: `application/x-www-form-urlencoded`.
+    /// Creates a form body from a value: `application/x-www-form-urlencoded`.
     ///
     /// - Parameters:
     ///   - value: A keyed value: a struct, or a dictionary.
-    ///   - encoder: The rules; AFNetworking's unless given.
+    ///   - encoder: The encoding rules; those of AFNetworking by default.
     @_disfavoredOverload
     public static func form(_ value: some Encodable & Sendable, by encoder: QueryEncoder = QueryEncoder()) -> Body {
         encoding(value, as: Form(encoder))
     }
 
-    /// A form that is written as a literal: `application/x-www-form-urlencoded`.
+    /// Creates a form body from a literal: `application/x-www-form-urlencoded`.
     ///
     /// - Parameters:
-    ///   - fields: Names and values of any type; nil is written as the rules say.
-    ///   - encoder: The rules; AFNetworking's unless given.
+    ///   - fields: Names and values of any type; the encoding rules decide how a nil value is written.
+    ///   - encoder: The encoding rules; those of AFNetworking by default.
     public static func form(_ fields: Query, by encoder: QueryEncoder = QueryEncoder()) -> Body {
         encoding(fields, as: Form(encoder))
     }
 
-    /// A value as a property list.
+    /// Creates a body that encodes a value as a property list.
     ///
     /// - Parameters:
     ///   - value: Any `Encodable` value that is a dictionary or an array.
-    ///   - format: What writes it; XML unless given.
+    ///   - format: The encoder; XML by default.
     public static func plist(_ value: some Encodable & Sendable, by format: PropertyList = PropertyList()) -> Body {
         encoding(value, as: format)
     }
 
-    /// Bytes at hand.
+    /// Creates a body from bytes in memory.
     ///
     /// - Parameters:
     ///   - bytes: Any bytes.
-    ///   - type: What they are.
+    ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func bytes(_ bytes: some Sequence<UInt8>, type: MediaType = .octetStream) -> Body {
         raw(.bytes(bytes), type: type)
     }
 
-    /// Text in UTF-8.
+    /// Creates a body from a text, in UTF-8.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - type: What it is.
+    ///   - type: The `Content-Type`.
     public static func text(_ text: String, type: MediaType = .text) -> Body { raw(.text(text), type: type) }
 
-    /// A file; see ``RequestBody/file(_:)``.
+    /// Creates a body from a file; see ``RequestBody/file(_:)``.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - type: What it is.
+    ///   - path: The path of the file.
+    ///   - type: The `Content-Type`.
     public static func file(_ path: String, type: MediaType = .octetStream) -> Body { raw(.file(path), type: type) }
 
-    /// What a sequence yields; see ``RequestBody/stream(_:length:canReplay:)``.
+    /// Creates a body from a sequence of chunks; see ``RequestBody/stream(_:length:canReplay:)``.
     ///
     /// - Parameters:
     ///   - sequence: Chunks of bytes.
-    ///   - length: How many bytes will come; nil when that is not known.
-    ///   - canReplay: Whether iterating it again yields the same bytes.
-    ///   - type: What they are.
+    ///   - length: The total number of bytes; nil if it is unknown.
+    ///   - canReplay: Whether iterating the sequence again yields the same bytes.
+    ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func stream<S: AsyncSequence & Sendable>(
         _ sequence: S, length: Int64? = nil, canReplay: Bool = false, type: MediaType = .octetStream
     ) -> Body where S.Element: Sequence, S.Element.Element == UInt8 {
         raw(.stream(sequence, length: length, canReplay: canReplay), type: type)
     }
 
-    /// A form of several parts: `multipart/form-data`.
+    /// Creates a `multipart/form-data` body from the parts of a builder.
     ///
     /// ```swift
     /// let form = Body.multipart {
@@ -131,31 +132,32 @@ public struct Body: Sendable {
     /// let photo = try await api.post("photos", form, as: Photo.self)
     /// ```
     /// - Parameters:
-    ///   - boundary: What stands between the parts; chosen at random unless given.
-    ///   - parts: Lists the parts.
-    /// - Throws: What the builder throws.
+    ///   - boundary: The delimiter between the parts; random by default.
+    ///   - parts: A builder that lists the parts.
+    /// - Throws: The error of the builder.
     public static func multipart(
         boundary: MultipartBoundary = MultipartBoundary(), @PartsBuilder _ parts: () throws -> [Part]
     ) rethrows -> Body {
         multipart(try MultipartForm(boundary: boundary, parts))
     }
 
-    /// A form of several parts that is kept, to watch its progress or to send it again: `multipart/form-data`.
+    /// Creates a `multipart/form-data` body from a form that the caller keeps, to observe its progress or to send it
+    /// again.
     ///
     /// - Parameter form: The form.
     public static func multipart(_ form: MultipartForm) -> Body { raw(.multipart(form), type: form.contentType) }
 
-    /// Any body of a request.
+    /// Creates a body from a request body and its media type.
     ///
     /// - Parameters:
     ///   - body: The body.
-    ///   - type: What it is; nil for no `Content-Type`.
+    ///   - type: The `Content-Type`; nil for no `Content-Type`.
     public static func raw(_ body: RequestBody, type: MediaType?) -> Body { Body(content: .made(body, type)) }
 
-    /// The body of a request and what it is.
+    /// Encodes the body and returns it with its media type.
     ///
-    /// - Parameter client: The client's format.
-    /// - Throws: What the format throws.
+    /// - Parameter client: The client's format, for a value without its own format.
+    /// - Throws: The error of the format.
     func made(by client: any RequestFormat) throws -> (RequestBody, MediaType?) {
         switch content {
         case .made(let body, let type): return (body, type)
@@ -167,7 +169,7 @@ public struct Body: Sendable {
 }
 
 extension Body: CustomStringConvertible, CustomReflectable {
-    /// What kind of body it is; never its bytes.
+    /// The media type and the length of the body; never its bytes.
     public var description: String {
         switch content {
         case .made(let body, let type):
@@ -176,6 +178,6 @@ extension Body: CustomStringConvertible, CustomReflectable {
         }
     }
 
-    /// The description alone: what it sends may be secret.
+    /// A mirror that shows only the description, because the body may contain secrets.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client is asked for, before its base URL and what its calls have in common.
+/// A call of a client, without the base URL and the settings that the client's calls share.
 ///
 /// ```swift
 /// let call = Call(.get, "users", query: ["page": 2], options: .timeout(.seconds(5)))
@@ -10,18 +10,18 @@
 public struct Call: Sendable {
     /// The method.
     public var method: Method
-    /// Where it goes, below the base URL.
+    /// The path below the base URL.
     public var path: Path
-    /// Joins the client's query; what stands in both is the call's.
+    /// Parameters to add to the client's query; they replace client parameters of the same name.
     public var query: Query
-    /// What differs from the client's fields.
+    /// Changes to the client's fields.
     public var fields: HeaderChanges
-    /// What is sent; nothing for nil.
+    /// The body to send; nil for no body.
     public var body: Body?
-    /// What differs from the client's options.
+    /// Options that override the client's options.
     public var options: Request.Options
 
-    /// A call of its parts.
+    /// Creates a call from its parts.
     public init(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = []
@@ -34,16 +34,18 @@ public struct Call: Sendable {
         self.options = options
     }
 
-    /// A call whose parameters go where its method has them: into the query for GET, HEAD and DELETE, else into the body
-    /// in the client's format.
+    /// Creates a call with parameters, in the query or in the body.
+    ///
+    /// GET, HEAD and DELETE send them in the query by default; other methods send them in the body, in the client's
+    /// format.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
-    ///   - parameters: Names and values of any type; none, and there is no body.
-    ///   - inQuery: The methods that have parameters in the query.
-    ///   - fields: What differs from the client's fields.
-    ///   - options: What differs from the client's options.
+    ///   - path: The path below the base URL.
+    ///   - parameters: Names and values of any type; an empty list adds no body.
+    ///   - inQuery: The methods that send the parameters in the query.
+    ///   - fields: Changes to the client's fields.
+    ///   - options: Options that override the client's options.
     public init(
         _ method: Method, _ path: Path, parameters: Query, inQuery: Set<Method> = [.get, .head, .delete],
         fields: HeaderChanges = [:], options: Request.Options = []
@@ -56,9 +58,9 @@ public struct Call: Sendable {
 }
 
 extension Call: CustomStringConvertible, CustomReflectable {
-    /// Method and path, redacted.
+    /// The method and the path, redacted.
     public var description: String { "\(method.rawValue.escapingControls) \(path)" }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -6,9 +6,9 @@ internal import FoundationEssentials
 extension Client {
     // MARK: Calls
 
-    /// Makes a call and gives what the serializer makes of its response.
+    /// Makes a call and returns the serializer's output for its response.
     ///
-    /// - Throws: `NetworkError`, as ``APIClient/value(of:using:)`` says.
+    /// - Throws: `NetworkError`, as ``APIClient/value(of:using:)`` describes.
     public func value<S: ResponseSerializer>(
         of call: Call, using serializer: S
     ) async throws(NetworkError) -> S.Output {
@@ -27,7 +27,7 @@ extension Client {
         return try await rule.output(of: serializer, body, head)
     }
 
-    /// The cold transfer of a call.
+    /// Returns the cold transfer of a call.
     public func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output> {
         let serializer = serializer.bound(to: responses)
         let (token, rule) = run(of: call, accepting: serializer.accepts)
@@ -41,13 +41,13 @@ extension Client {
             }, failure: rule.reconsidered)
     }
 
-    /// The elements of a call's response as they arrive.
+    /// Returns the elements of a call's response as they arrive.
     public func stream<S: StreamSerializer>(_ call: Call, using serializer: S) -> TransferSequence<S.Element> {
         let (token, rule) = run(of: call, accepting: serializer.accepts)
         return TransferSequence { SerializedReader(token, serializer, rule) }
     }
 
-    /// The run of a call, which ends at once for one that makes no sense.
+    /// Returns the run of a call; for an invalid call, the run fails immediately with the error.
     private func run(of call: Call, accepting types: [MediaType]) -> (TransferToken, ResponseRule) {
         do throws(NetworkError) {
             let request = try request(for: call, accepting: types)
@@ -60,11 +60,12 @@ extension Client {
 
     // MARK: Requests
 
-    /// The request that a call makes, with everything that the client adds; for code that sends it itself, or signs it.
+    /// Returns the request of a call with all settings of the client, for code that sends or signs the request itself.
     ///
     /// - Parameters:
-    ///   - call: What is asked for.
-    ///   - types: What `Accept` says where neither client nor call do; nothing for an empty list.
+    ///   - call: The call to make.
+    ///   - types: The media types of the `Accept` field, if neither the client nor the call sets that field; an empty
+    ///     list adds no field.
     /// - Throws: `NetworkError` of kind `invalidRequest` or `encodingFailed`.
     public func request(for call: Call, accepting types: [MediaType] = [.any]) throws(NetworkError) -> Request {
         let (url, isElsewhere) = base.url(of: call.path.text)
@@ -74,7 +75,7 @@ extension Client {
         request.interceptors = surrounding(elsewhere: isElsewhere)
         request.trust = ownTrust
         do {
-            // Keys and credentials are for the server that they were given for.
+            // Another origin does not get the client's query: it may contain keys.
             let own = isElsewhere ? Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
             let query = try own.merging(call.query).text(configuration.queryEncoder)
             request.urlText = Curlew.url(url, appending: query)
@@ -91,7 +92,7 @@ extension Client {
             request.fields[.accept] = accept
         }
         request.apply(isElsewhere || request.options.isAnonymous ? fields(elsewhere: request) : configuration.fields)
-        // What every call has in common is not about a body that is not there.
+        // The client's Content-Type does not apply to a request without a body.
         if request.body.isNone { request.fields.remove(.contentType) }
         request.apply(call.fields)
         return request
@@ -102,21 +103,20 @@ extension Client {
         return auth.map { interceptors + [$0] } ?? interceptors
     }
 
-    /// The client's fields but for credentials, which are not for other servers, nor for requests that say nothing of
-    /// who asks.
+    /// Returns the client's fields without credentials, for requests to other origins and anonymous requests.
     private func fields(elsewhere request: Request) -> HeaderChanges {
         let policies = [request.options.redirects, session.configuration.redirects].compactMap(\.self)
         return configuration.fields.withoutSensitiveFields(and: policies.flatMap(\.sensitiveFields))
     }
 
-    /// The request of a call before anything that may fail.
+    /// Returns the request of a call before any step that can fail.
     private func bareRequest(for call: Call, to url: String) -> Request {
         Request(call.method, url, options: configuration.options.merging(call.options))
     }
 }
 
 extension Request {
-    /// Sets and leaves out fields.
+    /// Sets and removes fields.
     fileprivate mutating func apply(_ changes: HeaderChanges) {
         if changes.isEmpty { return }
         for name in changes.removed {
@@ -129,7 +129,7 @@ extension Request {
 }
 
 extension MediaType {
-    /// What `Accept` says where these can be read; nil where nothing has to be said.
+    /// Returns the `Accept` field for a list of readable types; nil if no field is needed.
     static func acceptField(for types: [MediaType]) -> String? {
         let ranges = types.filter(\.isAcceptable)
         return ranges.isEmpty ? nil : ranges.map(\.description).joined(separator: ", ")
@@ -147,7 +147,7 @@ extension NetworkError {
     fileprivate static func misleadingPath(_ what: Path.Misleading, _ request: Request) -> NetworkError {
         NetworkError(
             invalid: .path,
-            "Interpolation \(what.number) makes the path's segment “\(what.segment)”, which names another resource.",
-            hint: "Check the value; Path(raw:) is for paths that are meant to have such segments.", request: request)
+            "Interpolation \(what.number) makes a path segment “\(what.segment)”, which names another resource.",
+            hint: "Check the value; use Path(raw:) for a path that has such segments on purpose.", request: request)
     }
 }

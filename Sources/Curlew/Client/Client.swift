@@ -3,10 +3,12 @@
 
 internal import FoundationEssentials
 
-/// Knows an API: where it is, what its calls have in common, how its values are written, and who judges its servers.
+/// A client of an API: it holds the base URL, the settings that all calls share, the formats of values, and the trust
+/// evaluator of the servers.
 ///
-/// A client is a value that is cheap to make, copy and change; its session owns the connections. Clients of one session
-/// whose evaluators are equal share connections, others never do. Nobody has to spell the three generic parameters.
+/// A client is a value that is cheap to create, copy and change; its session owns the connections. Clients of one
+/// session share connections only if their evaluators are equal. Callers do not have to spell the three generic
+/// parameters.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com/v1")
@@ -15,38 +17,40 @@ internal import FoundationEssentials
 /// let quick = api.with { $0.options.timeout = .seconds(2) }
 /// ```
 ///
-/// What is said nearer to a call wins: session < client < endpoint < call; what is not said is inherited.
+/// A setting of a call overrides the endpoint's, which overrides the client's, which overrides the session's. An unset
+/// setting is inherited.
 public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: TrustEvaluator>: APIClient {
-    /// Owns the connections.
+    /// The session that owns the connections.
     public let session: Session
-    /// Writes values into requests.
+    /// The format that encodes values in requests.
     public let requests: Requests
-    /// Reads values from responses.
+    /// The format that decodes values in responses.
     public let responses: Responses
-    /// Judges the servers; of a client that was made without an evaluator the session's does.
+    /// The evaluator of the servers; a client created without an evaluator uses the session's.
     public let trust: Trust
-    /// Nil leaves the judgement to the session.
+    /// The client's own evaluator; nil uses the session's evaluator.
     let ownTrust: (any TrustEvaluator)?
-    /// What `responses` can read, and what `Accept` says then: the same for most calls.
+    /// The types that `responses` reads, and their `Accept` field; cached because most calls use them.
     let ownTypes: (types: [MediaType], field: String?)
-    /// What the calls have in common.
+    /// The settings that all calls share.
     public var configuration: ClientConfiguration
-    /// Surround every call, outside of the session's, the first one outermost; none unless given.
+    /// The interceptors of every call, outside the session's interceptors, the first one outermost; empty by default.
     public var interceptors: [any Interceptor] = []
-    /// Proves to the server who asks, innermost of what the client puts around a call; nil, the default, for nobody.
+    /// The authenticator of every call, innermost of the client's interceptors; nil, the default, for no
+    /// authentication.
     ///
-    /// Calls with an absolute URL of another origin go there without it, and without the authenticators among
+    /// A call to an absolute URL of another origin skips this authenticator and the authenticators among
     /// ``interceptors``.
     public var auth: (any Authenticator)?
 
-    /// A client with a configuration, such as one that was read from a file, and an evaluator.
+    /// Creates a client from a configuration, such as one that was read from a file, and an evaluator.
     ///
     /// - Parameters:
-    ///   - configuration: The base URL and what calls have in common.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - trust: Judges the servers, in the place of the session's evaluator.
-    ///   - session: Owns the connections; `Session.shared` unless given.
+    ///   - configuration: The base URL and the settings that all calls share.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - trust: The evaluator of the servers, instead of the session's evaluator.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
     public init(
         _ configuration: ClientConfiguration, requests: Requests = JSON(), responses: Responses = JSON(),
         trust: Trust, session: Session = .shared
@@ -54,14 +58,14 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
         self.init(configuration, requests, responses, trust, own: trust, session)
     }
 
-    /// A client for an API below a base URL, with an evaluator.
+    /// Creates a client from a base URL and an evaluator.
     ///
     /// - Parameters:
-    ///   - base: Where calls go; a literal, or a `BaseURL` made of a text from outside.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - trust: Judges the servers, in the place of the session's evaluator.
-    ///   - session: Owns the connections; `Session.shared` unless given.
+    ///   - base: The base URL: a literal, or a `BaseURL` that was created from external text.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - trust: The evaluator of the servers, instead of the session's evaluator.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
     public init(
         _ base: BaseURL, requests: Requests = JSON(), responses: Responses = JSON(), trust: Trust,
         session: Session = .shared
@@ -82,10 +86,10 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
         self.session = session
     }
 
-    /// A copy that is changed by a closure.
+    /// Returns a copy that a closure changes.
     ///
-    /// - Parameter change: Changes it.
-    /// - Throws: What the closure throws.
+    /// - Parameter change: The closure that changes the copy.
+    /// - Throws: The error of the closure.
     public func with(_ change: (inout Self) throws -> Void) rethrows -> Self {
         var copy = self
         try change(&copy)
@@ -93,17 +97,18 @@ public struct Client<Requests: RequestFormat, Responses: ResponseFormat, Trust: 
     }
 }
 
-/// A client that writes and reads JSON and trusts the system's roots: what `Client("https://…")` makes.
+/// A client that encodes and decodes JSON and trusts the system's roots: the type of `Client("https://…")`.
 public typealias JSONClient = Client<JSON, JSON, SystemTrust>
 
 extension Client where Trust == SystemTrust {
-    /// A client with a configuration, such as one that was read from a file; the session judges the servers.
+    /// Creates a client from a configuration, such as one that was read from a file; the session's evaluator judges the
+    /// servers.
     ///
     /// - Parameters:
-    ///   - configuration: The base URL and what calls have in common.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - session: Owns the connections; `Session.shared` unless given.
+    ///   - configuration: The base URL and the settings that all calls share.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
     public init(
         _ configuration: ClientConfiguration, requests: Requests = JSON(), responses: Responses = JSON(),
         session: Session = .shared
@@ -111,13 +116,13 @@ extension Client where Trust == SystemTrust {
         self.init(configuration, requests, responses, SystemTrust(), own: nil, session)
     }
 
-    /// A client for an API below a base URL; the session judges the servers.
+    /// Creates a client from a base URL; the session's evaluator judges the servers.
     ///
     /// - Parameters:
-    ///   - base: Where calls go; a literal, or a `BaseURL` made of a text from outside.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - session: Owns the connections; `Session.shared` unless given.
+    ///   - base: The base URL: a literal, or a `BaseURL` that was created from external text.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
     public init(
         _ base: BaseURL, requests: Requests = JSON(), responses: Responses = JSON(), session: Session = .shared
     ) {
@@ -126,16 +131,16 @@ extension Client where Trust == SystemTrust {
 }
 
 extension Client where Trust: PinningTrust {
-    /// A client whose evaluator pins, which needs an https base URL.
+    /// Creates a client with a pinning evaluator, which requires an https base URL.
     ///
     /// - Parameters:
-    ///   - configuration: The base URL and what calls have in common.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - trust: Judges the servers.
-    ///   - session: Owns the connections; `Session.shared` unless given.
-    /// - Throws: `NetworkError` of kind `invalidRequest` when the evaluator lets nothing be sent to the base URL's host
-    ///   without TLS, and the base URL is http.
+    ///   - configuration: The base URL and the settings that all calls share.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - trust: The pinning evaluator of the servers.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
+    /// - Throws: `NetworkError` of kind `invalidRequest` if the base URL is http and the evaluator does not allow plain
+    ///   HTTP to its host.
     public init(
         _ configuration: ClientConfiguration, requests: Requests = JSON(), responses: Responses = JSON(),
         trust: Trust, session: Session = .shared
@@ -144,13 +149,13 @@ extension Client where Trust: PinningTrust {
         guard base.isSecure || trust.allowsPlainHTTP(to: base.host) else {
             throw NetworkError(
                 invalid: .scheme,
-                "The base URL \(base) is http, and the client's evaluator pins: without TLS there is nothing to pin.",
+                "The base URL \(base) is http, but the client's evaluator pins, which requires TLS.",
                 hint: "Use an https base URL.")
         }
         self.init(configuration, requests, responses, trust, own: trust, session)
     }
 
-    /// A client whose evaluator pins, which needs an https base URL.
+    /// Creates a client with a pinning evaluator, which requires an https base URL.
     ///
     /// ```swift
     /// let bank = try Client(
@@ -159,13 +164,13 @@ extension Client where Trust: PinningTrust {
     /// ```
     ///
     /// - Parameters:
-    ///   - base: Where calls go.
-    ///   - requests: Writes values into requests; JSON unless given.
-    ///   - responses: Reads values from responses; JSON unless given.
-    ///   - trust: Judges the servers.
-    ///   - session: Owns the connections; `Session.shared` unless given.
-    /// - Throws: `NetworkError` of kind `invalidRequest` when the base URL is http, and the evaluator lets nothing be sent
-    ///   to its host without TLS.
+    ///   - base: The base URL.
+    ///   - requests: The format that encodes values in requests; JSON by default.
+    ///   - responses: The format that decodes values in responses; JSON by default.
+    ///   - trust: The pinning evaluator of the servers.
+    ///   - session: The session that owns the connections; `Session.shared` by default.
+    /// - Throws: `NetworkError` of kind `invalidRequest` if the base URL is http and the evaluator does not allow plain
+    ///   HTTP to its host.
     public init(
         _ base: BaseURL, requests: Requests = JSON(), responses: Responses = JSON(), trust: Trust,
         session: Session = .shared
@@ -176,25 +181,25 @@ extension Client where Trust: PinningTrust {
 }
 
 extension Client {
-    /// Where calls go.
+    /// The base URL of the calls.
     public var base: BaseURL { configuration.base }
 
-    /// The same as `responses`.
+    /// The client's response format, equal to `responses`.
     public var responseFormat: any ResponseFormat { responses }
 
-    /// What differs from the session's fields.
+    /// Changes to the session's fields.
     public var fields: HeaderChanges {
         get { configuration.fields }
         set { configuration.fields = newValue }
     }
 
-    /// What every call asks for.
+    /// The query parameters of every call.
     public var query: Query {
         get { configuration.query }
         set { configuration.query = newValue }
     }
 
-    /// What differs from the session's configuration.
+    /// Options that override the session's configuration.
     public var options: Request.Options {
         get { configuration.options }
         set { configuration.options = newValue }
@@ -205,7 +210,7 @@ extension Client: CustomStringConvertible, CustomReflectable {
     /// The base URL, redacted.
     public var description: String { "Client(\(base))" }
 
-    /// What may be shown of the members.
+    /// A mirror that shows the configuration, without secrets, and the type of the evaluator.
     public var customMirror: Mirror {
         Mirror(self, children: ["configuration": configuration.description, "trust": "\(Trust.self)"])
     }

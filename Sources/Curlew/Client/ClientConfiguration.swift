@@ -1,32 +1,32 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the calls of a client have in common, as a value that can be kept in a file.
+/// The settings that all calls of a client share, as a value that a file can store.
 ///
 /// ```swift
 /// let configuration = try JSONDecoder().decode(ClientConfiguration.self, from: file)
 /// let api = Client(configuration)
 /// ```
 ///
-/// Fields that hold credentials (``HeaderName/isSensitive``) are never written, nor is the base URL's user-info; the query
-/// is, whatever stands in it. Read back, it is a ``Query/percentEncoded(_:)`` text, whose names the queries of calls
-/// replace as before.
+/// Encoding omits fields with credentials (``HeaderName/isSensitive``) and the base URL's user-info, but it includes
+/// the whole query, even if the query contains secrets. A decoded query is a ``Query/percentEncoded(_:)`` text; queries
+/// of calls still replace its parameters by name.
 public struct ClientConfiguration: Sendable {
-    /// Where calls go.
+    /// The base URL of the calls.
     public var base: BaseURL
-    /// What differs from the session's fields; nothing unless given.
+    /// Changes to the session's fields; empty by default.
     ///
-    /// `Accept-Language` is sent where these or the session's name it; ``AcceptLanguage/system`` says the languages of
-    /// the environment.
+    /// `Accept-Language` is sent only if these fields or the session's fields set it; ``AcceptLanguage/system`` gives
+    /// the languages of the environment.
     public var fields: HeaderChanges
-    /// What every call asks for.
+    /// The query parameters of every call.
     public var query: Query
-    /// How queries are written; AFNetworking's rules unless set.
+    /// The encoding rules of queries; those of AFNetworking by default.
     public var queryEncoder: QueryEncoder
-    /// What differs from the session's configuration.
+    /// Options that override the session's configuration.
     public var options: Request.Options
 
-    /// A configuration, each member with its default.
+    /// Creates a configuration; every member except the base URL has a default.
     public init(
         base: BaseURL, fields: HeaderChanges = [:], query: Query = [:],
         queryEncoder: QueryEncoder = QueryEncoder(), options: Request.Options = []
@@ -43,7 +43,7 @@ extension ClientConfiguration: CustomStringConvertible, CustomReflectable {
     /// The base URL, redacted.
     public var description: String { "ClientConfiguration(\(base))" }
 
-    /// What may be shown of the members.
+    /// A mirror that shows the members without secrets.
     public var customMirror: Mirror {
         Mirror(self, children: ["base": base.description, "fields": fields.description, "query": query.description])
     }
@@ -52,8 +52,8 @@ extension ClientConfiguration: CustomStringConvertible, CustomReflectable {
 extension ClientConfiguration: Codable {
     private enum CodingKeys: CodingKey { case base, fields, query, queryEncoder, options }
 
-    /// Decodes what is there; what is missing takes its default, but for the base URL.
-    /// - Throws: `DecodingError` for a value that makes no sense.
+    /// Decodes a configuration; a missing member takes its default, but the base URL is required.
+    /// - Throws: `DecodingError` for an invalid value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(base: try container.decode(BaseURL.self, forKey: .base))
@@ -63,8 +63,8 @@ extension ClientConfiguration: Codable {
         options = try container.decodeIfPresent(Request.Options.self, forKey: .options) ?? options
     }
 
-    /// Encodes every member, the query as it is written in a URL.
-    /// - Throws: What the encoder throws; `EncodingError` for a query that cannot be written.
+    /// Encodes every member; the query is encoded as it appears in a URL.
+    /// - Throws: The error of the encoder; `EncodingError` for a query that cannot be encoded.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(base, forKey: .base)

@@ -1,10 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A call as a value that knows what it gives, and what a refusal says.
+/// A call as a value that declares its output and the problem type of refused responses.
 ///
-/// Only the path has to be given; `Output` alone says how the response is read: a `Decodable` type by the client's format,
-/// `Data` as the bytes that came; without an `Output` nothing is read. Any other serializer is a member.
+/// Only the path is required. `Output` selects the serializer: the client's format decodes a `Decodable` type, `Data`
+/// is the received bytes, and an endpoint without `Output` ignores the body. Declare `serializer` to use any other
+/// serializer.
 ///
 /// ```swift
 /// struct CreateUser: Endpoint {
@@ -24,76 +25,77 @@
 /// }
 /// ```
 public protocol Endpoint: Sendable {
-    /// What it gives; nothing unless said otherwise.
+    /// The output; `Void` by default.
     associatedtype Output: Sendable
-    /// Turns the response into it.
+    /// The type of the serializer that turns the response into the output.
     associatedtype Serializer: ResponseSerializer<Output>
-    /// What the body says of a response that is refused; RFC 9457's problem details unless said otherwise.
+    /// The type of a refused response's body; the problem details of RFC 9457 by default.
     associatedtype Problem: Decodable & Sendable = ProblemDetails
 
-    /// The method; GET unless said otherwise.
+    /// The method; GET by default.
     var method: Method { get }
-    /// Where it goes, below the client's base URL.
+    /// The path below the client's base URL.
     var path: Path { get }
-    /// Joins the client's query; empty unless said otherwise.
+    /// Parameters to add to the client's query; they replace client parameters of the same name, and are empty by
+    /// default.
     var query: Query { get }
-    /// What differs from the client's fields; nothing unless said otherwise.
+    /// Changes to the client's fields; empty by default.
     var fields: HeaderChanges { get }
-    /// What is sent; nothing unless said otherwise.
+    /// The body to send; no body by default.
     var body: Body? { get }
-    /// What differs from the client's options; nothing unless said otherwise.
+    /// Options that override the client's options; empty by default.
     var options: Request.Options { get }
-    /// Turns the response into the output.
+    /// The serializer that turns the response into the output.
     var serializer: Serializer { get }
 
-    /// What a refusal says, nil when that is not to be read.
+    /// Returns the problem in a refused response; nil if its body is not to be read.
     ///
-    /// Called in the task of whoever awaits the output; it is read by the client's format, or as JSON, unless said
-    /// otherwise.
+    /// `send` calls this method in the task that awaits the output. The default implementation decodes the body with
+    /// the client's format, and as JSON if that fails.
     /// - Parameters:
-    ///   - refusal: Of kind `unacceptableStatus`, with the head and up to 64 KiB of the body.
-    ///   - format: The client's.
+    ///   - refusal: An error of kind `unacceptableStatus`, with the head and up to 64 KiB of the body.
+    ///   - format: The client's response format.
     func problem(in refusal: NetworkError, as format: any ResponseFormat) -> Problem?
 }
 
 extension Endpoint {
-    /// GET.
+    /// GET, the default.
     public var method: Method { .get }
-    /// Nothing.
+    /// Empty, the default.
     public var query: Query { [:] }
-    /// Nothing.
+    /// Empty, the default.
     public var fields: HeaderChanges { [:] }
-    /// Nothing.
+    /// No body, the default.
     public var body: Body? { nil }
-    /// Nothing.
+    /// Empty, the default.
     public var options: Request.Options { [] }
 
-    /// The body read by the client's format, and if that cannot, as JSON.
+    /// Decodes the body with the client's format, and as JSON if that fails.
     public func problem(in refusal: NetworkError, as format: any ResponseFormat) -> Problem? {
         refusal.decode(Problem.self, by: format) ?? refusal.decode(Problem.self)
     }
 
-    /// The call that it is.
+    /// The call that the endpoint describes.
     public var call: Call { Call(method, path, body, query: query, fields: fields, options: options) }
 }
 
 extension Endpoint where Output: Decodable {
-    /// Reads the client's format; `Data` is the bytes as they came.
+    /// A serializer that decodes with the client's format; `Data` gives the received bytes unchanged.
     public var serializer: FormatSerializer<Output> { FormatSerializer() }
 }
 
 extension Endpoint where Output == Void {
-    /// Reads nothing.
+    /// A serializer that discards the body.
     public var serializer: EmptySerializer { EmptySerializer() }
 }
 
 extension APIClient {
-    /// Sends an endpoint and gives its output.
+    /// Sends an endpoint's call and returns its output.
     ///
     /// - Parameters:
-    ///   - endpoint: What is asked for.
-    ///   - options: What differs from the endpoint's options.
-    /// - Throws: ``APIError``: `.rejected` with what the server said of it, `.failed` for everything else.
+    ///   - endpoint: The endpoint to call.
+    ///   - options: Options that override the endpoint's options.
+    /// - Throws: ``APIError``: `.rejected` with the server's problem, `.failed` for any other failure.
     public func send<E: Endpoint>(
         _ endpoint: E, options: Request.Options = []
     ) async throws(APIError<E.Problem>) -> E.Output {
@@ -106,11 +108,11 @@ extension APIClient {
         }
     }
 
-    /// The cold transfer of an endpoint.
+    /// Returns the cold transfer of an endpoint.
     ///
     /// - Parameters:
-    ///   - endpoint: What is asked for.
-    ///   - options: What differs from the endpoint's options.
+    ///   - endpoint: The endpoint to call.
+    ///   - options: Options that override the endpoint's options.
     public func transfer<E: Endpoint>(_ endpoint: E, options: Request.Options = []) -> Transfer<E.Output> {
         var call = endpoint.call
         call.options = call.options.merging(options)

@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Client knows an API: a base URL, what every call has in common, and the formats that its values are written in. Its
-// verbs turn a call into a request of the session below and the response into a value.
+// A client describes an API: a base URL, the settings that all calls share, and the formats of its values. Its verbs
+// turn a call into a request of the session and turn the response into a value.
 
 public import FoundationEssentials
 
-/// Where a call goes, below its client's base URL: a literal, in which every interpolation is escaped.
+/// The path of a call below its client's base URL: a string literal whose interpolations are escaped.
 ///
-/// What is interpolated is one segment of the path, or after a "?" a value of the query. Nothing in it can reach another
-/// segment: "/", "?", "#" and all else but letters, digits and `-._~` are percent-encoded. A segment that interpolations
-/// leave empty, or make "." or "..", is refused when the call is made: it names another resource, however it is encoded
-/// (RFC 3986 §6.2.2), and `DELETE users/` is not what was meant.
+/// An interpolated value is one segment of the path, or, after a "?", a value of the query. It cannot add a segment:
+/// every character except letters, digits and `-._~` is percent-encoded, including "/", "?" and "#". The call throws
+/// `.invalidRequest` if interpolations make a segment empty, "." or "..". Such a segment names another resource, even
+/// if it is encoded (RFC 3986 §6.2.2): an empty identifier would turn a call into `DELETE users/`.
 ///
 /// ```swift
 /// let user = "../admin?x"
@@ -18,24 +18,25 @@ public import FoundationEssentials
 /// print(path)     // users/..%2Fadmin%3Fx/photos?size=<redacted>
 /// ```
 ///
-/// A path whose literal begins with "http://" or "https://" is an absolute URL, which wins over the base URL unless that
-/// joins (``BaseURL/Joining/joined``). Any other path is relative, also where its first segment has a colon.
+/// A path whose literal begins with "http://" or "https://" is an absolute URL. It replaces the base URL, unless the
+/// base URL's joining is ``BaseURL/Joining/joined``. Any other path is relative, even if its first segment contains a
+/// colon.
 public struct Path: Sendable, Hashable {
-    /// The path as it is put below the base URL, percent-encoded.
+    /// The percent-encoded text of the path.
     public let text: String
-    /// A segment made of interpolations that names another resource than it should.
+    /// A segment, made of interpolations, that names a different resource.
     struct Misleading: Sendable, Hashable {
-        /// The last interpolation in it, counted from 1.
+        /// The number of the segment's last interpolation, counted from 1.
         let number: Int
-        /// "", "." or "..".
+        /// The text of the segment: "", "." or "..".
         let segment: String
     }
 
     let misleading: Misleading?
 
-    /// Takes a text as it is, for one that is escaped already, such as a link that a server gave.
+    /// Creates a path from a text that is escaped already, such as a link that a server sent.
     ///
-    /// - Parameter text: A relative reference or an absolute URL (RFC 3986 §4.1); nothing in it is escaped.
+    /// - Parameter text: A relative reference or an absolute URL (RFC 3986 §4.1); it is not escaped.
     public init(raw text: String) {
         self.text = text
         misleading = nil
@@ -43,10 +44,10 @@ public struct Path: Sendable, Hashable {
 }
 
 extension Path: ExpressibleByStringInterpolation {
-    /// A path written as a literal.
+    /// Creates a path from a string literal, which is not escaped.
     public init(stringLiteral value: String) { self.init(raw: value) }
 
-    /// A literal with escaped interpolations.
+    /// Creates a path from a string literal with escaped interpolations.
     public init(stringInterpolation: StringInterpolation) {
         var segments = stringInterpolation.segments
         segments.end()
@@ -54,42 +55,42 @@ extension Path: ExpressibleByStringInterpolation {
         misleading = segments.misleading
     }
 
-    /// Collects the parts of a literal.
+    /// The builder that collects the parts of a literal.
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var segments = PathSegments()
 
-        /// An empty one.
+        /// Creates an empty interpolation.
         public init(literalCapacity: Int, interpolationCount: Int) {}
 
-        /// Takes a part of the literal as it is.
+        /// Appends a part of the literal unchanged.
         public mutating func appendLiteral(_ literal: String) { segments.append(literal: literal) }
 
-        /// Takes a text as one segment, or as a value of the query.
+        /// Appends a text as one segment, or as a value of the query.
         public mutating func appendInterpolation(_ value: some StringProtocol) {
             segments.append(value: String(value))
         }
 
-        /// Takes a number as one segment, or as a value of the query.
+        /// Appends a number as one segment, or as a value of the query.
         public mutating func appendInterpolation(_ value: some BinaryInteger) {
             segments.append(value: String(value))
         }
 
-        /// Takes a UUID as one segment, or as a value of the query.
+        /// Appends a UUID as one segment, or as a value of the query.
         public mutating func appendInterpolation(_ value: UUID) { segments.append(value: value.uuidString) }
 
-        /// Takes the text of an enumeration or an identifier as one segment, or as a value of the query.
+        /// Appends the raw string of an enumeration or identifier as one segment, or as a value of the query.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
         where Value.RawValue: StringProtocol {
             segments.append(value: String(value.rawValue))
         }
 
-        /// Takes the number of an enumeration or an identifier as one segment, or as a value of the query.
+        /// Appends the raw number of an enumeration or identifier as one segment, or as a value of the query.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
         where Value.RawValue: BinaryInteger {
             segments.append(value: String(value.rawValue))
         }
 
-        /// Takes several segments with the "/" between them; each is escaped, and none but the last may be empty.
+        /// Appends several segments that "/" separates; each is escaped, and only the last may be empty.
         public mutating func appendInterpolation(path value: some StringProtocol) {
             let parts = value.split(separator: "/", omittingEmptySubsequences: false)
             for (index, part) in parts.enumerated() {
@@ -98,16 +99,16 @@ extension Path: ExpressibleByStringInterpolation {
             }
         }
 
-        /// An optional has to be unwrapped: a path has no place for a missing value.
-        @available(*, unavailable, message: "unwrap the optional: a path has no place for a missing value")
+        /// Rejects an optional at compile time: a path cannot contain a missing value.
+        @available(*, unavailable, message: "unwrap the optional: a path cannot contain a missing value")
         public mutating func appendInterpolation<Value>(_ value: Value?) {}
     }
 }
 
 extension Path: CustomStringConvertible, CustomReflectable {
-    /// The path without the values of its query.
+    /// The path, without the values of its query.
     public var description: String { redactedURL(text) }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of a path as they are put together: literals as they are, values escaped.
+/// A builder of a path's text: it keeps literals unchanged and escapes values.
 struct PathSegments {
     private(set) var text = ""
-    /// The first segment made of values that names another resource than it should.
+    /// The first segment, made of values, that names a different resource.
     private(set) var misleading: Path.Misleading?
-    /// Where the segment begins that is being written, in UTF-8.
+    /// The UTF-8 offset in `text` where the current segment begins.
     private var start = 0
     private var hasValue = false
-    /// Whether a "?" or "#" has come, behind which there are no segments.
+    /// Whether `text` contains a "?" or "#"; no segments follow it.
     private var isPastPath = false
     private var values = 0
-    /// Whether a literal makes it a URL of its own before the first value comes.
+    /// Whether the literal before the first value makes the path an absolute URL.
     private var isAbsolute = false
 
-    /// The path; "./" keeps values from making it a URL of its own (RFC 3986 §4.2).
+    /// The finished path; a leading "./" prevents values from making it an absolute URL (RFC 3986 §4.2).
     var reference: String { values > 0 && !isAbsolute && BaseURL.isAbsolute(text) ? "./" + text : text }
 
     mutating func append(literal: String) {
@@ -40,7 +40,7 @@ struct PathSegments {
         text += value.percentEncoded(keeping: .unreserved)
     }
 
-    /// Ends the segment that is being written; at last the one at the end.
+    /// Ends the current segment and records it if it is misleading; also called once at the end of the path.
     mutating func end() {
         guard hasValue, !isPastPath else { return }
         hasValue = false

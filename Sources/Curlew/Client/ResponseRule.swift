@@ -3,12 +3,12 @@
 
 internal import FoundationEssentials
 
-/// What a client asks of the response to a request.
+/// The statuses and media types that a client accepts in the response to a request.
 struct ResponseRule: Sendable {
     let request: Request
     private let types: [MediaType]
 
-    /// - Parameter types: What the response's serializer can read.
+    /// - Parameter types: The media types that the response's serializer reads.
     init(_ request: Request, _ types: [MediaType]) {
         self.request = request
         self.types = request.options.accepting ?? types
@@ -16,17 +16,17 @@ struct ResponseRule: Sendable {
 
     private var statuses: StatusSet { request.options.statuses ?? .success }
 
-    /// Why a response is refused; nil for one that is acceptable.
+    /// Returns the error for an unacceptable response, and nil for an acceptable response.
     ///
-    /// - Parameter body: The body, or its start; nil while it is not known, and then not taken to be empty.
+    /// - Parameter body: The body, or its start. Nil means that the body is unknown, which does not count as empty.
     func refusal(of head: ResponseHead, startingWith body: Data?) -> NetworkError? {
         let judge = ResponseValidator(statuses: statuses, accepting: types)
         guard let refusal = judge.refusal(of: head, body: body, request: request) else { return nil }
         return head.tries?.completing(refusal) ?? refusal
     }
 
-    /// What a transfer's error means to the client: where the status was refused, that is what happened, whatever became
-    /// of the body.
+    /// Returns the error to report for a transfer's error: an error about the body of a response with an unacceptable
+    /// status becomes the error about the status.
     func reconsidered(_ error: NetworkError) -> NetworkError {
         guard let head = error.response, error.isAboutBody, !statuses.contains(head.status),
             let refusal = refusal(of: head, startingWith: Data(error.body))
@@ -35,10 +35,10 @@ struct ResponseRule: Sendable {
             cause: error, attempts: error.attempts, earlier: error.earlier, duration: error.duration)
     }
 
-    /// The head, and what there is of the body, of a response that did not come whole.
+    /// Returns the received part of the body, and the head, of a response whose body is incomplete.
     ///
-    /// - Parameter isEnough: Whether nobody wants the rest.
-    /// - Throws: What the error means to the client, unless that is enough.
+    /// - Parameter isEnough: Whether the caller does not need the rest of the body.
+    /// - Throws: The reconsidered error, unless the received part is enough.
     func start(of error: NetworkError, isEnough: Bool) throws(NetworkError) -> (Data, ResponseHead) {
         if isEnough, error.kind == .bodyTooLarge, let head = error.response, statuses.contains(head.status) {
             return (Data(error.body), head)
@@ -46,7 +46,7 @@ struct ResponseRule: Sendable {
         throw reconsidered(error)
     }
 
-    /// What a serializer makes of a response, if that is acceptable.
+    /// Returns the serializer's output for an acceptable response.
     func output<S: ResponseSerializer>(
         of serializer: S, _ body: Data, _ head: ResponseHead
     ) async throws(NetworkError) -> S.Output {
@@ -61,7 +61,7 @@ struct ResponseRule: Sendable {
 }
 
 extension NetworkError {
-    /// Whether it is the body that did not come, or not as it should.
+    /// Whether the error means that the body is missing, incomplete or invalid.
     fileprivate var isAboutBody: Bool {
         switch kind {
         case .bodyTooLarge, .connectionLost, .truncatedEncoding, .corruptEncoding, .timedOut, .invalidResponse: true

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// Reads a transfer's body through a serializer, after its head was found acceptable.
+/// A reader that decodes a transfer's body with a serializer after it has accepted the head.
 struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
-    /// How long it waits for what a refused response says.
+    /// The time limit for reading the body of a refused response.
     private static var patience: Duration { .seconds(1) }
 
     private let token: TransferToken
@@ -31,8 +32,8 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
             }
         } catch {
             end = .failure(error)
-            // Its place on the wire is for others, also while somebody keeps the iterator; but a reader who came second, and
-            // so saw no head, leaves it to the first.
+            // Release the connection even if the caller keeps the iterator. Do not cancel if this reader has received
+            // no head: then another reader was first and owns the body.
             if head != nil { token.run.cancel() }
             throw error
         }
@@ -56,15 +57,16 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         if rule.refusal(of: head, startingWith: nil) != nil {
             let (body, error) = await start()
             if Task.isCancelled, let error { throw error }
-            // What has not come yet may be anything, and not nothing.
+            // An empty body after an error is unknown, not empty.
             let isUnknown = error != nil && body.isEmpty
             if let refusal = rule.refusal(of: head, startingWith: isUnknown ? nil : body) { throw refusal }
         }
         do { kept = try serializer.begin(head) } catch { throw failure(error, in: nil) }
     }
 
-    /// The start of the body of a response that was refused, as much as an error keeps and as comes soon; and why there is
-    /// no more.
+    /// Returns the start of a refused response's body, and the error that ended the read.
+    ///
+    /// It reads up to `NetworkError.answerLimit` bytes for at most `patience`.
     private nonisolated(nonsending) func start() async -> (Data, NetworkError?) {
         let run = token.run
         let patience = Task {
@@ -83,10 +85,10 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         return (body, nil)
     }
 
-    /// A failure comes after the elements before it.
+    /// Decodes a chunk; a failure is reported after the elements before it.
     private mutating func decode(_ chunk: ByteChunk?, _ elements: inout [Serializer.Element]) {
         guard var state = kept else { return }
-        // Changed in place where it is not shared.
+        // Clearing `kept` makes the state uniquely referenced, so the decoder changes it without a copy.
         kept = nil
         defer { kept = state }
         do {
@@ -98,7 +100,7 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
         elements.reverse()
     }
 
-    /// Ends the stream before the body has ended.
+    /// Ends the stream before the end of the body.
     private mutating func finish() {
         end = .success(())
         token.run.cancel()

@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 /// What undoes content codings for all transfers of a session, and how far it goes.
 final class DecodingPolicy: Sendable {

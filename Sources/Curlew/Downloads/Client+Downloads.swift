@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Client {
-    /// Downloads something of the API into a file, as ``Session/download(_:to:overwrite:expecting:saving:)`` does.
+    /// Downloads a resource of the API to a file, as ``Session/download(_:to:overwrite:expecting:saving:)`` does.
     ///
     /// ```swift
     /// let file = try await api.download("exports/7", to: .directory("/srv/exports"))
     /// ```
     ///
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - destination: Where the file goes; where the session's downloads go unless given.
-    ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
-    ///   - checksum: The digest that the file has to have; nil checks only what the server states (RFC 9530).
-    ///   - saving: How it is done otherwise.
+    ///   - path: The path of the resource, relative to the base URL.
+    ///   - query: Query items to add to the client's query.
+    ///   - fields: Changes to the client's fields; nil as a value omits the field.
+    ///   - options: Options that override the client's options.
+    ///   - destination: The destination of the file; nil uses the session's destination for downloads.
+    ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
+    ///   - checksum: The expected digest of the file; nil checks only the digests that the server states (RFC 9530).
+    ///   - saving: The options of the download.
     /// - Returns: The file.
     /// - Throws: `NetworkError`, as the session's does.
     @discardableResult
@@ -32,14 +32,15 @@ extension Client {
         ).value
     }
 
-    /// Goes on with a download of the API that did not end, as ``Session/resume(from:request:saving:)`` does.
+    /// Resumes an interrupted download of the API, as ``Session/resume(from:request:saving:)`` does.
     ///
     /// - Parameters:
-    ///   - token: What that one left; one of another origin than the client's base gets none of its credentials.
-    ///   - fields: What differs from the client's fields; nil leaves one out.
-    ///   - options: What differs from the client's options.
-    ///   - saving: How it is done.
-    /// - Returns: The cold transfer of the same file to the same place.
+    ///   - token: The token of the interrupted download; the client's credentials are not sent to another origin than
+    ///     that of the client's base URL.
+    ///   - fields: Changes to the client's fields; nil as a value omits the field.
+    ///   - options: Options that override the client's options.
+    ///   - saving: The options of the download.
+    /// - Returns: The cold transfer of the same file to the same path.
     public func resume(
         from token: ResumeToken, fields: HeaderChanges = [:], options: Request.Options = [],
         saving: DownloadOptions = DownloadOptions()
@@ -47,7 +48,7 @@ extension Client {
         let call = Call(.get, Path(raw: token.url), fields: fields, options: options)
         do throws(NetworkError) {
             var request = try request(for: call)
-            // It has the client's query already.
+            // The token's URL includes the client's query already.
             request.urlText = token.url
             return session.resume(from: token, request: request, saving: saving)
         } catch {
@@ -56,14 +57,14 @@ extension Client {
         }
     }
 
-    /// The cold transfer of a download, as ``Session/transfer(_:to:overwrite:expecting:saving:)`` makes it.
+    /// Returns the cold transfer of a download, as ``Session/transfer(_:to:overwrite:expecting:saving:)`` does.
     ///
     /// - Parameters:
-    ///   - call: What is asked for, by GET or POST; one that makes no sense makes the transfer throw when it is used.
-    ///   - destination: Where the file goes; where the session's downloads go unless given.
-    ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
-    ///   - checksum: The digest that the file has to have.
-    ///   - saving: How it is done otherwise.
+    ///   - call: A GET or POST call; if it is invalid, the transfer throws when it is used.
+    ///   - destination: The destination of the file; nil uses the session's destination for downloads.
+    ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
+    ///   - checksum: The expected digest of the file.
+    ///   - saving: The options of the download.
     public func transfer(
         _ call: Call, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
         expecting checksum: Checksum? = nil, saving: DownloadOptions = DownloadOptions()

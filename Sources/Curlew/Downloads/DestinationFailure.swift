@@ -5,44 +5,44 @@ internal import CurlewEngine
 public import FoundationEssentials
 internal import Glibc
 
-/// Why a file could not be put where it was to be; the cause of an error of kind `.destinationFailed`.
+/// The reason why a file could not be written to its destination; the cause of an error of kind `.destinationFailed`.
 public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is in the way.
+    /// The kind of the failure.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// There is a file of that name, and it was not to be replaced (EEXIST).
+        /// A file of that name exists, and the download must not replace it (EEXIST).
         case exists
-        /// The directory is missing (ENOENT).
+        /// The directory does not exist (ENOENT).
         case missingDirectory
-        /// What should be a directory is none, or the other way round (ENOTDIR, EISDIR).
+        /// A component of the path is not a directory, or the path of the file is a directory (ENOTDIR, EISDIR).
         case notADirectory
-        /// The user may not write there (EACCES, EPERM).
+        /// The user lacks permission to write there (EACCES, EPERM).
         case noPermission
-        /// The file system can only be read (EROFS).
+        /// The file system is read-only (EROFS).
         case readOnly
-        /// The disk is full, or the user's share of it (ENOSPC, EDQUOT).
+        /// The disk or the user's quota is full (ENOSPC, EDQUOT).
         case noSpace
         /// The file would be larger than the file system or a limit of the process allows (EFBIG).
         case tooLarge
         /// Another download writes the same part file.
         case busy
-        /// A device, a FIFO or a socket has that name, which a file never replaces.
+        /// A device, a FIFO or a socket has that name; a download never replaces these.
         case notAFile
-        /// Something that no download of this user has made stands where the part file or its note would be.
+        /// A file that no download of this user has created has the name of the part file or its note.
         case foreignPart
         /// The directory of a store, or a file in it, belongs to another user, is writable by others, is a symbolic
         /// link, or is a file with more than one hard link (EPERM).
         case foreignStore
         /// The name is too long, that of the part file included (ENAMETOOLONG).
         case nameTooLong
-        /// Something else, which `errno` tells.
+        /// Any other error; `errno` has its number.
         case other
     }
 
-    /// What is in the way.
+    /// The kind of the failure.
     public let reason: Reason
     /// The path of the file or directory.
     public let path: String
-    /// The system's number; 0 when it was not asked.
+    /// The system's error number; 0 when the failure has no error number.
     public let errno: Int32
     private let text: String
 
@@ -60,12 +60,12 @@ public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvert
         errno = 0
     }
 
-    /// One sentence, with the path.
+    /// A sentence with the path.
     public var description: String { text }
 }
 
 extension DiskFailure {
-    /// What is in the way, where that is no word of the system's.
+    /// The reasons that have no error number of their own.
     fileprivate var found: DestinationFailure.Reason? {
         isForeign ? .foreignPart : isForeignStore ? .foreignStore : isSpecial ? .notAFile : nil
     }
@@ -88,18 +88,18 @@ extension DestinationFailure.Reason {
             }
     }
 
-    /// What to try.
+    /// A suggestion for the user.
     var hint: String? {
         switch self {
         case .exists: "Choose another name, or overwrite: .replace or .uniquify."
-        case .missingDirectory: "Make the directory first, or set createsDirectories."
-        case .notADirectory: "Look at the path: .directory is for a directory, .file for a file's path."
+        case .missingDirectory: "Create the directory first, or set createsDirectories."
+        case .notADirectory: "Check the path: .directory is for a directory, .file for a file's path."
         case .noPermission, .readOnly: "Choose a directory that this user can write to."
-        case .noSpace: "Make room; the same download goes on with what could be kept."
+        case .noSpace: "Free some space; the same download then resumes from the bytes that were stored."
         case .tooLarge: "Raise the limit (ulimit -f), or choose another file system."
-        case .busy: "Wait for the other download of it, or choose another name."
-        case .notAFile: "Choose another name; a download writes regular files alone."
-        case .foreignPart: "Remove or rename it, or give the download another name."
+        case .busy: "Wait for the other download of this file, or choose another name."
+        case .notAFile: "Choose another name; a download writes only regular files."
+        case .foreignPart: "Remove or rename that file, or choose another name for the download."
         case .foreignStore:
             "The store's directory and files must belong to this user and must not be writable by others (chmod go-w). "
                 + "The directory must not be a symbolic link, and each file must have one hard link. Fix that, or "
@@ -111,7 +111,7 @@ extension DestinationFailure.Reason {
 }
 
 extension NetworkError {
-    /// What the file system's refusal means to a download.
+    /// Creates the error of a download from a failure of the file system.
     init(_ failure: DiskFailure, request: Request?) {
         let failure = DestinationFailure(failure)
         self.init(
@@ -122,7 +122,7 @@ extension NetworkError {
 }
 
 extension String {
-    /// With a capital letter at its start.
+    /// The string with an upper-case first letter.
     fileprivate var capitalizedSentence: String { prefix(1).uppercased() + dropFirst() }
 }
 
@@ -130,6 +130,6 @@ extension DestinationFailure: LocalizedError {
     /// The description as a sentence, which is also `localizedDescription`.
     public var errorDescription: String? { "\(description.capitalizedSentence).".escapingControls }
 
-    /// What to try, if there is something.
+    /// A suggestion for the user, if there is one.
     public var recoverySuggestion: String? { reason.hint }
 }

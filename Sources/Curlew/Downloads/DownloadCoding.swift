@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Request {
-    /// Whether it asks for the bytes as they are, and nothing else.
+    /// Whether the request's `Accept-Encoding` is exactly `identity`.
     var wantsIdentity: Bool {
         fields[.acceptEncoding].map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() } == "identity"
     }
 }
 
 extension IncomingResponse {
-    /// A file would be what a coding makes of it, which may be a thousand times as large as what the server holds.
+    /// The error for a response with a content coding that the download did not accept.
+    ///
+    /// Decoding such a response could produce a file a thousand times as large as the server's.
     var unaskedCoding: NetworkError {
         NetworkError(
             .unsupported, phase: .validating,

@@ -3,9 +3,10 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 extension DownloadCourse {
-    // MARK: A place in the queue
+    // MARK: The queue
 
     mutating func takePlace() async throws {
         guard let queue = plan.options.queue else { return }
@@ -28,7 +29,7 @@ extension DownloadCourse {
         hasPlace = false
     }
 
-    /// Gives the place away while it is paused, and no connection is held.
+    /// Waits while the transfer is paused, without a connection and without a slot in the queue.
     mutating func waitWhilePaused() async throws {
         guard context.run.isPaused else { return }
         leavePlace()
@@ -40,22 +41,22 @@ extension DownloadCourse {
 
     // MARK: After a failure
 
-    /// What the end of the transfer's time is called, whoever was cancelled by it.
+    /// Returns the timeout error if the total time limit caused the cancellation, and the given error otherwise.
     func overdue(_ error: NetworkError) -> NetworkError {
         let drive = context.run.state.withLock { $0.drive }
         guard error.kind == .cancelled, drive?.hasExpired == true else { return error }
         return .overdue(request, after: context.run.host.totalTimeout(of: request))
     }
 
-    /// Waits, as the retry policy says, before the rest is asked for.
+    /// Waits, according to the retry policy, before the rest is requested.
     ///
-    /// - Throws: The error, when it is the end.
+    /// - Throws: The given error, when the download must not be retried.
     mutating func goOn(after error: NetworkError) async throws {
         if Task.isCancelled || context.isClosed { throw error }
         if error.kind == .cancelled, download.takeDrop() { return try await waitWhilePaused() }
         try? await part?.flush()
         guard mayGoOn(after: error), let part else { throw error }
-        // What came again is no gain.
+        // Only new bytes count: bytes that were received again are not progress.
         if most - failedAt >= Self.gain { failures = 0 }
         failedAt = most
         failures += 1
@@ -69,7 +70,7 @@ extension DownloadCourse {
         context.run.willRetry(after: wait, error)
         try await context.pause(for: wait, by: .continuous)
         if context.isClosed { throw error }
-        // Without a validator nobody can say whether the rest fits.
+        // Without a validator the rest may be of a changed resource, so start at the first byte.
         if part.note == nil { try await restart("the server gave no strong validator") }
     }
 
@@ -79,11 +80,11 @@ extension DownloadCourse {
         else { return false }
         if [.checksumMismatch, .circuitOpen, .contentChanged].contains(error.kind) { return false }
         if part.note == nil, plan.options.failsWhenChanged { return false }
-        // Before there was a response, whoever keeps the policy has repeated the request already.
+        // Before a response, the session's retry policy has retried the request already.
         return isReceiving || context.run.host.retryPolicy(of: request) == nil
     }
 
-    /// Leaves what can be gone on with, and nothing else.
+    /// Cleans up after a failure: keeps a part file that can be resumed and adds its token to the error.
     mutating func failed(_ error: NetworkError) async -> NetworkError {
         await dismiss()
         let isDiscarded = download.isDiscarded
@@ -102,15 +103,15 @@ extension DownloadCourse {
 
     mutating func place(_ head: ResponseHead) async throws -> DownloadedFile {
         guard var part, let path else {
-            throw NetworkError(.internal, phase: .saving, "A download has ended without a part.", request: request)
+            throw NetworkError(.internal, phase: .saving, "The download ended without a part file.", request: request)
         }
         if let total = part.total, total != part.stored {
             throw NetworkError(
-                .invalidResponse, phase: .receiving, "There are \(part.stored) bytes where \(total) were announced.",
+                .invalidResponse, phase: .receiving, "\(part.stored) bytes were received, but the server announced \(total).",
                 request: request, response: head)
         }
         for (checksum, who) in [
-            (plan.checksum ?? plan.token?.checksum, "is expected"),
+            (plan.checksum ?? plan.token?.checksum, "the caller expects"),
             (stated, "the Repr-Digest field states"),
         ] {
             guard let checksum else { continue }
@@ -129,7 +130,7 @@ extension DownloadCourse {
         .mismatch(wanted, found, who, request)
     }
 
-    /// An error in public words.
+    /// Converts any error to a `NetworkError`.
     func networkError(_ error: any Error) -> NetworkError {
         switch error {
         case let error as NetworkError: return error
@@ -139,7 +140,7 @@ extension DownloadCourse {
         case is CancellationError: return .cancelled(context.attempts == 0 ? .preparing : .receiving, request)
         default:
             return NetworkError(
-                .interceptorFailed, phase: .receiving, "A download threw a \(type(of: error)).", cause: error,
+                .interceptorFailed, phase: .receiving, "The download threw \(type(of: error)).", cause: error,
                 request: request)
         }
     }

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension DownloadCourse {
-    /// The most connections for one file.
+    /// The maximum number of connections for one file.
     private static let most = 32
 
-    /// Has others fetch from the end, where that is wanted, possible and worth it.
+    /// Starts workers that fetch chunks from the end, if the options ask for it, the server allows it and it pays off.
     ///
-    /// A part that others have fetched of goes on the same way, if with nobody else.
+    /// A part file that already has chunks always gets a plan, even without workers.
     ///
-    /// - Parameter head: The response that the front comes with; nil before there is one.
+    /// - Parameter head: The head of the main download's response; nil before the response.
     mutating func employ(_ head: ResponseHead? = nil) async throws {
         guard crew == nil, let part, let note = part.note, let total = part.total,
             let core = context.run.host as? SessionCore
@@ -25,7 +26,7 @@ extension DownloadCourse {
         let plan = SegmentPlan(
             of: total, piece: SegmentPlan.piece(of: total, for: count, smallest: options.smallestPiece),
             front: part.stored, done: note.pieces ?? [])
-        // Before the first of them writes: the part is no beginning any more.
+        // Write the note before the first worker writes: the file's size does not tell the stored bytes any more.
         if note.pieces == nil { try await self.part?.takeDown([]) }
         download.begins(at: part.stored + plan.behind, of: total)
         let crew = SegmentCrew(plan, into: part.file, note.validator, request, download, context.run, core, policy)
@@ -34,12 +35,12 @@ extension DownloadCourse {
         crew.begin(count - 1)
     }
 
-    /// Goes on over what others have fetched, and waits for what they fetch right in front.
+    /// Skips chunks that workers have stored, and waits for chunks that they are fetching directly behind the front.
     ///
-    /// - Returns: Whether nothing is missing then.
+    /// - Returns: Whether the file is complete.
     mutating func meet(_ crew: SegmentCrew) async throws -> Bool {
         while true {
-            let rings = crew.bell.rings
+            let seen = crew.signal.count
             try await waitWhilePaused()
             switch crew.next {
             case .nothing: return true
@@ -49,18 +50,18 @@ extension DownloadCourse {
                 try await part?.takeDown(crew.done)
             case .awaited:
                 if let pieces = crew.news() { try await part?.takeDown(pieces) }
-                guard await crew.bell.wait(after: rings) else { throw CancellationError() }
+                guard await crew.signal.wait(after: seen) else { throw CancellationError() }
             case .missing: return false
             }
         }
     }
 
-    /// Sends the others away, and waits until they write no more.
+    /// Stops the workers, and waits until they have stopped writing.
     mutating func dismiss() async {
         guard let crew else { return }
         await crew.stop()
         download.employs(nil)
-        // Where it fails, less is known to be there than is.
+        // If this write fails, the note lists fewer chunks than are stored, which is harmless.
         if let part, part.note != nil, part.stored != part.total { try? await self.part?.takeDown(crew.done) }
         self.crew = nil
     }

@@ -4,7 +4,7 @@
 internal import CurlewEngine
 
 extension DownloadDestination {
-    /// The same, wherever the process goes meanwhile.
+    /// The destination with absolute paths, which stay valid when the process changes its working directory.
     var absolute: DownloadDestination {
         switch place {
         case .file(let path): .file(Self.absolute(path))
@@ -13,6 +13,6 @@ extension DownloadDestination {
         }
     }
 
-    /// What is no path stays none.
+    /// Returns the absolute form of a path; an empty path stays empty and is rejected later.
     private static func absolute(_ path: String) -> String { path.isEmpty ? path : DiskFile.absolute(path) }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a downloaded file goes.
+/// The destination of a download.
 ///
 /// ```swift
 /// try await session.download("https://example.com/big.iso", to: .file("/srv/iso/big.iso"))
@@ -17,36 +17,36 @@ public struct DownloadDestination: Sendable {
 
     let place: Place
 
-    /// A file of this path.
+    /// A file at a path.
     public static func file(_ path: String) -> DownloadDestination { DownloadDestination(place: .file(path)) }
 
-    /// A file in this directory, of the name that the server suggests (``ResponseHead/suggestedFilename``).
+    /// A file in a directory, with the name that the server suggests (``ResponseHead/suggestedFilename``).
     public static func directory(_ path: String) -> DownloadDestination { DownloadDestination(place: .directory(path)) }
 
-    /// A file of the path that a closure gives when the response's head has come; an error it throws ends the download.
+    /// A file at the path that a closure returns for the response's head; an error of the closure ends the download.
     public static func choosing(_ path: @escaping @Sendable (ResponseHead) throws -> String) -> DownloadDestination {
         DownloadDestination(place: .choosing(path))
     }
 
-    /// The path of the part file, where that is known before the response.
+    /// Returns the path of the part file; nil when the path depends on the response.
     func part(of url: String) -> String? {
         switch place {
         case .file(let path): return path + ".part"
         case .directory(let directory):
             let name = FileName.ofPath(of: url) ?? "download"
-            // Several resources have the same name; which one it is, the whole URL says.
+            // Several resources may have the same name, so a digest of the whole URL tells them apart.
             let digest = MessageDigest.digest(.sha256, of: url.utf8) ?? []
             return joined(directory, "\(name).\(digest.prefix(4).hexadecimal).part")
         case .choosing: return nil
         }
     }
 
-    /// The path of the file, where that is known before the response.
+    /// The path of the file; nil when the path depends on the response.
     var path: String? { if case .file(let path) = place { path } else { nil } }
 
-    /// The path of a file of which a part was found, with the path it was to have.
+    /// Returns the path of the file for a part file that was found, using the file name in the part's note.
     ///
-    /// The directory may have moved since.
+    /// The directory may have moved since the note was written, so only the note's file name counts.
     func path(for note: ResumeToken) -> String {
         guard case .directory(let directory) = place else { return path ?? note.destination }
         let start = note.destination.utf8.lastIndex(of: UInt8(ascii: "/")).map {
@@ -55,9 +55,9 @@ public struct DownloadDestination: Sendable {
         return joined(directory, String(note.destination[(start ?? note.destination.startIndex)...]))
     }
 
-    /// The path of the file.
+    /// Returns the path of the file for a response.
     ///
-    /// - Throws: What the closure throws.
+    /// - Throws: The error of the closure of `.choosing`.
     func path(for head: ResponseHead) throws -> String {
         switch place {
         case .file(let path): path
@@ -66,7 +66,7 @@ public struct DownloadDestination: Sendable {
         }
     }
 
-    /// The path of a file in a directory.
+    /// Joins a directory and a file name.
     func joined(_ directory: String, _ name: String) -> String {
         directory.isEmpty ? name : directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }

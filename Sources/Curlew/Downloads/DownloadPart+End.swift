@@ -4,15 +4,16 @@
 internal import CurlewEngine
 
 extension DownloadPart {
-    /// The numbers of further parts of one destination, where another download has the first.
+    /// The numbers for further part files of one destination, used while another download has the first one.
     static let numbers = 2..<1000
 
-    /// The path of a further part.
+    /// Returns the path of a numbered part file.
     static func numbered(_ place: String, _ number: Int) -> String { "\(place.dropLast(5)).\(number).part" }
 
-    /// Takes part and note away.
+    /// Deletes the part file and its note.
     ///
-    /// - Parameter others: Whether also what another download has left, which was not replaced yet.
+    /// - Parameter others: Whether to delete also a part file that an earlier download left and this one has not
+    ///   reused.
     func remove(evenIfOfOthers others: Bool = false) async {
         let (file, goes) = (file, isOurs || others)
         guard goes else { return file.unlock() }
@@ -22,7 +23,7 @@ extension DownloadPart {
         }
     }
 
-    /// Takes a part and its note away, unless a download has it, or it is of something else.
+    /// Deletes a part file and its note, unless a download is using it or it belongs to another URL.
     static func remove(_ path: String, of url: String) async {
         _ = await DiskThread.saving.value(at: path) {
             guard source(of: path) == url, DiskFile.exists(path), let file = try? PartFile.open(path) else { return }
@@ -31,24 +32,24 @@ extension DownloadPart {
     }
 
     private static func remove(_ file: PartFile) {
-        // Somebody may have moved it away, with all that is in it.
+        // The file may have been moved or renamed by another process; leave it alone then.
         guard file.isStillThere else { return }
         try? file.truncate(to: 0)
         removeNote(beside: file.path)
         file.remove()
     }
 
-    /// Gives the whole its name.
+    /// Renames the complete part file to its final name.
     ///
-    /// - Parameter witness: Takes it down before.
-    /// - Returns: The name it has.
+    /// - Parameter witness: An observer that records the rename before it happens.
+    /// - Returns: The final path.
     mutating func place(
         at path: String, _ overwrite: DownloadOverwrite, before witness: (any DownloadWitness)?
     ) async throws(DiskFailure) -> String {
         try await sink.flush()
         let (file, isSynced) = (file, options.isSynced)
         let size = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in try file.size() }
-        guard size == stored else { throw DiskFailure("somebody has changed", file.path, DiskFailure.taken) }
+        guard size == stored else { throw DiskFailure("another process changed", file.path, DiskFailure.taken) }
         isUnsure = isSynced
         if isSynced {
             let isKnown = witness != nil
@@ -64,7 +65,7 @@ extension DownloadPart {
         }
         let name = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
             let name = try Self.move(file, to: path, overwrite)
-            // Afterwards, since a part without a note is worth nothing.
+            // Remove the note after the rename: a part file without a note cannot be resumed.
             Self.removeNote(beside: file.path)
             file.unlock()
             return name
@@ -77,7 +78,7 @@ extension DownloadPart {
                 }
             } catch {
                 throw DiskFailure(
-                    "\(name) is there, and a loss of power may take it: \(error.what)", error.path, error.errno)
+                    "\(name) is complete, but a power failure may delete it: \(error.what)", error.path, error.errno)
             }
         }
         return name

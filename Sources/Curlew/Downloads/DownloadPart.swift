@@ -4,16 +4,16 @@
 internal import CurlewEngine
 internal import FoundationEssentials
 
-/// The part file of a download: what there is of the whole, the note beside it that says of what, and its digests.
+/// The part file of a download with the bytes stored so far, the note that describes it, and its digests.
 ///
-/// For one task at a time.
+/// One task at a time may use it.
 struct DownloadPart {
-    /// After how many bytes the part is on the disk for certain.
+    /// The number of bytes after which the part file is synced to the disk.
     private static let checkpoint: Int64 = 64 << 20
-    /// The largest note that is read.
+    /// The maximum size of a note in bytes; larger ones are not read.
     private static let longestNote = 64 << 10
     private static let rereadPiece = 1 << 20
-    /// How far what is there may be beyond what the note says, where the note has to say it.
+    /// How many bytes may be stored beyond the note's offset before a download in chunks updates the note.
     private static let farBeyond: Int64 = 8 << 20
 
     let file: PartFile
@@ -22,33 +22,33 @@ struct DownloadPart {
     private(set) var sink: FileSink
     private var digests: [Checksum.Algorithm: MessageDigest] = [:]
     private var nextCheckpoint = DownloadPart.checkpoint
-    /// Whether it has its final name.
+    /// Whether the file was renamed to its final name.
     var isPlaced = false
-    /// How many bytes were taken.
+    /// The number of bytes from the start of the file that were accepted so far.
     private(set) var stored: Int64
-    /// What it is a part of; nil while that is not known, or when it cannot be gone on with.
+    /// The description of the resource; nil while it is unknown, or when the download cannot be resumed.
     private(set) var note: ResumeToken?
-    /// How many bytes the whole has; nil while nobody knows.
+    /// The size of the whole file in bytes; nil while it is unknown.
     private(set) var total: Int64?
-    /// Whether there is something after what can be gone on with.
+    /// Whether the file has bytes after those that can be reused.
     private var hasRest: Bool
-    /// Whether it is this download's: it was empty, or something of it was received or replaced.
+    /// Whether the file belongs to this download: it was empty, or this download has reused or replaced its bytes.
     private(set) var isOurs: Bool
-    /// Whether the disk has failed to keep something, so that what was not kept before is not to be trusted.
+    /// Whether a sync is pending or has failed, so that bytes that were not synced before may be lost.
     var isUnsure = false
 
-    /// What stands beside a part that cannot be gone on with, so that it is known to be one.
+    /// The content of the note of a part file that cannot be resumed, which marks the file as one of a download.
     private struct Mark: Codable { let url: String }
 
-    /// Opens the part file and finds out how much of it can be gone on with.
+    /// Opens or creates the part file, and determines how many of its bytes can be reused.
     ///
-    /// Nothing of it is changed before a response has come that takes its place.
+    /// An existing file stays unchanged until a response arrives that replaces its content.
     ///
     /// - Parameters:
-    ///   - url: What the part is known by.
-    ///   - expected: What it has to be a part of; nil for whatever its note says of this URL.
-    /// - Throws: `DiskFailure`; `EWOULDBLOCK` when another download has it, `EEXIST` for a file that no download of this
-    ///   user has made.
+    ///   - url: The URL that the note must have.
+    ///   - expected: The token whose validator the note must have; nil accepts every note with this URL.
+    /// - Throws: `DiskFailure`; `EWOULDBLOCK` when another download uses the file, `EEXIST` for a file that no download
+    ///   of this user has created.
     init(
         at path: String, of url: String, expected: ResumeToken?, options: DownloadOptions,
         progressed: @escaping @Sendable (Int64) -> Void
@@ -76,18 +76,18 @@ struct DownloadPart {
         if let note = self.note, let digest = note.digest, 0 < note.offset, note.offset <= usable {
             do throws(DiskFailure) {
                 let isSame = try await keepDigest(digest.algorithm, expecting: digest, at: note.offset)
-                // Somebody has changed the part.
+                // The part file was changed after the note was written.
                 if !isSame { try await restart() }
             } catch {
-                // Whoever was cancelled uses nothing of it, and may want to know what there is.
+                // A cancelled download does not use the bytes, so they need no check; it may still need the token.
                 guard error.errno == DiskFailure.cancelled else { throw error }
             }
         }
     }
 
-    /// What is known of a part; nil when nothing of it can be gone on with.
+    /// Reads the note of a part file; nil when none of the bytes can be reused.
     ///
-    /// - Throws: A failure with `EEXIST` when no download has made it.
+    /// - Throws: A failure with `EEXIST` when no download has created the file.
     private static func note(of path: String) throws(DiskFailure) -> ResumeToken? {
         guard let found = try DiskFile.contents(of: path + ".json", upTo: longestNote, isOwn: true) else {
             throw DiskFailure(foreign: "no download has made", path)
@@ -95,25 +95,25 @@ struct DownloadPart {
         let bytes = Data(found)
         if let note = try? JSONDecoder().decode(ResumeToken.self, from: bytes) { return note.makesSense ? note : nil }
         if (try? JSONDecoder().decode(Mark.self, from: bytes)) != nil { return nil }
-        // What a loss of power may leave of a note.
+        // A power failure may leave a note that consists of zeros.
         if found.allSatisfy({ $0 == 0 }) { return nil }
         throw DiskFailure(foreign: "no download has made", path)
     }
 
-    /// The URL that a part is of; nil for what no download has made.
+    /// Returns the URL in the note of a part file; nil for a file that no download has created.
     static func source(of path: String) -> String? {
         guard let found = try? DiskFile.contents(of: path + ".json", upTo: longestNote, isOwn: true) else { return nil }
         return (try? JSONDecoder().decode(Mark.self, from: Data(found)))?.url
     }
 
-    // MARK: What it is of
+    // MARK: The note
 
-    /// Begins with the first byte, of a state of the resource that may be told by a validator.
+    /// Empties the file, and writes the note for a download that starts at the first byte.
     ///
     /// - Parameters:
-    ///   - note: What it is a part of; nil for what cannot be gone on with.
-    ///   - url: What the part is known by.
-    ///   - total: How many bytes will come, where that is known.
+    ///   - note: The note; nil when the download cannot be resumed.
+    ///   - url: The URL for the mark that replaces a missing note.
+    ///   - total: The size of the whole file in bytes, if known; the disk space is reserved then.
     mutating func begin(_ note: ResumeToken?, of url: String, total: Int64?) async throws(DiskFailure) {
         try await restart()
         self.note = note
@@ -125,9 +125,9 @@ struct DownloadPart {
         try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in try file.reserve(from: 0, total) }
     }
 
-    /// Goes on with what is there.
+    /// Prepares the file for appending to the reused bytes, and updates the note.
     ///
-    /// - Parameter total: How many bytes the whole has, as a server says now.
+    /// - Parameter total: The size of the whole file in bytes, as the server states it now.
     mutating func goOn(of total: Int64?) async throws(DiskFailure) {
         if hasRest {
             let (file, stored) = (file, stored)
@@ -142,20 +142,20 @@ struct DownloadPart {
             note?.total = total
         }
         guard let note, isNews || note.bootID != DiskFile.bootID else { return }
-        // From now on all that is there can be gone on with, as long as the machine runs.
+        // From now on all stored bytes can be reused until the next boot of the machine.
         if note.offset != stored { self.note?.digest = nil }
         self.note?.offset = stored
         self.note?.bootID = DiskFile.bootID
         try await writeNote()
     }
 
-    /// Forgets what there is.
+    /// Discards all bytes and the note.
     mutating func restart() async throws(DiskFailure) {
-        // What is on its way would come after the cut.
+        // Pending writes would otherwise follow the truncation.
         try? await sink.flush()
         let file = file
         try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
-            // Bytes without a note would be nobody's; a note of more than there is says nothing.
+            // Truncate first: bytes without a note belong to no download, but a note about more bytes is harmless.
             try file.truncate(to: 0)
             Self.removeNote(beside: file.path)
         }
@@ -166,7 +166,7 @@ struct DownloadPart {
         for algorithm in digests.keys { digests[algorithm] = MessageDigest(algorithm.openSSL) }
     }
 
-    /// Takes note of the digest that the whole should have, as whoever downloads it says now.
+    /// Sets the expected digest in the note to that of the current download.
     mutating func expect(_ checksum: Checksum?) { note?.checksum = checksum }
 
     private func writeNote() async throws(DiskFailure) {
@@ -182,7 +182,7 @@ struct DownloadPart {
         }
     }
 
-    /// Takes the note away, and what a process that ended while it wrote one has left.
+    /// Deletes the note, and a half-written one that an interrupted process may have left.
     static func removeNote(beside path: String) {
         DiskFile.remove(path + ".json")
         DiskFile.remove(path + ".json.new")
@@ -190,12 +190,12 @@ struct DownloadPart {
 
     // MARK: Digests
 
-    /// Computes a digest from now on, and of what is there.
+    /// Starts computing a digest, beginning with the bytes that are already stored.
     ///
     /// - Parameters:
-    ///   - known: The digest that the beginning should have; nil when nobody knows.
-    ///   - end: Where that beginning ends.
-    /// - Returns: Whether it has.
+    ///   - known: The expected digest of the bytes up to `end`; nil when it is unknown.
+    ///   - end: The end of the bytes that `known` covers.
+    /// - Returns: Whether these bytes have the expected digest.
     @discardableResult
     mutating func keepDigest(
         _ algorithm: Checksum.Algorithm, expecting known: Checksum? = nil, at end: Int64 = 0
@@ -214,26 +214,26 @@ struct DownloadPart {
         return isSame
     }
 
-    /// The next bytes of what is there already.
+    /// Reads the next chunk of the stored bytes, to compute digests.
     ///
-    /// - Throws: A failure that says so when the task was cancelled: much is read only to be computed with.
+    /// - Throws: A failure with `ECANCELED` when the task was cancelled, since reading a large file takes long.
     private func reread(from start: Int64, to end: Int64) async throws(DiskFailure) -> Chunk {
         let file = file
-        if Task.isCancelled { throw DiskFailure("nobody waits any more for", file.path, DiskFailure.cancelled) }
+        if Task.isCancelled { throw DiskFailure("the download stopped reading", file.path, DiskFailure.cancelled) }
         let most = Int(min(Int64(Self.rereadPiece), end - start))
         return try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
             try file.read(at: start, upTo: most)
         }
     }
 
-    /// The digest of what is there; nil when it is not computed.
+    /// Returns the digest of the stored bytes; nil when it is not being computed.
     func digest(_ algorithm: Checksum.Algorithm) -> Checksum? {
         digests[algorithm].map { Checksum(algorithm, digest: $0.current()) }
     }
 
     // MARK: Bytes
 
-    /// Takes the next bytes.
+    /// Appends the next bytes.
     mutating func append(_ chunk: ByteChunk) async throws(DiskFailure) {
         for digest in digests.values { digest.update(chunk) }
         stored += Int64(chunk.count)
@@ -245,7 +245,7 @@ struct DownloadPart {
 
     func flush() async throws(DiskFailure) { try await sink.flush() }
 
-    /// Sees to it that what is there survives the machine's end.
+    /// Syncs the stored bytes and the note to the disk.
     private mutating func save() async throws(DiskFailure) {
         try await sink.flush()
         let file = file
@@ -261,14 +261,14 @@ struct DownloadPart {
         try await writeNote()
     }
 
-    // MARK: Pieces
+    // MARK: Chunks
 
-    /// Whether the end of the process would lose much, since only the note says what is there.
+    /// Whether the note of a download in chunks is so far behind that a crash would lose much.
     var isFarBeyondNote: Bool {
         note.map { $0.pieces != nil && sink.written - $0.offset >= Self.farBeyond } ?? false
     }
 
-    /// Whether a response brings the whole of what there are pieces of.
+    /// Returns whether a response has the whole resource in the state of which chunks are stored.
     func isStill(_ response: IncomingResponse) -> Bool {
         guard let note, note.pieces?.isEmpty == false, stored == 0, response.attempt?.isDecoded != true else {
             return false
@@ -277,7 +277,7 @@ struct DownloadPart {
             && EntityValidator(response.head) == note.validator
     }
 
-    /// Takes note of what others have fetched behind what is there.
+    /// Writes the chunks that other connections have fetched, and the current offset, to the note.
     mutating func takeDown(_ pieces: [Range<Int64>]) async throws(DiskFailure) {
         note?.pieces = pieces
         note?.offset = sink.written
@@ -289,10 +289,10 @@ struct DownloadPart {
         try await save()
     }
 
-    /// Goes on behind bytes that others have fetched.
+    /// Moves the end of the stored bytes past a chunk that other connections have fetched.
     mutating func skip(to end: Int64) async throws(DiskFailure) {
         try await sink.flush()
-        // Also where it fails: the digests are those of what is there.
+        // Reset the sink even after a failure: the digests cover the bytes up to `stored`.
         defer {
             sink = FileSink(file, at: stored, progressed: progressed)
             progressed(stored)
@@ -306,11 +306,11 @@ struct DownloadPart {
         stored = end
     }
 
-    // MARK: Ends
+    // MARK: Ending
 
-    /// What it takes to go on; nil when it makes no sense to.
+    /// Writes the final note and returns it as the token for resuming; nil when the download cannot be resumed.
     ///
-    /// What was taken is written first, as far as it can be.
+    /// It first writes the accepted bytes, as far as the disk allows.
     mutating func token() async -> ResumeToken? {
         try? await sink.flush()
         let isAllThere = stored == sink.written
@@ -320,7 +320,7 @@ struct DownloadPart {
         guard var note, stored > 0 || note.pieces?.isEmpty == false, !isPlaced, isThere else { return nil }
         let known = note.offset == stored ? note.digest : nil
         note.offset = stored
-        // What comes after is no more to be trusted than before, as long as it is there.
+        // The bytes after the reused ones are still in the file, so the note must keep its old boot id.
         if !hasRest { note.bootID = isUnsure ? "" : DiskFile.bootID }
         note.digest =
             isAllThere && stored > 0

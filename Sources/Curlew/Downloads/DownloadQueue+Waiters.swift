@@ -2,38 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension DownloadQueue {
-    /// Who waits for a place, and since when.
+    /// A run that waits for a slot, with its position in the order of arrival.
     struct Waiter {
         let ticket: UInt64
         let run: TransferRun
     }
 
-    /// Those that wait for a place.
+    /// The runs that wait for a slot.
     ///
-    /// Those of normal priority that are not paused stand in a line, whose next is found without a search, however many they
-    /// are; the others are asked one by one, each time.
+    /// Runs of normal priority that are not paused are in `line`, where the next one is found without a search. The
+    /// other runs are in `others`, which is searched one by one each time.
     struct Waiters {
         private static let normal = Request.Priority.normal.rawValue
         private static let slack = 64
 
-        /// Those in the line.
+        /// The runs in `line`, by ticket.
         private var plain: [UInt64: TransferRun] = [:]
-        /// Their tickets in the order in which they came, beside tickets of some that have left.
+        /// The tickets of `plain` in the order of arrival, and stale tickets of runs that have left.
         private var line: [UInt64] = []
-        /// How many at the start of the line have left.
+        /// The number of stale tickets at the start of `line`.
         private var head = 0
+        /// The runs with another priority and those that were paused.
         private var others: [Waiter] = []
         /// The tickets by the runs' ids.
         private var tickets: [UInt64: UInt64] = [:]
         private var lastTicket: UInt64 = 0
-        /// How many runs were asked for how they stand.
+        /// How often the state of a run was read so far.
         private(set) var visits = 0
 
         var count: Int { plain.count + others.count }
 
-        /// Takes one that comes last.
+        /// Adds a run at the end.
         ///
-        /// - Returns: Its ticket.
+        /// - Returns: The run's ticket.
         mutating func append(_ run: TransferRun) -> UInt64 {
             lastTicket += 1
             tickets[run.id] = lastTicket
@@ -51,7 +52,7 @@ extension DownloadQueue {
             return !run.isPaused && run.priority == Self.normal
         }
 
-        /// Lets one go that does not want a place any more, if it waits.
+        /// Removes a run that does not want a slot any more; a no-op when it does not wait.
         mutating func remove(_ ticket: UInt64) {
             let run = plain.removeValue(forKey: ticket)
             if let run { return forget(run, ticket) }
@@ -63,14 +64,14 @@ extension DownloadQueue {
             if tickets[run.id] == ticket { tickets[run.id] = nil }
         }
 
-        /// Takes note that one was paused, goes on, or has another priority.
+        /// Moves a run out of `line` when it was paused or has another priority.
         mutating func standingChanged(_ run: TransferRun) {
             guard let ticket = tickets[run.id], plain[ticket] != nil, !isPlain(run) else { return }
             plain[ticket] = nil
             others.append(Waiter(ticket: ticket, run: run))
         }
 
-        /// The next, which waits no longer; nil when all are paused.
+        /// Removes and returns the next run; nil when no run waits or all are paused.
         mutating func takeNext(_ order: Order) -> Waiter? {
             var best: (waiter: Waiter, priority: Int)?
             if let (ticket, run) = endOfLine(order) { best = (Waiter(ticket: ticket, run: run), Self.normal) }
@@ -90,7 +91,7 @@ extension DownloadQueue {
             return best?.waiter
         }
 
-        /// Who stands in the line first, or last.
+        /// Returns the first or last run of `line`, depending on the order, and drops stale tickets.
         private mutating func endOfLine(_ order: Order) -> (UInt64, TransferRun)? {
             switch order {
             case .firstInFirstOut:

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Lets only so many downloads run at once; the others wait, and nothing is asked for meanwhile.
+/// A queue that limits how many downloads run at once; a waiting download sends no request.
 ///
 /// ```swift
 /// let queue = DownloadQueue(atMost: 2)
@@ -11,15 +12,15 @@ internal import CurlewEngine
 /// options.queue = queue
 /// ```
 ///
-/// When a place is free, the waiting download of the highest ``Transfer/priority`` gets it, read at that moment; among equal
-/// ones the first or the last that came. One that is paused is passed over, and one that is paused for longer than
-/// ``DownloadOptions/pauseGrace`` gives its place away. A place is kept for all attempts of a download.
+/// When a slot is free, the waiting download with the highest ``Transfer/priority`` at that moment gets it; ``order``
+/// decides among equal priorities. Paused downloads are skipped. A download that is paused for longer than
+/// ``DownloadOptions/pauseGrace`` releases its slot. A download keeps its slot across all of its attempts.
 public final class DownloadQueue: Sendable {
-    /// Who is next among downloads of equal priority.
+    /// The order of downloads with equal priority.
     public enum Order: String, Sendable, Hashable, CaseIterable {
-        /// The one that has waited longest.
+        /// The download that has waited longest starts first.
         case firstInFirstOut
-        /// The one that came last.
+        /// The download that was added last starts first.
         case lastInFirstOut
     }
 
@@ -27,27 +28,28 @@ public final class DownloadQueue: Sendable {
         var atMost: Int
         var running = 0
         var waiters = Waiters()
-        /// Those that may go and do not know it yet.
+        /// The tickets of downloads that have a slot and have not noticed it yet.
         var admitted: Set<UInt64> = []
     }
 
-    /// Who is next among downloads of equal priority.
+    /// The order of downloads with equal priority.
     public let order: Order
     private let state: Lock<State>
 
-    /// A queue that nothing waits in.
+    /// Creates an empty queue.
     ///
     /// - Parameters:
-    ///   - atMost: How many may run at once; 3 unless given, at least 1.
-    ///   - order: Who is next; the one that has waited longest, unless given.
+    ///   - atMost: The maximum number of running downloads; 3 by default, at least 1.
+    ///   - order: The order of downloads with equal priority; by default, the one that has waited longest starts first.
     public init(atMost: Int = 3, order: Order = .firstInFirstOut) {
         self.order = order
         state = Lock(State(atMost: max(atMost, 1)))
     }
 
-    /// How many downloads may run at once; at least 1.
+    /// The maximum number of running downloads; at least 1.
     ///
-    /// More places are taken at once; with fewer, those that run go on, and the next waits until there is one.
+    /// A higher value starts waiting downloads at once. A lower value does not stop running downloads; the next
+    /// download waits until a slot is free.
     public var atMost: Int {
         get { state.withLock { $0.atMost } }
         set {
@@ -56,22 +58,22 @@ public final class DownloadQueue: Sendable {
         }
     }
 
-    /// How many downloads have a place now.
+    /// The number of downloads that have a slot now.
     public var running: Int { state.withLock { $0.running } }
 
-    /// How many wait for one.
+    /// The number of downloads that wait for a slot.
     public var waiting: Int { state.withLock { $0.waiters.count } }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     ///
-    /// - Throws: `CancellationError` when the task was cancelled first; then there is no place to be given back.
+    /// - Throws: `CancellationError` when the task is cancelled first; the caller has no slot to release then.
     func enter(_ run: TransferRun) async throws(CancellationError) {
         let ticket = state.withLock { $0.waiters.append(run) }
         advance()
         while true {
-            let rings = run.bell.rings
+            let seen = run.signal.count
             if state.withLock({ $0.admitted.remove(ticket) != nil }) { return }
-            if await run.bell.wait(after: rings), !Task.isCancelled { continue }
+            if await run.signal.wait(after: seen), !Task.isCancelled { continue }
             let wasAdmitted = state.withLock { state in
                 state.waiters.remove(ticket)
                 return state.admitted.remove(ticket) != nil
@@ -81,21 +83,21 @@ public final class DownloadQueue: Sendable {
         }
     }
 
-    /// Gives a place back.
+    /// Releases a slot.
     func leave() {
         state.withLock { $0.running -= 1 }
         advance()
     }
 
-    /// Takes note that a transfer was paused, goes on, or has another priority.
+    /// Tells the queue that a transfer was paused or resumed, or has another priority.
     func standingChanged(_ run: TransferRun) { state.withLock { $0.waiters.standingChanged(run) } }
 
-    /// How often runs were asked for how they stand.
+    /// How often the state of a run was read so far; tests use it.
     var visits: Int { state.withLock { $0.waiters.visits } }
 
-    /// Lets in as many as there are places for.
+    /// Gives the free slots to waiting downloads.
     func advance() {
-        while let next = state.withLock({ $0.admit(order) }) { next.ring() }
+        while let next = state.withLock({ $0.admit(order) }) { next.notify() }
     }
 }
 
@@ -110,9 +112,9 @@ extension DownloadQueue.State {
 }
 
 extension DownloadQueue: Hashable {
-    /// Whether two names are those of one queue.
+    /// Returns whether two references are to the same queue.
     public static func == (left: DownloadQueue, right: DownloadQueue) -> Bool { left === right }
 
-    /// Hashes which queue it is.
+    /// Hashes the identity of the queue.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -3,21 +3,22 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// What a download is to do.
+/// The parameters of a download.
 struct DownloadPlan: Sendable {
     var destination: DownloadDestination
     var overwrite: DownloadOverwrite
     var checksum: Checksum?
     var options: DownloadOptions
-    /// The part to go on with.
+    /// The token of the part file to resume from.
     var token: ResumeToken?
-    /// The URL by which the part is known, where a request goes to another one.
+    /// The URL in the part file's note, if the request has another URL.
     var source: String?
     var witness: (any DownloadWitness)?
 }
 
-/// One download as all see it who have to do with it: how far it is, where it can be read, and what it gave.
+/// The shared state of one download: its progress, its file for readers, and its result.
 final class DownloadRun: TransferKeeper {
     private struct State {
         var received: Int64 = 0
@@ -25,33 +26,33 @@ final class DownloadRun: TransferKeeper {
         var expected: Int64?
         var head: ResponseHead?
         var request: Request?
-        /// What is written, for those who read it meanwhile.
+        /// The file being written, for concurrent readers.
         var file: PartFile?
         var written: Int64 = 0
-        /// How often it has begun at the start.
+        /// How often the download restarted at the first byte after readers could see bytes.
         var generation = 0
         var end: Result<DownloadedFile, NetworkError>?
         var token: ResumeToken?
-        /// Whether the part is of no use any more.
+        /// Whether to delete the part file when the download ends without a file.
         var isDiscarded = false
-        /// Whether the attempt on the wire was given up, since the pause takes long.
+        /// Whether the current attempt was dropped because of a long pause.
         var isDropped = false
-        /// Whether it can be asked again, or go on, over another connection.
+        /// Whether the request can be sent again, or the download resumed, over another connection.
         var canGoOn = false
-        /// Whether it waits for a place in its queue.
+        /// Whether the download waits for a slot in its queue.
         var isQueued = false
         var grace: Task<Void, Never>?
-        /// Those who fetch from the end.
+        /// The additional connections that fetch chunks from the end.
         weak var crew: SegmentCrew?
     }
 
     let plan: DownloadPlan
-    let bell = Bell()
+    let signal = Signal()
     private let state = Lock(State())
 
     init(_ plan: DownloadPlan) { self.plan = plan }
 
-    // MARK: Seen from the transfer
+    // MARK: For the transfer
 
     var progress: TransferProgress {
         state.withLock {
@@ -67,20 +68,20 @@ final class DownloadRun: TransferKeeper {
         return IncomingResponse(head, IncomingBody(FollowedFile(self), carrier: nil), request, nil)
     }
 
-    /// The file.
+    /// Returns the downloaded file.
     ///
-    /// - Throws: Why there is none.
+    /// - Throws: The error that ended the download.
     func file() throws(NetworkError) -> DownloadedFile {
         guard let end = state.withLock({ $0.end }) else {
-            throw NetworkError(.internal, phase: .saving, "A download has ended without a file.")
+            throw NetworkError(.internal, phase: .saving, "The download ended without a file.")
         }
         return try end.get()
     }
 
-    /// What a download that has ended left behind.
+    /// The token for resuming the download, once it has ended.
     var token: ResumeToken? { state.withLock { $0.token } }
 
-    /// Has the part removed when the download ends without a file.
+    /// Makes the download delete its part file when it ends without a file.
     func discard() { state.withLock { $0.isDiscarded = true } }
 
     var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
@@ -95,10 +96,11 @@ final class DownloadRun: TransferKeeper {
         state.withLock { state in
             state.grace?.cancel()
             state.grace = nil
-            // Asked here, so that of two who change it the last to come knows what it is.
+            // Read the pause state under the lock, so that the last of several concurrent calls acts on the current
+            // state.
             guard run.isPaused, state.end == nil else { return }
             state.grace = Task { [weak self, weak run] in
-                // Again and again: what cannot be gone on with now may be later.
+                // Repeat the attempt: a download that cannot be resumed now may become resumable later.
                 var wait = grace
                 repeat {
                     do { try await ContinuousClock().wait(for: wait) } catch { return }
@@ -108,7 +110,9 @@ final class DownloadRun: TransferKeeper {
         }
     }
 
-    /// Whether there is nothing more to give up.
+    /// Drops the connection of a paused download if the download can be resumed.
+    ///
+    /// - Returns: Whether the caller can stop: the connection was dropped, or the download is not paused any more.
     private func giveUpConnection(of run: TransferRun?) -> Bool {
         guard let run else { return true }
         let gives = state.withLock { state -> Bool? in
@@ -123,9 +127,9 @@ final class DownloadRun: TransferKeeper {
         return gives ?? true
     }
 
-    // MARK: Seen from the task that downloads
+    // MARK: For the task that downloads
 
-    /// Whether the connection was given up because of a pause, since this was asked last.
+    /// Returns whether the connection was dropped because of a pause, and clears the flag.
     func takeDrop() -> Bool {
         state.withLock { state in
             defer { state.isDropped = false }
@@ -142,10 +146,10 @@ final class DownloadRun: TransferKeeper {
         set { state.withLock { $0.isQueued = newValue } }
     }
 
-    /// Takes note that a request is sent now: until its response has come, whether it can be sent again.
+    /// Records that a request is being sent, and whether it can be sent again before its response arrives.
     func asks(canAskAgain: Bool) { state.withLock { $0.canGoOn = canAskAgain } }
 
-    /// Takes note of those who fetch from the end, if there are any.
+    /// Sets the additional connections that fetch chunks from the end; nil when there are no more.
     func employs(_ crew: SegmentCrew?) { state.withLock { $0.crew = crew } }
 
     func received(_ count: Int) {
@@ -155,38 +159,38 @@ final class DownloadRun: TransferKeeper {
         }
     }
 
-    /// Takes note of the response whose body is written to a file now, which has so many bytes.
+    /// Records the response whose body is being written to the file from `offset` on.
     func reads(_ response: IncomingResponse, into file: PartFile, at offset: Int64, canGoOn: Bool) {
         state.withLock { state in
             let isAnew = offset == 0
-            // Who has read nothing yet can go on with it.
+            // Readers that have read no byte yet can continue, so the generation stays when nothing was written.
             if isAnew, state.file != nil, state.written > 0 { state.generation += 1 }
             (state.file, state.written, state.canGoOn) = (file, offset, canGoOn)
             if state.head == nil || isAnew { (state.head, state.request) = (response.head, response.request) }
         }
-        bell.ring()
+        signal.send()
     }
 
     func wrote(_ size: Int64) {
         state.withLock { $0.written = size }
-        bell.ring()
+        signal.send()
     }
 
     func end(_ result: Result<DownloadedFile, NetworkError>, token: ResumeToken? = nil) {
         let grace = state.withLock { state in
             state.end = result
             state.token = token
-            // Whoever reads it meanwhile has it, and who comes later opens it.
+            // Current readers hold the file themselves, and later readers open the finished file by its path.
             state.file = nil
             if case .success(let file) = result { (state.received, state.expected) = (file.bytes, file.bytes) }
             defer { state.grace = nil }
             return state.grace
         }
         grace?.cancel()
-        bell.ring()
+        signal.send()
     }
 
-    // MARK: Seen from those who read along
+    // MARK: For concurrent readers
 
     struct Standing {
         let file: PartFile?
@@ -222,30 +226,30 @@ private final class FollowedFile: ChunkSource {
 
     func next() async throws -> ByteChunk? {
         while true {
-            let rings = run.bell.rings
+            let seen = run.signal.count
             let (now, position) = (run.standing, position.withLock { $0 })
             guard now.generation == generation else {
-                throw Self.changed("The download began again, with another state of the resource.")
+                throw Self.changed("The download restarted because the resource has changed.")
             }
             if position < now.written, let chunk = try await piece(at: position, now) {
                 self.position.withLock { $0 += Int64(chunk.count) }
                 return chunk
             }
             if let end = now.end {
-                guard try position >= end.get().bytes else { throw Self.changed("Somebody has cut the file off.") }
+                guard try position >= end.get().bytes else { throw Self.changed("The file was truncated.") }
                 return nil
             }
-            if await !run.bell.wait(after: rings) { throw CancellationError() }
+            if await !run.signal.wait(after: seen) { throw CancellationError() }
         }
     }
 
     private static func changed(_ message: String) -> NetworkError {
         NetworkError(
             .contentChanged, phase: .receiving, message,
-            hint: "What was read so far is not part of the file; read it again from its start.")
+            hint: "The bytes read so far do not belong to the file; read it again from its start.")
     }
 
-    /// What is there from a position on; nil when it is not there any more.
+    /// Reads the next chunk from a position; nil when the file or these bytes are not available any more.
     private func piece(at position: Int64, _ now: DownloadRun.Standing) async throws(NetworkError) -> ByteChunk? {
         do throws(DiskFailure) {
             if file.withLock({ $0 }) == nil, case .success(let whole) = now.end {
@@ -253,22 +257,22 @@ private final class FollowedFile: ChunkSource {
                 file.withLock { $0 = opened }
             }
             guard let file = file.withLock({ $0 }) ?? now.file else { return nil }
-            // What is beyond may be a gap, before pieces that others have fetched.
+            // Bytes beyond `written` may be a gap in front of chunks that other connections have fetched.
             let most = Int(min(Int64(Self.piece), now.written - position))
             let chunk = try await Self.read(file, at: position, upTo: most)
-            // It may be of what has come since it began again.
+            // If the download restarted meanwhile, the chunk may have bytes of the new content: discard it.
             return chunk.isEmpty || run.standing.generation != generation ? nil : chunk
         } catch {
             throw NetworkError(error, request: nil)
         }
     }
 
-    /// A file to be read.
+    /// Opens a file for reading.
     private static func open(_ path: String) async throws(DiskFailure) -> PartFile {
         try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in try PartFile.reading(path) }
     }
 
-    /// A piece of what is written.
+    /// Reads a chunk of a file.
     private static func read(
         _ file: PartFile, at position: Int64, upTo most: Int
     ) async throws(DiskFailure) -> ByteChunk {

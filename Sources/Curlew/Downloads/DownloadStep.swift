@@ -4,10 +4,12 @@
 internal import CurlewEngine
 internal import FoundationEssentials
 internal import Glibc
+internal import CurlewSupport
 
-/// Surrounds everything else of a download: asks for the whole or its rest as often as it takes, and makes a file of it.
+/// The outermost interceptor of a download, which requests the whole file or the rest until the file is complete.
 ///
-/// What the download is, the transfer knows: requests are kept by errors, and must not keep it in turn.
+/// The step has no reference to the download, but gets it from the transfer: errors hold requests, and requests hold
+/// their interceptors, so a reference would form a cycle.
 struct DownloadStep: Interceptor {
     func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
         guard let download = context.run.keeper as? DownloadRun else { return try await next(request) }
@@ -16,9 +18,9 @@ struct DownloadStep: Interceptor {
     }
 }
 
-/// The way of one download, in the one task that goes it.
+/// The state machine of one download, which runs in one task.
 struct DownloadCourse {
-    /// How many bytes have to come before failures count from the start again.
+    /// How many bytes must arrive before the count of failures is reset.
     static let gain: Int64 = 1 << 20
 
     let download: DownloadRun
@@ -29,18 +31,18 @@ struct DownloadCourse {
     var part: DownloadPart?
     var path: String?
     var resumedFrom: Int64 = 0
-    /// What the server states of the whole.
+    /// The digest of the whole file that the server states.
     var stated: Checksum?
     var failures = 0
-    /// How many bytes there ever were, and how many at the last failure.
+    /// The greatest number of bytes stored so far, and that number at the last failure.
     var most: Int64 = 0
     var failedAt: Int64 = 0
-    /// Whether a response is being received, so that nobody else repeats it.
+    /// Whether a body is being received, so that the session's retries do not apply any more.
     var isReceiving = false
     var hasPlace = false
-    /// Those who fetch from the end.
+    /// The additional connections that fetch chunks from the end.
     var crew: SegmentCrew?
-    /// What brought the latest bytes.
+    /// The response that delivered the latest bytes.
     var latest: IncomingResponse?
 
     var plan: DownloadPlan { download.plan }
@@ -62,7 +64,7 @@ struct DownloadCourse {
             await plan.witness?.ended(.success(file), isDiscarded: false)
             download.end(.success(file))
             context.run.emit(.fileReady(file.path))
-            context.run.ring()
+            context.run.notify()
             leavePlace()
             return response.with(body: [])
         } catch {
@@ -74,12 +76,12 @@ struct DownloadCourse {
         }
     }
 
-    // MARK: Before anything is asked
+    // MARK: Before the first request
 
     private func check() throws(NetworkError) {
         guard request.method == .get || request.method == .post else {
             throw refusal(
-                .method, "A download is made by GET or POST, and not by \(request.method.rawValue.escapingControls).")
+                .method, "A download uses GET or POST, not \(request.method.rawValue.escapingControls).")
         }
         guard !request.fields.contains(.range) else {
             throw refusal(
@@ -112,11 +114,11 @@ struct DownloadCourse {
 
     private func lost() -> NetworkError {
         NetworkError(
-            .contentChanged, phase: .preparing, "The part to go on with is not there, or was changed.",
-            hint: "Download the whole, without a token.", request: request)
+            .contentChanged, phase: .preparing, "The part file of the token is missing, or was changed.",
+            hint: "Download the whole file, without a token.", request: request)
     }
 
-    /// Opens the part file; one that another download writes is left to it where there is another name.
+    /// Opens the part file; with `.uniquify`, it uses a numbered name if another download uses the file.
     private mutating func open(_ place: String, expecting token: ResumeToken? = nil) async throws(DiskFailure) {
         var options = plan.options
         // Parts are defined for GET alone (RFC 9110 §14.2).
@@ -135,24 +137,24 @@ struct DownloadCourse {
                 else { throw error }
             }
         }
-        // What is there was perhaps not read to its end.
-        if Task.isCancelled { throw DiskFailure("nobody waits any more for", place, DiskFailure.cancelled) }
+        // After a cancellation, the stored bytes may not have been checked completely.
+        if Task.isCancelled { throw DiskFailure("the download stopped reading", place, DiskFailure.cancelled) }
         let checksum = plan.checksum ?? plan.token?.checksum
         part?.expect(checksum)
         for algorithm in algorithms { try await part?.keepDigest(algorithm) }
     }
 
-    /// The URL that the part is known by.
+    /// The URL in the note of the part file.
     var source: String { plan.source ?? plan.token?.url ?? request.urlText }
 
-    /// The digests that are computed in any case.
+    /// The digests that the caller wants or expects.
     private var algorithms: Set<Checksum.Algorithm> {
         Set([plan.checksum?.algorithm, plan.token?.checksum?.algorithm, plan.options.digest].compactMap(\.self))
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Asks until all is there; the response that brought the last of it.
+    /// Sends requests until the file is complete, and returns the response that delivered its last bytes.
     private mutating func fetch() async throws -> IncomingResponse {
         while true {
             do {
@@ -163,7 +165,7 @@ struct DownloadCourse {
         }
     }
 
-    /// One request; nil when there is more to come.
+    /// Sends one request; nil when bytes are still missing.
     private mutating func ask() async throws -> IncomingResponse? {
         try await waitWhilePaused()
         if part?.note?.pieces != nil { try await employ() }
@@ -215,7 +217,7 @@ struct DownloadCourse {
         return try await receive(response, through: nil)
     }
 
-    /// Whether a status that says nothing about parts was asked for although it is no success.
+    /// Returns whether the caller accepts the status of a response although it is not a success; never for 206 and 416.
     private func isWanted(_ head: ResponseHead) -> Bool {
         head.status != .partialContent && head.status != .rangeNotSatisfiable
             && request.options.statuses?.contains(head.status) == true
@@ -235,7 +237,7 @@ struct DownloadCourse {
 
     private func refused(_ response: IncomingResponse) async -> NetworkError {
         var body = Data()
-        // This one alone: when the second is over, there may be another.
+        // Cancel only this attempt: after the second, the run may have another current attempt.
         let patience = Task { [attempt = context.run.state.withLock { $0.current }] in
             try await ContinuousClock().wait(for: .seconds(1))
             attempt?.cancel()
@@ -250,7 +252,7 @@ struct DownloadCourse {
         return judge.refusal(of: response.head, body: body, request: response.request)
             ?? NetworkError(
                 .invalidResponse, phase: .validating,
-                "The server sent a part (\(response.head.status.code)) where the whole was asked for.",
+                "The server sent a partial response (\(response.head.status.code)) to a request for the whole file.",
                 request: response.request, response: response.head)
     }
 
@@ -262,8 +264,8 @@ struct DownloadCourse {
     mutating func restart(_ reason: String) async throws {
         if plan.options.failsWhenChanged {
             throw NetworkError(
-                .contentChanged, phase: .validating, "The download cannot go on: \(reason).",
-                hint: "Download the whole, or leave failsWhenChanged off.", request: request)
+                .contentChanged, phase: .validating, "The download cannot be resumed: \(reason).",
+                hint: "Download the whole file, or leave failsWhenChanged off.", request: request)
         }
         await dismiss()
         try await part?.restart()
@@ -272,11 +274,11 @@ struct DownloadCourse {
 
     // MARK: Receiving
 
-    /// Makes ready for the body of the whole; nil when a part of it was found meanwhile, so that the rest is asked for.
+    /// Prepares for a body with the whole file; nil when a part file of it was found, so that the rest is requested.
     ///
-    /// What is there is given up last: a refusal leaves it as it is.
+    /// It discards the stored bytes only after all checks, so that an error leaves them unchanged.
     ///
-    /// - Parameter isAgain: Whether there is a part, whose rest was asked for.
+    /// - Parameter isAgain: Whether bytes are stored that this response replaces.
     private mutating func begin(_ response: IncomingResponse, isAgain: Bool) async throws -> IncomingResponse? {
         let head = response.head
         if let refusal = judge.refusal(of: head, body: nil, request: response.request) { throw refusal }
@@ -285,7 +287,7 @@ struct DownloadCourse {
                 .unacceptableStatus, phase: .validating, "The server sent nothing to save (\(head.status.code)).",
                 hint: "If an empty file is right, set options.statuses.", request: request, response: head)
         }
-        // Another state may have another name than that of which there is a part.
+        // The name may depend on the response, so a changed resource may have another name than the part file's note.
         let path = try chosenPath(for: head)
         self.path = path
         try await request.check(path, plan.overwrite)
@@ -313,7 +315,7 @@ struct DownloadCourse {
         return response
     }
 
-    /// Takes note of the digest that the server states of the whole, to be checked in the end.
+    /// Stores the digest of the whole file that the server states, and starts computing it for the check at the end.
     private mutating func keep(digestOf head: ResponseHead) async throws {
         guard let digest = head.representationDigest, digest.algorithm.openSSL.isAvailable else { return }
         try await part?.keepDigest(digest.algorithm)
@@ -323,7 +325,7 @@ struct DownloadCourse {
     private func chosenPath(for head: ResponseHead) throws -> String {
         do { return try plan.destination.path(for: head) } catch let error as NetworkError { throw error } catch {
             throw NetworkError(
-                .destinationFailed, phase: .saving, "What chooses the file's path threw a \(type(of: error)).",
+                .destinationFailed, phase: .saving, "The closure that chooses the file's path threw \(type(of: error)).",
                 cause: error, request: request, response: head)
         }
     }
@@ -336,9 +338,9 @@ struct DownloadCourse {
             checksum: plan.checksum ?? plan.token?.checksum)
     }
 
-    /// Takes the body; nil when it was less than what is missing.
+    /// Receives the body of a response; nil when bytes are still missing afterwards.
     ///
-    /// - Parameter last: The last byte that it brings; nil when it brings the whole.
+    /// - Parameter last: The offset of the last byte of the body; nil when the body is the whole file.
     private mutating func receive(_ response: IncomingResponse, through last: Int64?) async throws -> IncomingResponse?
     {
         let stated = response.attempt?.isDecoded == true ? nil : response.head.contentDigest
@@ -350,7 +352,7 @@ struct DownloadCourse {
         for try await received in response.bytes {
             var chunk = received
             let bytes = (part?.stored ?? 0) + Int64(chunk.count)
-            if let last, bytes > last + 1 { throw misbehaved("More came than Content-Range announced", response) }
+            if let last, bytes > last + 1 { throw misbehaved("The server sent more bytes than Content-Range states", response) }
             if let crew {
                 let count = crew.take(chunk.count)
                 isMet = count < chunk.count
@@ -362,11 +364,11 @@ struct DownloadCourse {
             try await part?.append(chunk)
             most = max(most, end)
             download.received(chunk.count)
-            context.run.ring()
+            context.run.notify()
             if let crew, let part, let pieces = crew.news() ?? (part.isFarBeyondNote ? crew.done : nil) {
                 try await self.part?.takeDown(pieces)
             }
-            // What follows others have, or will have.
+            // Workers have stored, or are fetching, the bytes that follow.
             if isMet {
                 response.attempt?.engine.letGo()
                 break
@@ -380,10 +382,10 @@ struct DownloadCourse {
         }
         guard let part else { return response }
         if let total = part.total, part.stored == total { return response }
-        // The whole, of whatever length, or all that was announced of a whole whose length nobody knows.
+        // The body is the whole file, and its length was unknown until now.
         if part.total == nil, last == nil { return response }
-        // A server may send less than was asked for; one that sends nothing would do so for ever.
-        if part.stored == start { throw misbehaved("The server sent nothing of what is left", response) }
+        // A server may send less than was requested; but without any progress the loop would never end.
+        if part.stored == start { throw misbehaved("The server sent none of the missing bytes", response) }
         return nil
     }
 

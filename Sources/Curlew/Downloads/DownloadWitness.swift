@@ -3,14 +3,14 @@
 
 internal import CurlewEngine
 
-/// Somebody who takes down what becomes of a download, before it is so for everybody else.
+/// An observer that records the progress of a download before other code can see it.
 protocol DownloadWitness: Sendable {
-    /// It has a place in the queue, and begins.
+    /// Called when the download has a slot in its queue and starts.
     func begins() async
-    /// A part that is whole and was checked is about to get its name.
+    /// Called when a complete and checked part file is about to be renamed.
     ///
-    /// - Throws: Why it must not.
+    /// - Throws: An error that prevents the rename.
     func places(_ part: FileIdentity, from partPath: String, at path: String) async throws(DiskFailure)
-    /// It is over.
+    /// Called when the download has ended.
     func ended(_ result: Result<DownloadedFile, NetworkError>, isDiscarded: Bool) async
 }

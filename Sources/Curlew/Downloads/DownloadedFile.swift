@@ -1,70 +1,72 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Downloads is responses that become files: where they go, how they are checked, and how they go on after whatever broke
-// them off. A download is an interceptor around everything else, which asks as often as it takes.
+// Downloads writes responses to files: it chooses the path, checks the content, and resumes after interruptions. A
+// download is the outermost interceptor of its request, and sends requests until the file is complete.
 
-/// A file that was downloaded, as a whole and checked.
+/// A downloaded file, complete and checked.
 public struct DownloadedFile: Sendable, Hashable {
     /// The absolute path of the file.
     public let path: String
-    /// How many bytes it has.
+    /// The size of the file in bytes.
     public let bytes: Int64
-    /// The head of the response that ended it.
+    /// The head of the last response.
     ///
-    /// Where the download went on with a part that is of status 206, with the length of the rest, and 416 where all the bytes
-    /// were there already.
+    /// Where the download went on with a part that is of status 206, with the length of the rest, and 416 where all the
+    /// bytes were there already.
     public let response: ResponseHead
-    /// The digest that was checked, or asked for; nil when there was none.
+    /// The digest of the file, if one was checked or requested.
     public let checksum: Checksum?
-    /// How many bytes were there in one piece from the start before this download began; 0 for one that began at the start.
+    /// The number of bytes, counted from the start of the file, that were stored before this download began; 0 when
+    /// it started at the first byte.
     public let resumedFrom: Int64
 }
 
-/// How a download is done, beside where it goes.
+/// Options of a download.
 ///
 /// ```swift
 /// var options = DownloadOptions()
 /// options.createsDirectories = true
 /// ```
 public struct DownloadOptions: Sendable, Hashable {
-    /// Whether missing directories are made; false unless set.
+    /// Whether missing directories are created; false by default.
     public var createsDirectories = false
-    /// Whether the file is on the disk for certain when the download is over, and what was received after every 64 MiB;
-    /// true unless set.
+    /// Whether the file is synced to the disk after every 64 MiB and before the download finishes; true by default.
     ///
-    /// Without it a machine that loses power may lose, or spoil, what was finished a moment before.
+    /// Without it, a power failure may delete or damage a file that was finished a moment before.
     public var isSynced = true
-    /// How long a paused download keeps its connection; after that it goes on over another one.
+    /// How long a paused download keeps its connection; afterwards it closes it and continues over another one.
     ///
-    /// 30 s unless set. One that cannot be gone on with (a server without ranges or validators) keeps it in any case.
+    /// The default is 30 s. A download that cannot be resumed, because the server supports no ranges or sends no
+    /// validator, always keeps its connection.
     public var pauseGrace: Duration = .seconds(30)
-    /// Whether a part that is there is gone on with; true unless set, else the download begins at the start.
+    /// Whether the download resumes from an existing part file; true by default, otherwise it starts at the first byte.
     public var resumes = true
-    /// Whether another state of the resource than that of the part makes the download fail with `.contentChanged`; false
-    /// unless set: it begins again at the start.
+    /// Whether the download fails with `.contentChanged` when the resource has changed since the part file was written;
+    /// false by default: the download restarts at the first byte.
     public var failsWhenChanged = false
-    /// How many connections, or streams of HTTP/2, fetch one file at once; 1 unless set, 32 at most.
+    /// How many connections, or HTTP/2 streams, fetch one file at once; 1 by default, 32 at most.
     ///
-    /// Where a server gives each connection only so much, several get more. It takes a server that knows ranges and a strong
-    /// validator, and a file of some MiB; else, and for a request with a `bandwidth` of its own, there is one. A server that
-    /// refuses further connections is left with those that it takes.
+    /// Several connections are faster when the server limits the rate of each one. They require a server with range
+    /// support and a strong validator, and a file of a few MiB; otherwise, and for a request with its own `bandwidth`,
+    /// the download uses one connection. When the server refuses further connections, the download uses those it
+    /// accepted.
     public var segments = 1
-    /// What lets only so many downloads run at once; nil unless set: each begins at once.
+    /// The queue that limits how many downloads run at once; nil by default: each download starts at once.
     ///
-    /// The time in the queue counts for ``Timeouts/total``.
+    /// The time in the queue counts towards ``Timeouts/total``.
     public var queue: DownloadQueue?
-    /// A digest to compute although nobody expects one, for ``DownloadedFile/checksum``; nil unless set.
+    /// A digest to compute for ``DownloadedFile/checksum`` even if no digest is expected; nil by default.
     public var digest: Checksum.Algorithm?
 
-    /// The smallest piece that is asked for by itself.
+    /// The minimum size in bytes of a chunk that is requested separately.
     var smallestPiece: Int64 = 1 << 20
 
-    /// Options with their defaults.
+    /// Creates options with their default values.
     public init() {}
 
     private static let longestGrace = Duration.seconds(365 * 86_400)
 
-    /// How long a connection is kept, within what a clock can be asked to wait.
+    /// `pauseGrace`, clamped to a range that a clock can wait for.
     var boundedGrace: Duration { Self.bounded(pauseGrace) }
 
     static func bounded(_ grace: Duration) -> Duration { min(max(grace, .zero), longestGrace) }

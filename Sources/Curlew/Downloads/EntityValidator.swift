@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What tells two states of a resource apart, byte for byte: a strong validator (RFC 9110 §8.8.1).
+/// A strong validator, which differs between any two states of a resource that differ in a byte (RFC 9110 §8.8.1).
 public enum EntityValidator: Sendable, Hashable, Codable {
     /// A strong entity tag, with its quotes.
     case tag(String)
-    /// When it was changed last, as the field says it.
+    /// The verbatim value of the `Last-Modified` field.
     case lastModified(String)
 
-    /// The strong validator of a response; nil when it has none, or its entity tag is weak.
+    /// Creates the strong validator of a response; nil when the response has no validator or a weak entity tag.
     ///
-    /// A time of change counts when the response was made at least a second later (RFC 9110 §8.8.2.2), and there is no
+    /// `Last-Modified` counts only if `Date` is at least a second later (RFC 9110 §8.8.2.2) and the response has no
     /// entity tag (§13.1.5).
     init?(_ head: ResponseHead) {
         if let tag = head[.etag]?.trimmingSpace {
@@ -24,7 +24,7 @@ public enum EntityValidator: Sendable, Hashable, Codable {
         self = .lastModified(text)
     }
 
-    /// What `If-Range` says.
+    /// The value for the `If-Range` field.
     var field: String {
         switch self {
         case .tag(let tag): tag
@@ -32,7 +32,7 @@ public enum EntityValidator: Sendable, Hashable, Codable {
         }
     }
 
-    /// Whether a response, as far as it says, is of another state.
+    /// Returns whether a response has a validator of the same kind with a different value.
     func contradicts(_ head: ResponseHead) -> Bool {
         switch self {
         case .tag(let tag): head[.etag].map { $0.trimmingSpace != tag } ?? false

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension Transfer {
-    /// Waits for the response's head; what becomes of its body can be decided then.
+    /// Waits for the response's head, so that the caller can choose how to read the body.
     ///
     /// ```swift
     /// let response = try await session.transfer("https://example.com/export").opened()
@@ -16,22 +17,23 @@ extension Transfer {
     /// }
     /// ```
     ///
-    /// The body is taken by this: it is read once, by `bytes`, `collect`, `discard` or `save` of the response. Letting the
-    /// response go unread cancels the transfer.
+    /// This method takes the transfer's body: it can be read once, by `bytes`, `collect`, `discard` or `save` of the
+    /// response. Releasing the response before it is read cancels the transfer.
     ///
     /// - Returns: The response, after all redirects.
-    /// - Throws: `NetworkError`: whatever ends the transfer before its head, `.invalidRequest` when the body is taken already.
+    /// - Throws: `NetworkError`: the error that ends the transfer before its head, or `.invalidRequest` when the body
+    ///   is already taken.
     public func opened() async throws(NetworkError) -> IncomingResponse {
         let reader = TransferReader(token, withProgress: false)
         while let element = try await reader.next() {
             guard case .head(let head) = element else { continue }
             return IncomingResponse(head, IncomingBody(OpenedBody(reader), carrier: nil), request, nil)
         }
-        throw NetworkError(.internal, phase: .receiving, "A transfer has ended without a head.", request: request)
+        throw NetworkError(.internal, phase: .receiving, "The transfer ended without a head.", request: request)
     }
 }
 
-/// What is left of a transfer after its head.
+/// The body of a transfer whose head has been read.
 private final class OpenedBody: ChunkSource {
     private let reader: TransferReader
     private let kept = Lock<HeaderFields?>(nil)
@@ -53,18 +55,19 @@ private final class OpenedBody: ChunkSource {
 }
 
 extension IncomingResponse {
-    /// Writes the body into a file, which has its name when all of it is there.
+    /// Writes the body to a file, which gets its final name when it is complete.
     ///
-    /// Of what fails nothing is left: only ``Session/download(_:to:overwrite:expecting:saving:)`` asks for the rest of something.
-    /// The status is not judged.
+    /// A failed save deletes what it has written: only ``Session/download(_:to:overwrite:expecting:saving:)`` can
+    /// resume. The status is not checked.
     ///
     /// - Parameters:
-    ///   - destination: Where the file goes.
-    ///   - overwrite: What becomes of a file of the same name; it fails unless given, before the body is read.
-    ///   - checksum: The digest that the file has to have; not checked unless given.
-    ///   - options: How it is done otherwise; there is nothing to resume, to pause or to queue.
+    ///   - destination: The destination of the file.
+    ///   - overwrite: The policy for an existing file of the same name; by default saving fails before the body is
+    ///     read.
+    ///   - checksum: The expected digest of the file; nil checks no digest.
+    ///   - options: The options of the save; those about resuming, pausing and queueing have no effect.
     /// - Returns: The file.
-    /// - Throws: `NetworkError`: `.destinationFailed` in phase `saving`, `.checksumMismatch`, or whatever ends the body.
+    /// - Throws: `NetworkError`: `.destinationFailed` in phase `saving`, `.checksumMismatch`, or the error of the body.
     @discardableResult
     public func save(
         to destination: DownloadDestination, overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
@@ -85,7 +88,7 @@ extension IncomingResponse {
             for try await chunk in bytes { try await made.append(chunk) }
             if let checksum {
                 let found = try request.computed(made.digest(checksum.algorithm), as: checksum.algorithm)
-                if found != checksum { throw NetworkError.mismatch(checksum, found, "is expected", request) }
+                if found != checksum { throw NetworkError.mismatch(checksum, found, "the caller expects", request) }
             }
             let name = try await made.place(at: path, overwrite, before: nil)
             return DownloadedFile(
@@ -98,7 +101,8 @@ extension IncomingResponse {
             case let failure as DiskFailure: throw NetworkError(failure, request: request)
             default:
                 throw NetworkError(
-                    .destinationFailed, phase: .saving, "What chooses the file's path threw a \(type(of: error)).",
+                    .destinationFailed, phase: .saving,
+                    "The closure that chooses the file's path threw \(type(of: error)).",
                     cause: error, request: request, response: head)
             }
         }
@@ -108,7 +112,7 @@ extension IncomingResponse {
 extension NetworkError {
     static func mismatch(_ wanted: Checksum, _ found: Checksum, _ who: String, _ request: Request) -> NetworkError {
         NetworkError(
-            .checksumMismatch, phase: .validating, "The bytes have \(found), where \(who) \(wanted).",
-            hint: "What was received is gone; download it again, or check the digest.", request: request)
+            .checksumMismatch, phase: .validating, "The digest of the bytes is \(found), but \(who) \(wanted).",
+            hint: "The received bytes were discarded; download again, or check the digest.", request: request)
     }
 }

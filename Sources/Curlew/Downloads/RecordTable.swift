@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The records of a store in the order in which they came, each found by its id in one step.
+/// The records of a store in the order in which they were added, with constant-time lookup by id.
 struct RecordTable {
-    /// How many empty slots are kept in any case.
+    /// The number of empty slots below which the table is never compacted.
     private static let slack = 64
 
-    /// Empty where a record was forgotten.
+    /// The records; nil marks the slot of a removed record.
     private var slots: [StoredDownload?]
     private var places: [StoredDownload.ID: Int] = [:]
-    /// The slots of those that are over, in order.
+    /// The slots of the records that are over, in ascending order.
     private var over: [Int] = []
-    /// How many records were looked at so far.
+    /// How many records were visited so far; tests use it.
     private(set) var visits = 0
 
     init(_ records: [StoredDownload]) {
@@ -30,16 +30,16 @@ struct RecordTable {
 
     var count: Int { places.count }
 
-    /// All of them, the oldest first.
+    /// Returns all records, the oldest first.
     mutating func all() -> [StoredDownload] {
         visits += slots.count
         return slots.compactMap(\.self)
     }
 
-    /// How many slots there are, empty ones included.
+    /// The number of slots, including empty ones.
     var slotCount: Int { slots.count }
 
-    /// The records of so many slots.
+    /// Returns the records in up to `most` slots.
     func slots(from start: Int, atMost most: Int) -> [StoredDownload] {
         slots[start..<min(start + most, slots.count)].compactMap(\.self)
     }
@@ -49,7 +49,7 @@ struct RecordTable {
         return places[id].flatMap { slots[$0] }
     }
 
-    /// Takes a record, new or changed.
+    /// Adds a new record, or replaces the record of the same id.
     mutating func put(_ record: StoredDownload) {
         visits += 1
         guard let place = places[record.id] else {
@@ -74,7 +74,7 @@ struct RecordTable {
         index()
     }
 
-    /// The oldest that is over and is none of these.
+    /// Returns the oldest record that is over, leaving out those with the given ids.
     mutating func firstOver(except ids: Set<StoredDownload.ID>) -> StoredDownload? {
         for place in over {
             visits += 1
@@ -85,7 +85,7 @@ struct RecordTable {
 
     private mutating func leaveOver(_ place: Int) { over.remove(at: overIndex(of: place)) }
 
-    /// Where a slot stands, or would stand, among those that are over.
+    /// Returns the index of a slot in `over`, or the index at which to insert it (binary search).
     private func overIndex(of place: Int) -> Int {
         var range = over.startIndex..<over.endIndex
         while !range.isEmpty {

@@ -4,9 +4,9 @@
 internal import CurlewEngine
 internal import Glibc
 
-/// What is refused before a byte of a file is received, rather than after the last.
+/// Checks that run before the first byte of a file is received, rather than after the last one.
 extension Request {
-    /// Refuses digests that are none, and those that this machine does not compute.
+    /// Rejects invalid digests, and algorithms that OpenSSL on this machine does not support.
     func check(
         expecting checksums: [Checksum?], computing algorithm: Checksum.Algorithm?
     ) throws(NetworkError) {
@@ -14,8 +14,8 @@ extension Request {
         for checksum in checksums where checksum.digest.isEmpty {
             throw NetworkError(
                 invalid: .destination,
-                "The checksum that is expected is no \(checksum.algorithm.rawValue) digest.",
-                hint: "It has \(checksum.algorithm.count * 2) hexadecimal digits, or is written in base64.",
+                "The expected checksum is not a \(checksum.algorithm.rawValue) digest.",
+                hint: "Write it with \(checksum.algorithm.count * 2) hexadecimal digits, or in base64.",
                 request: self)
         }
         for algorithm in checksums.map(\.algorithm) + (algorithm.map { [$0] } ?? [])
@@ -24,9 +24,10 @@ extension Request {
         }
     }
 
-    /// The digest of what was received.
+    /// Returns the digest of the received bytes.
     ///
-    /// - Throws: What is said where it was not computed: a digest that nobody has compared does not fit.
+    /// - Throws: An error when the digest was not computed, so that an expected digest never passes without a
+    ///   comparison.
     func computed(_ digest: Checksum?, as algorithm: Checksum.Algorithm) throws(NetworkError) -> Checksum {
         guard let digest else { throw notComputed(algorithm) }
         return digest
@@ -34,21 +35,21 @@ extension Request {
 
     private func notComputed(_ algorithm: Checksum.Algorithm) -> NetworkError {
         NetworkError(
-            .unsupported, phase: .preparing, "OpenSSL on this machine computes no \(algorithm.rawValue).", request: self
+            .unsupported, phase: .preparing, "OpenSSL on this machine does not support \(algorithm.rawValue).", request: self
         )
     }
 
-    /// Refuses a path that no file can have, or that is taken.
+    /// Rejects a path that cannot be a file's, or that is taken.
     ///
-    /// - Throws: `NetworkError` for what is no path of a file; `DiskFailure` for what the disk has to say.
+    /// - Throws: `NetworkError` for an invalid path; `DiskFailure` for an error of the file system.
     func check(_ path: String, _ overwrite: DownloadOverwrite) async throws {
         let name = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last ?? ""[...].utf8
         guard !name.isEmpty, !DiskFile.hasNUL(path), !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8)
         else {
             throw NetworkError(
                 invalid: .destination,
-                path.isEmpty ? "The file has no path." : "“\(path.escapingControls)” is no path of a file.",
-                hint: "For a file that the server names, give .directory.", request: self)
+                path.isEmpty ? "The file has no path." : "“\(path.escapingControls)” is not a file's path.",
+                hint: "Use .directory to let the server name the file.", request: self)
         }
         if name.count > FileName.longest { throw DiskFailure("cannot make", path, ENAMETOOLONG) }
         if overwrite == .uniquify { return }

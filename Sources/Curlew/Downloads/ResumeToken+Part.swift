@@ -4,18 +4,18 @@
 internal import CurlewEngine
 
 extension ResumeToken {
-    /// Removes the part, and what stands beside it, where nobody wants to go on with it.
+    /// Deletes the part file and its note, when the download is not to be resumed.
     ///
-    /// What another download writes at the moment, or something else has become of, stays.
+    /// A part file that another download is writing, or that belongs to another URL by now, stays.
     public func discard() async { await DownloadPart.remove(part, of: url) }
 }
 
 extension ResumeToken {
-    /// How many bytes of a part of this size can be gone on with.
+    /// Returns how many bytes at the start of a part file of this size can be reused.
     ///
-    /// What was not on the disk for certain when the machine ended may be anything.
+    /// After a reboot, bytes that were not synced may be garbage.
     func usable(of size: Int64) -> Int64 {
-        // What was there is there, or somebody has cut it off.
+        // Without a reboot, a file that is shorter than the note says was truncated by another process.
         if isOfThisStart, size < offset { return 0 }
         if pieces != nil {
             let known = isOfThisStart ? offset : min(offset, synced)
@@ -25,19 +25,19 @@ extension ResumeToken {
         return known > total ?? .max ? 0 : known
     }
 
-    /// The pieces of such a part that can be used; nil where it is a beginning and nothing else.
+    /// Returns the chunks behind the offset that can be reused; nil when the part file has only a beginning.
     func usablePieces(of size: Int64) -> [Range<Int64>]? {
         guard let pieces else { return nil }
         return (isOfThisStart ? pieces : syncedPieces ?? []).filter { $0.upperBound <= size }
     }
 
-    /// Whether its numbers can be those of a part, and not of somebody who has edited it.
+    /// Whether the numbers are consistent; a note that was edited or damaged may have impossible ones.
     var makesSense: Bool {
         let most = total ?? .max
         return most >= 0 && 0...most ~= offset && 0...most ~= synced
             && (pieces ?? []).allSatisfy { $0.lowerBound >= 0 && $0.upperBound <= most }
     }
 
-    /// Whether it was written since the machine has started.
+    /// Whether the note was written since the last boot of the machine.
     private var isOfThisStart: Bool { !bootID.isEmpty && bootID == DiskFile.bootID }
 }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What it takes to go on with a download that did not end: where it comes from, which state of it, and how much there is.
+/// A token that resumes an interrupted download: its URL, the validator of the resource, and how much is stored.
 ///
-/// A failed download's error has one (``NetworkError/resumeToken``), and `cancel(producingResumeToken:)` gives one. It can be
-/// stored and used by another process, as long as the part file is there. The same text stands beside each part file, as
-/// `….part.json`, so a download that is asked for again goes on without a token, too.
+/// The error of a failed download has a token (``NetworkError/resumeToken``), and `cancel(producingResumeToken:)`
+/// returns one. A token can be stored and used by another process as long as the part file exists. The same JSON is in
+/// a note beside each part file, `….part.json`, so repeating the same download resumes it without a token.
 ///
 /// ```swift
 /// let token = await download.cancel(producingResumeToken: true)
@@ -17,30 +17,30 @@
 /// }
 /// ```
 public struct ResumeToken: Sendable, Hashable, Codable {
-    /// What was asked for; it may hold secrets, which `description` leaves out.
+    /// The URL of the request; it may hold secrets, which `description` leaves out.
     public let url: String
-    /// Which state of the resource the part is of.
+    /// The validator of the resource when the part file was written.
     public let validator: EntityValidator
-    /// How many bytes the part has.
+    /// The number of bytes at the start of the part file.
     public internal(set) var offset: Int64
-    /// How many bytes the whole has; nil when the server did not say.
+    /// The size of the whole file in bytes; nil when the server did not state it.
     public internal(set) var total: Int64?
     /// The path of the part file.
     public let part: String
-    /// The path that the whole will have.
+    /// The path of the complete file.
     public let destination: String
-    /// What becomes of a file that is there already.
+    /// The policy for an existing file of the same name.
     public let overwrite: DownloadOverwrite
-    /// The digest that the whole should have; nil when nobody knows.
+    /// The expected digest of the whole file; nil when it is unknown.
     public internal(set) var checksum: Checksum?
-    /// The digest of the part, where one was kept: it shows whether the part was changed since.
+    /// The digest of the part file, if one was computed; it shows whether the part file was changed since.
     public internal(set) var digest: Checksum?
-    /// The start of the machine in which the part was written, and how much of it was on the disk for certain.
+    /// The boot id of the machine when the part file was written, and how many bytes were synced to the disk.
     var bootID = ""
     var synced: Int64 = 0
-    /// What there is behind the offset, where several connections fetched at once; nil where all there is, is a beginning.
+    /// The byte ranges behind `offset` that several connections have fetched; nil when there is only a beginning.
     var pieces: [Range<Int64>]?
-    /// What of that was on the disk for certain.
+    /// The subset of `pieces` that was synced to the disk.
     var syncedPieces: [Range<Int64>]?
 
     init(
@@ -59,22 +59,22 @@ public struct ResumeToken: Sendable, Hashable, Codable {
 }
 
 extension ResumeToken: CustomStringConvertible, CustomReflectable {
-    /// One line, without user-info and query of the URL.
+    /// A line of text, without user-info and query of the URL.
     public var description: String {
         let whole = total.map { " of \(ByteCount($0))" } ?? ""
         return "\(ByteCount(offset))\(whole) of \(redactedURL(url)) in \(part)"
     }
 
-    /// The line alone.
+    /// A mirror whose only child is `description`.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// What becomes of a file that has the name of a downloaded one.
+/// The policy for an existing file that has the name of a downloaded one.
 public enum DownloadOverwrite: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The download fails, before anything is asked for where the name is known by then.
+    /// The download fails; if the name is known in advance, it fails before a request is sent.
     case fail
-    /// The new one takes its place, at once and as a whole.
+    /// The new file replaces the existing one atomically.
     case replace
-    /// The new one gets another name, with a number: "a (2).zip".
+    /// The new file gets another name, with a number: "a (2).zip".
     case uniquify
 }

@@ -3,17 +3,18 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// Those who fetch pieces of a download from its end while the download itself comes from its front.
+/// Workers that fetch chunks of a download from its end, while the main download proceeds from its front.
 ///
-/// Each piece is a transfer of its own, so whatever stands around requests stands around it, too. Nobody of the crew can make
-/// the download fail: who cannot go on leaves, and what is missing is for the others.
+/// Each chunk is a transfer of its own, so the interceptors and limits of requests apply to it. A worker cannot make
+/// the download fail: a worker that cannot continue stops, and other connections fetch the missing bytes.
 final class SegmentCrew: Sendable {
     private struct State {
         var plan: SegmentPlan
         var tasks: [Task<Void, Never>] = []
         var transfers: [Int: Transfer<Data>] = [:]
-        /// Whether something is there that was not taken note of.
+        /// Whether `plan.done` has changed since `news()` was called.
         var hasNews = false
     }
 
@@ -25,8 +26,8 @@ final class SegmentCrew: Sendable {
     private let file: PartFile
     private let validator: EntityValidator
     private let policy: RetryPolicy
-    /// Rings when something has changed that the one in front may wait for.
-    let bell = Bell()
+    /// Sent when the plan has changed in a way that the main download may wait for.
+    let signal = Signal()
 
     init(
         _ plan: SegmentPlan, into file: PartFile, _ validator: EntityValidator, _ request: Request,
@@ -38,31 +39,31 @@ final class SegmentCrew: Sendable {
         (self.run, self.core, self.policy) = (run, core, policy)
     }
 
-    /// Sends so many to work.
+    /// Starts a number of workers.
     func begin(_ count: Int) {
         state.withLock { state in
             state.tasks += (0..<count).map { worker in Task { await self.work(worker) } }
         }
     }
 
-    /// Ends all work, and waits until nobody writes any more.
+    /// Cancels all workers, and waits until they have stopped writing.
     func stop() async {
         let tasks = state.withLock { $0.tasks }
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
     }
 
-    // MARK: Seen from the one in front
+    // MARK: For the main download
 
     var next: SegmentPlan.Next { state.withLock { $0.plan.next } }
 
-    /// How many bytes are there behind the front.
+    /// The number of stored bytes behind the front.
     var behind: Int64 { state.withLock { $0.plan.behind } }
 
-    /// What is there behind the front.
+    /// The stored ranges behind the front.
     var done: [Range<Int64>] { state.withLock { $0.plan.done } }
 
-    /// What is there behind the front, where that has changed since it was asked for last.
+    /// Returns the stored ranges behind the front; nil when they have not changed since the last call.
     func news() -> [Range<Int64>]? {
         state.withLock { state in
             defer { state.hasNews = false }
@@ -70,9 +71,9 @@ final class SegmentCrew: Sendable {
         }
     }
 
-    /// How many of so many bytes the one in front takes: those that nobody else has or fetches.
+    /// Advances the front by up to `count` bytes, as far as no worker has stored or is fetching them.
     ///
-    /// It is there then.
+    /// - Returns: The number of bytes that the main download must write.
     func take(_ count: Int) -> Int {
         state.withLock { state in
             let count = min(Int64(count), max(state.plan.border - state.plan.front, 0))
@@ -85,7 +86,7 @@ final class SegmentCrew: Sendable {
 
     func pauseChanged() { for transfer in state.withLock({ Array($0.transfers.values) }) { follow(transfer) } }
 
-    /// Pauses whoever works for a paused download; until what was done is what is wanted by then.
+    /// Pauses or resumes a worker's transfer like the download, and repeats that if the download changes meanwhile.
     private func follow(_ transfer: Transfer<Data>) {
         var isPaused: Bool
         repeat {
@@ -94,10 +95,10 @@ final class SegmentCrew: Sendable {
         } while isPaused != run.isPaused
     }
 
-    /// Gives up all connections; the pieces are asked for again.
+    /// Cancels the transfers of all workers; their chunks are requested again later.
     func drop() { for transfer in state.withLock({ Array($0.transfers.values) }) { transfer.cancel() } }
 
-    // MARK: Work
+    // MARK: Workers
 
     private func work(_ worker: Int) async {
         var failures = 0
@@ -109,18 +110,18 @@ final class SegmentCrew: Sendable {
                 state.transfers[worker] = nil
                 state.hasNews = true
             }
-            bell.ring()
+            signal.send()
             switch isDone {
             case .done: failures = 0
             case .useless: return
             case .failed:
-                // What was dropped by a pause is no failure.
+                // A transfer that was dropped because of a pause does not count as a failure.
                 if run.isPaused { continue }
                 failures += 1
                 guard failures <= policy.limit else { return }
                 let wait = policy.backOff.wait(after: failures, chance: Double.random(in: 0..<1))
                 do { try await run.pause(for: wait, by: .continuous) } catch { return }
-                if core.closing.rings > 0 { return }
+                if core.closing.count > 0 { return }
             }
         }
     }
@@ -142,7 +143,7 @@ final class SegmentCrew: Sendable {
             let total = state.withLock { $0.plan.total }
             let question = RangeQuestion(offset: piece.lowerBound, validator: validator, total: total)
             let isEncoded = response.head.fields.contains(.contentEncoding)
-            // Whoever sends the whole, or refuses, is left with those connections that it has.
+            // A server that sends the whole file, or refuses, does not accept further connections: stop this worker.
             guard case .rest(let last, _) = question.answer(response.head, isEncoded: isEncoded),
                 last < piece.upperBound
             else { return .useless }
@@ -153,19 +154,19 @@ final class SegmentCrew: Sendable {
             var position = piece.lowerBound
             for try await chunk in response.bytes {
                 position += Int64(chunk.count)
-                // More than was announced is nothing to be trusted.
+                // Discard bytes beyond the announced range, and stop.
                 guard position <= last + 1 else {
                     try await sink.flush()
                     return .useless
                 }
                 try await sink.append(chunk.chunk)
                 download.received(chunk.count)
-                run.ring()
+                run.notify()
             }
             try await sink.flush()
             return position == piece.upperBound ? .done : .failed
         } catch {
-            // Who waits for the disk, waits in vain: what it was given comes after the end.
+            // Wait for pending writes: they must not happen after this worker has ended.
             try? await sink.flush()
             return error is DiskFailure ? .useless : .failed
         }

@@ -1,46 +1,48 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who fetches what of a whole that several fetch at once.
+/// The plan that divides a file among several connections.
 ///
-/// One goes from the front to the end, the others take pieces from the end towards the front, until they meet. So the one in
-/// front needs no more than one response, and can do it all alone.
+/// The main download proceeds from the front to the end. The workers take chunks from the end towards the front, until
+/// both meet. Therefore the main download needs only one response, and can complete the file alone.
 struct SegmentPlan: Sendable, Hashable {
-    /// What is at the front now.
+    /// The state of the bytes at the front.
     enum Next: Sendable, Hashable {
-        /// Nothing is missing.
+        /// The file is complete.
         case nothing
-        /// Bytes that are there, up to an end.
+        /// The bytes up to the given offset are stored.
         case there(Int64)
-        /// Bytes that somebody else fetches.
+        /// A worker is fetching the bytes.
         case awaited
-        /// Bytes that nobody has and nobody fetches.
+        /// The bytes are missing, and no worker is fetching them.
         case missing
     }
 
-    /// How many bytes the whole has.
+    /// The size of the whole file in bytes.
     let total: Int64
-    /// How many bytes are taken at once.
+    /// The size of a worker's chunk in bytes.
     let piece: Int64
-    /// Up to where all is there.
+    /// The offset up to which all bytes are stored.
     private(set) var front: Int64
-    /// What is there behind the front, in order and without touching.
+    /// The stored ranges behind the front, in order; no two ranges touch.
     private(set) var done: [Range<Int64>]
-    /// What the others fetch: what is missing of it.
+    /// The missing rest of each worker's chunk.
     private(set) var claims: [Int: Range<Int64>] = [:]
-    /// Those of them who are getting it.
+    /// The workers that have a usable response.
     private var answered: Set<Int> = []
 
+    /// Creates a plan.
+    ///
     /// - Parameters:
-    ///   - front: Up to where all is there.
-    ///   - done: What is there behind it.
+    ///   - front: The offset up to which all bytes are stored.
+    ///   - done: The stored ranges behind the front.
     init(of total: Int64, piece: Int64, front: Int64, done: [Range<Int64>] = []) {
         (self.total, self.piece, self.front) = (total, max(piece, 1), min(front, total))
         self.done = []
         for range in done where range.lowerBound >= 0 && range.upperBound <= total { add(range) }
     }
 
-    /// The size of pieces for so many at once, at least `smallest`.
+    /// Returns the size of chunks for a number of connections; at least `smallest`.
     static func piece(of total: Int64, for count: Int, smallest: Int64) -> Int64 {
         min(max(total / Int64(max(count, 1) * 8), smallest), max(32 << 20, smallest))
     }
@@ -51,18 +53,19 @@ struct SegmentPlan: Sendable, Hashable {
         return claims.values.contains { $0.lowerBound <= front && !$0.isEmpty } ? .awaited : .missing
     }
 
-    /// Up to where the one in front goes, unless more is taken from the others.
+    /// The offset at which the main download stops, as things stand.
     ///
-    /// For what somebody has only asked for it does not stop: a refusal would make it ask for the rest again.
+    /// A chunk without a response does not stop it: if the server refused that chunk, the main download would have to
+    /// send another request for the rest.
     var border: Int64 {
         let starts = claims.filter { answered.contains($0.key) && !$0.value.isEmpty }.map(\.value.lowerBound)
         return min(starts.min() ?? total, done.first?.lowerBound ?? total)
     }
 
-    /// How many bytes are there behind the front.
+    /// The number of stored bytes behind the front.
     var behind: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
 
-    /// Takes a piece, the last one that is missing; nil when what is missing is for the one in front.
+    /// Assigns the last missing chunk to a worker; nil when the rest is left to the main download.
     mutating func claim(by worker: Int) -> Range<Int64>? {
         var end = total
         for range in (done + claims.values.filter { !$0.isEmpty }).sorted(by: { $0.lowerBound > $1.lowerBound }) {
@@ -73,37 +76,37 @@ struct SegmentPlan: Sendable, Hashable {
     }
 
     private mutating func claim(in gap: Range<Int64>, by worker: Int) -> Range<Int64>? {
-        // Right in front of somebody who comes along anyway there has to be enough for two.
+        // Do not split a gap that the main download will reach soon unless it is worth two chunks.
         if gap.lowerBound <= front, Int64(gap.count) < 2 * piece { return nil }
         let claim = max(gap.lowerBound, gap.upperBound - piece)..<gap.upperBound
         claims[worker] = claim
         return claim
     }
 
-    /// Takes note that a worker gets what it has asked for.
+    /// Records that a worker has a usable response.
     ///
-    /// - Returns: Whether it is still wanted; else the one in front has it.
+    /// - Returns: Whether the chunk is still wanted; false when the main download has reached it already.
     mutating func answered(_ worker: Int) -> Bool {
         guard claims[worker] != nil else { return false }
         answered.insert(worker)
         return true
     }
 
-    /// Takes note that a worker has fetched up to a place.
+    /// Records that a worker has stored its chunk up to an offset.
     mutating func fetched(_ worker: Int, upTo end: Int64) {
-        // What is beyond it can only be about an earlier one.
+        // An offset outside the chunk belongs to an earlier chunk of the worker.
         guard let claim = claims[worker], end > claim.lowerBound, end <= claim.upperBound else { return }
         add(claim.lowerBound..<end)
         claims[worker] = end..<claim.upperBound
     }
 
-    /// Takes note that a worker does no more; what is missing of its piece is for others.
+    /// Records that a worker has stopped; other connections can fetch the rest of its chunk.
     mutating func release(_ worker: Int) {
         claims[worker] = nil
         answered.remove(worker)
     }
 
-    /// Takes note that all is there up to a place; pieces that were only asked for are not wanted any more where it is in them.
+    /// Advances the front to an offset, and withdraws chunks without a response that the front has reached.
     mutating func moved(to place: Int64) {
         front = max(front, min(place, total))
         done.removeAll { $0.upperBound <= front }

@@ -2,33 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension Session {
-    /// Downloads something into a file.
+    /// Downloads a resource to a file.
     ///
-    /// What arrives stands in a `.part` file beside the destination and gets its name when all of it is there and was
-    /// checked, at once and as a whole. A download that was broken off, be it by the end of the process, goes on where it
-    /// was when it is asked for again, as long as the server has the same state of the resource. A connection that breaks is
-    /// replaced by another one, as the session's retry policy says, three times in a row without one. `Accept-Encoding` is
-    /// `identity` unless the request says otherwise; what a server compresses all the same is refused (`.unsupported`),
-    /// unless `options.decompression` is `.off`. A compressed download cannot be resumed.
+    /// The received bytes are in a `.part` file beside the destination, which is atomically renamed when it is complete
+    /// and checked. A download that was interrupted, even by the end of the process, resumes when it is requested
+    /// again, as long as the resource has not changed on the server. When a connection breaks, the download continues
+    /// over another one according to the session's retry policy; without a policy it retries up to three times in a
+    /// row. `Accept-Encoding` is `identity` unless the request sets it; if the server compresses the body nevertheless,
+    /// the download fails (`.unsupported`), unless `options.decompression` is `.off`. A compressed download cannot be
+    /// resumed.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/iso"))
     /// print(file.path, file.bytes)
     /// ```
     ///
-    /// - Parameters:
-    ///   - request: A request by GET or POST, or a URL as a string literal; `options.statuses` and `options.accepting` say
-    ///     which responses are acceptable.
-    ///   - destination: Where the file goes; where the session's downloads go unless given.
-    ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
-    ///   - checksum: The digest that the file has to have; nil checks only what the server states (RFC 9530).
-    ///   - options: How it is done otherwise.
+    /// - Parameters: ///   - request: A GET or POST request, or a URL as a string literal; `options.statuses` and
+    ///   `options.accepting` select the acceptable responses.
+    ///   - destination: The destination of the file; nil uses the session's destination for downloads.
+    ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
+    ///   - checksum: The expected digest of the file; nil checks only the digests that the server states (RFC 9530).
+    ///   - options: The options of the download.
     /// - Returns: The file.
     /// - Throws: `NetworkError`: `.destinationFailed` in phase `saving`, `.checksumMismatch`, `.contentChanged`,
-    ///   `.unacceptableStatus`, `.unacceptableContentType`, or whatever else ends a transfer; its ``NetworkError/resumeToken``
-    ///   goes on with what there is.
+    ///   `.unacceptableStatus`, `.unacceptableContentType`, or any other error of a transfer; its
+    ///   ``NetworkError/resumeToken`` resumes the download.
     @discardableResult
     public nonisolated func download(
         _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
@@ -37,18 +38,19 @@ extension Session {
         try await transfer(request, to: destination, overwrite: overwrite, expecting: checksum, saving: options).value
     }
 
-    /// The cold transfer of a download, as ``download(_:to:overwrite:expecting:saving:)`` makes it.
+    /// Returns the cold transfer of a download, as ``download(_:to:overwrite:expecting:saving:)`` runs it.
     ///
-    /// Its `bytes` and `stream` read the file from its start while it is received: many can, at any time, and a slow one
-    /// holds nothing up; what they read is not checked yet. Its progress is that of the whole. Paused for longer than
-    /// ``DownloadOptions/pauseGrace``, it gives up its connection.
+    /// The transfer's `bytes` and `stream` read the file from its start while it is being received. Any number of
+    /// readers may do so at any time, and a slow reader does not delay the download; the bytes they read are not
+    /// checked yet. The progress covers the whole file. A transfer that is paused for longer than
+    /// ``DownloadOptions/pauseGrace`` closes its connection.
     ///
     /// - Parameters:
-    ///   - request: A request by GET or POST, or a URL as a string literal.
-    ///   - destination: Where the file goes; where the session's downloads go unless given.
-    ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
-    ///   - checksum: The digest that the file has to have.
-    ///   - options: How it is done otherwise.
+    ///   - request: A GET or POST request, or a URL as a string literal.
+    ///   - destination: The destination of the file; nil uses the session's destination for downloads.
+    ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
+    ///   - checksum: The expected digest of the file.
+    ///   - options: The options of the download.
     /// - Returns: The transfer.
     public nonisolated func transfer(
         _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
@@ -65,17 +67,18 @@ extension Session {
             DownloadPlan(destination: destination, overwrite: overwrite, checksum: checksum, options: options))
     }
 
-    /// Goes on with a download that did not end.
+    /// Resumes an interrupted download.
     ///
-    /// What a ``Client`` began, it goes on with, too (``Client/resume(from:fields:options:saving:)``): with its trust, its
-    /// fields and its credentials.
+    /// To resume a download of a ``Client`` with the client's trust, fields and credentials, call
+    /// ``Client/resume(from:fields:options:saving:)`` instead.
     ///
     /// - Parameters:
-    ///   - token: What that one left.
-    ///   - request: The request to go on with, where the token's URL alone is not enough: it needs credentials, or the URL
-    ///     has expired.
-    ///   - options: How it is done.
-    /// - Returns: The cold transfer of the same file to the same place; it begins at the start when the part is gone.
+    ///   - token: The token of the interrupted download.
+    ///   - request: The request to send, if the token's URL alone is not enough: for example, the server requires
+    ///     credentials, or the URL has expired.
+    ///   - options: The options of the download.
+    /// - Returns: The cold transfer of the same file to the same path; it starts at the first byte when the part file
+    ///   no longer exists.
     public nonisolated func resume(
         from token: ResumeToken, request: Request? = nil, saving options: DownloadOptions = DownloadOptions()
     ) -> Transfer<DownloadedFile> {
@@ -91,7 +94,7 @@ extension Session {
         plan.destination = plan.destination.absolute
         let run = DownloadRun(plan)
         var request = request
-        // It may be that of an earlier download.
+        // The request of an earlier download still has that download's step.
         request.interceptors.removeAll { $0 is DownloadStep }
         request.interceptors.insert(DownloadStep(), at: 0)
         return Transfer(core.transfer(request, for: run)) { _ throws(NetworkError) in try run.file() }
@@ -99,12 +102,12 @@ extension Session {
 }
 
 extension Transfer where Output == DownloadedFile {
-    /// Ends the download, and waits until it has ended.
+    /// Cancels the download, and waits until it has ended.
     ///
-    /// - Parameter isWanted: Whether what was received is kept, to be gone on with; false removes it, also when the download
-    ///   had failed before.
-    /// - Returns: What it takes to go on; nil when nothing is there, the server gave no strong validator, or the file was
-    ///   complete.
+    /// - Parameter isWanted: Whether to keep the received bytes so that the download can be resumed; false deletes
+    ///   them, even if the download had failed before.
+    /// - Returns: The token for resuming; nil when no bytes are stored, the server gave no strong validator, or the
+    ///   file was complete.
     @discardableResult
     public func cancel(producingResumeToken isWanted: Bool) async -> ResumeToken? {
         guard let run = token.run.keeper as? DownloadRun else { return nil }
@@ -113,7 +116,7 @@ extension Transfer where Output == DownloadedFile {
         if let drive = token.run.state.withLock({ $0.drive }) { await token.run.settled(drive) }
         guard let left = run.token else { return nil }
         if isWanted { return left }
-        // It had ended before.
+        // The download had ended before this call, so it has not deleted its part file.
         await left.discard()
         return nil
     }

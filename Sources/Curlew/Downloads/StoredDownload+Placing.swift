@@ -4,18 +4,18 @@
 internal import CurlewEngine
 
 extension StoredDownload {
-    /// Finds out whether the file that was about to get its name has it, and gives it to it otherwise.
+    /// Completes a rename that an earlier process began: finds the renamed file, or renames the part file now.
     ///
-    /// For a disk thread.
+    /// It blocks, so it must be called on a disk thread.
     ///
-    /// - Returns: The name; nil when neither the file nor its part is there any more, the name is taken, or the
-    ///   journal names other files than this download's.
+    /// - Returns: The path of the file; nil when neither the file nor its part exists any more, the name is taken, or
+    ///   the journal names files that do not belong to this download.
     func finishPlacing() throws(DiskFailure) -> String? {
         guard let placing, implies(placing) else { return nil }
         var (name, number) = (placing.path, 1)
         while let found = DiskFile.identity(of: name) {
             if found == placing.identity {
-                // Where a file cannot just be renamed it may have both names.
+                // On a file system that cannot rename atomically, the file may have both names.
                 if name != placing.part, DiskFile.identity(of: placing.part) == found { DiskFile.remove(placing.part) }
                 DiskFile.remove(placing.part + ".json")
                 return try synced(name)
@@ -25,37 +25,37 @@ extension StoredDownload {
             name = FileName.numbered(path: placing.path, number)
         }
         guard DiskFile.identity(of: placing.part) == placing.identity else { return nil }
-        // What was not synced may be anything after the machine has ended.
+        // After a reboot, bytes that were not synced may be garbage.
         guard saving.isSynced || placing.bootID == DiskFile.bootID else { return nil }
         do throws(DiskFailure) {
             let part = try PartFile.open(placing.part)
-            // Opening makes a new file when the part was removed, or when it has a second hard link.
+            // `open` creates a new file when the part was removed, or when it has a second hard link.
             guard try part.identity() == placing.identity else { return nil }
             name = try DownloadPart.move(part, to: placing.path, overwrite)
         } catch {
-            // The download says so itself, when it is reattached.
+            // The download reports the error itself when it is reattached.
             return nil
         }
         DiskFile.remove(placing.part + ".json")
         return try synced(name)
     }
 
-    /// A name that is on the disk for certain, where the download wants that.
+    /// Syncs the directory of a renamed file if the download's options ask for it, and returns the name.
     private func synced(_ name: String) throws(DiskFailure) -> String {
         guard saving.isSynced else { return name }
         do throws(DiskFailure) { try DiskFile.syncDirectory(of: name) } catch {
-            // The file has its name all the same.
+            // On a full disk the sync fails, but the file has its name.
             guard error.isFull else { throw error }
         }
         return name
     }
 
-    /// Whether what the journal says of a file that is about to get its name can be of this download.
+    /// Returns whether both paths of a pending rename can belong to this download.
     ///
-    /// Whatever a journal says, files other than the download's own are neither moved nor removed.
+    /// A manipulated journal must not make the store move or remove files of others.
     func implies(_ placing: Placing) -> Bool { isOwn(path: placing.path) && isOwn(part: placing.part) }
 
-    /// Whether it is the destination, or directly in it, of a name that a server can suggest.
+    /// Returns whether the path is the destination, or is directly in it with a name that a server can suggest.
     private func isOwn(path: String) -> Bool {
         guard isInDirectory else { return path.utf8.elementsEqual(destination.utf8) }
         let bytes = path.utf8
@@ -65,7 +65,8 @@ extension StoredDownload {
         return bytes.elementsEqual(place.joined(destination, name).utf8)
     }
 
-    /// Whether it is the part that the destination implies, or one of the further ones where that was taken.
+    /// Returns whether the path is the destination's part file, or a numbered one that `.uniquify` uses as a
+    /// substitute.
     private func isOwn(part: String) -> Bool {
         guard let implied = place.part(of: url) else { return false }
         if part.utf8.elementsEqual(implied.utf8) { return true }

@@ -4,31 +4,31 @@
 internal import CurlewEngine
 internal import FoundationEssentials
 
-/// A download as a store remembers it: what is asked for, where it goes, and how far it has come.
+/// The record of a download in a store: the request, the destination and the state.
 ///
-/// Fields that are known to carry credentials (``HeaderName/isSensitive``), and those that the program names, are not written;
-/// ``withheldFields`` names them. The URL is, with all that is in it.
+/// Fields that are known to carry credentials (``HeaderName/isSensitive``) and fields that the program names are not
+/// written to the disk; ``withheldFields`` has their names. The URL is written as it is, including any secrets in it.
 public struct StoredDownload: Sendable, Hashable, Identifiable {
-    /// Where a stored download stands.
+    /// The state of a stored download.
     public enum State: String, Sendable, Hashable, Codable, CaseIterable {
-        /// It was not begun, or waits to be gone on with.
+        /// The download has not started, or was interrupted and can be resumed.
         case waiting
-        /// It was begun.
+        /// The download has started.
         case running
-        /// Its file has its name.
+        /// The download is complete, and the file has its final name.
         case finished
-        /// It has failed.
+        /// The download has failed.
         case failed
     }
 
-    /// A file that is about to get its name.
+    /// A complete part file that is about to be renamed to its final name.
     struct Placing: Sendable, Hashable, Codable {
         var part: String
         var path: String
         var inode: UInt64
         var writtenAt: Int64
         var bytes: Int64
-        /// The start of the machine in which that was.
+        /// The boot id of the machine at that time.
         var bootID: String
 
         var identity: FileIdentity { FileIdentity(inode: inode, size: bytes, writtenAt: writtenAt) }
@@ -44,44 +44,46 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         var segments: Int?
     }
 
-    /// Names it for ever, in every process.
+    /// The unique id of the record, which stays the same in every process.
     public let id: String
-    /// What is asked for; it may hold secrets, which `description` leaves out.
+    /// The URL of the request; it may hold secrets, which `description` leaves out.
     public let url: String
-    /// The request's fields without those that carry credentials.
+    /// The request's fields, without the withheld ones.
     public let fields: HeaderFields
-    /// The names of the fields that were not written.
+    /// The names of the request's fields that were not written, because they carry credentials or the program named
+    /// them.
     public let withheldFields: [HeaderName]
-    /// What the request does differently from its session.
+    /// The options of the request, which override those of the session.
     public let options: Request.Options
-    /// The path of the file, or of the directory that it goes into.
+    /// The path of the file, or of the directory for the file.
     public let destination: String
-    /// Whether ``destination`` is a directory, in which the file has the name that the server suggests.
+    /// Whether ``destination`` is a directory; the server suggests the file's name then.
     public let isInDirectory: Bool
-    /// What becomes of a file that is there already.
+    /// The policy for an existing file of the same name.
     public let overwrite: DownloadOverwrite
-    /// The digest that the file has to have.
+    /// The expected digest of the file.
     public let checksum: Checksum?
-    /// Whatever the program wants to remember with it.
+    /// Values that the program stores with the record.
     public let userInfo: [String: String]
-    /// Where it stands.
+    /// The state of the download.
     public internal(set) var state = State.waiting
-    /// How often it was begun, in all processes.
+    /// How often the download was started, in all processes together.
     public internal(set) var attempts = 0
     /// The path of the finished file.
     public internal(set) var path: String?
-    /// How many bytes the finished file has.
+    /// The size of the finished file in bytes.
     public internal(set) var bytes: Int64?
-    /// Why it failed, as ``NetworkError/code-swift.property`` and a sentence.
+    /// The reason of a failure, as ``NetworkError/code-swift.property`` and a sentence.
     public internal(set) var failure: String?
-    /// How often it was begun again after a failure, so that the next one is news.
+    /// How often the download was retried after a failure; it makes each further failure differ from the one before.
     var retries = 0
     var placing: Placing?
     var saving: Saving
 
-    /// Takes down what is to be downloaded.
+    /// Creates the record of a new download.
     ///
-    /// - Throws: `NetworkError` of kind `.invalidRequest` for what cannot be written down.
+    /// - Throws: `NetworkError` of kind `.invalidRequest` for a request, a destination or options that cannot be
+    ///   stored.
     init(
         _ request: Request, to destination: DownloadDestination, overwrite: DownloadOverwrite,
         expecting checksum: Checksum?, saving: DownloadOptions, userInfo: [String: String],
@@ -132,7 +134,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
 
     var place: DownloadDestination { isInDirectory ? .directory(destination) : .file(destination) }
 
-    /// What is asked for, without what was not written.
+    /// The request, without the withheld fields.
     var request: Request {
         var request = Request(url, fields: fields)
         request.options = options
@@ -152,10 +154,10 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         return options
     }
 
-    /// The greatest count that is read from a journal.
+    /// The greatest count that is accepted from a journal.
     private static let greatestCount = Int(Int32.max)
 
-    /// The record with its counts and durations within what can be computed with, whatever a journal says.
+    /// The record with its counts and durations clamped to safe ranges, for records read from a journal.
     var bounded: StoredDownload {
         var record = self
         record.attempts = min(max(attempts, 0), Self.greatestCount)
@@ -164,24 +166,24 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         return record
     }
 
-    /// Counts one more beginning; the greatest count stays as it is.
+    /// Increments `attempts`, which saturates.
     mutating func countAttempt() { attempts = min(attempts, .max - 1) + 1 }
 
-    /// Counts one more beginning after a failure; the greatest count stays as it is.
+    /// Increments `retries`, which saturates.
     mutating func countRetry() { retries = min(retries, .max - 1) + 1 }
 
-    /// Whether it is over, with or without a file.
+    /// Whether the download has finished or failed.
     var isOver: Bool { state == .finished || state == .failed }
 }
 
 extension StoredDownload: Codable {}
 
 extension StoredDownload: CustomStringConvertible, CustomReflectable {
-    /// One line, without user-info and query of the URL.
+    /// A line of text, without user-info and query of the URL.
     public var description: String {
         "\(redactedURL(url)) to \(path ?? destination): \(state.rawValue)" + (failure.map { ", \($0)" } ?? "")
     }
 
-    /// The line alone.
+    /// A mirror whose only child is `description`.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

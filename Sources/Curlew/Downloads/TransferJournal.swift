@@ -3,47 +3,49 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// What a store knows, in memory and in a file that outlives the process.
+/// The records of a store, in memory and in a journal file that outlives the process.
 ///
-/// The file begins with the line `curlew-transfers 1`. Each further line is sixteen hexadecimal digits, the first of the
-/// SHA-256 of what follows, a blank, and a JSON object: `{"put": …}` is the whole record of a download, `{"drop": "…"}` the
-/// id of one that is forgotten. Lines are added, never changed. A line that was not written to its end, which can only be
-/// the last one, counts for nothing. Now and then the file is replaced by one without what has become void.
+/// The file begins with the line `curlew-transfers 1`. Each further line has sixteen hexadecimal digits, a space and a
+/// JSON object; the digits are the first ones of the SHA-256 of the JSON text. The object `{"put": …}` has the whole
+/// record of a download, and `{"drop": "…"}` has the id of a removed record. Lines are appended, never changed. An
+/// incomplete line, which can only be the last one, is ignored. From time to time the store replaces the file by one
+/// without obsolete lines.
 final class TransferJournal: Sendable {
     fileprivate struct Entry: Codable {
         var put: StoredDownload?
         var drop: String?
     }
 
-    /// Who waits for a line to be written has its number.
+    /// The number of a line, for waiting until that line is written.
     struct Ticket: Sendable { fileprivate let number: UInt64 }
 
     fileprivate struct State {
         var records: RecordTable
-        /// What the file held when there were lines in it that make no sense, until it is kept elsewhere.
+        /// The content of a file that had invalid lines, until it is saved in `journal.damaged`.
         var damaged: [UInt8]?
-        /// The lines that are not written yet.
+        /// The lines that are yet to be written.
         var pending: [UInt8] = []
         var pendingLines = 0
         var isSyncWanted = false
         var last: UInt64 = 0
         var written: UInt64 = 0
-        /// Up to where it is on the disk for certain.
+        /// The number of the last line that is synced to the disk.
         var synced: UInt64 = 0
         var failure: (upTo: UInt64, DiskFailure)?
-        /// How many lines the file has.
+        /// The number of lines in the file.
         var lines: Int
-        /// Whether the file lacks something that is known here.
+        /// Whether the file lacks changes that are in memory, so that it must be rewritten.
         var isBehind: Bool
     }
 
     static let header = "curlew-transfers 1"
     private static let most = 256 << 20
-    /// How many void lines a file may have in any case.
+    /// The number of obsolete lines that a file may always have.
     private static let slack = 1000
 
-    /// How many records are made lines of in one go.
+    /// How many records a rewrite encodes at once.
     private static let batch = 16
 
     private let home: OwnDirectory
@@ -51,14 +53,15 @@ final class TransferJournal: Sendable {
     private let lock: Lock<DirectoryLock?>
     private let state: Lock<State>
 
-    /// Opens the journal of a directory, which is made if it is missing.
+    /// Opens the journal of a directory, which is created if it is missing.
     ///
-    /// On a full disk what is known can be read, and the first change that finds room writes it anew.
+    /// On a full disk the records can be read, and the first change that finds free space rewrites the journal.
     ///
-    /// For a disk thread.
+    /// It blocks, so it must be called on a disk thread.
     ///
-    /// - Throws: A failure with `EWOULDBLOCK` when another process has it, with `EPROTO` when it is of another kind, of a
-    ///   foreign store when another user has made, or may write, the directory or a file in it.
+    /// - Throws: A failure with `EWOULDBLOCK` when another process uses the directory, with `EPROTO` when the file has
+    ///   another format, and a foreign-store failure when another user has created, or may write to, the directory or a
+    ///   file in it.
     init(in directory: String) throws(DiskFailure) {
         home = try OwnDirectory(directory)
         let owner = try DirectoryLock(home)
@@ -71,30 +74,30 @@ final class TransferJournal: Sendable {
                 records: RecordTable(replayed.records), damaged: replayed.isDamaged ? bytes : nil, lines: 0,
                 isBehind: true))
         do throws(DiskFailure) { try rewrite() } catch {
-            // What is known can be read, and the file stays as it is until there is room.
+            // On a full disk the records stay readable, and the file stays as it is until there is free space.
             guard error.isFull else { throw error }
         }
     }
 
-    /// All that is known, in the order in which it came.
+    /// All records, in the order in which they were added.
     var records: [StoredDownload] { state.withLock { $0.records.all() } }
 
     var count: Int { state.withLock { $0.records.count } }
 
     subscript(id: String) -> StoredDownload? { state.withLock { $0.records.find(id) } }
 
-    /// The oldest record that is over and is none of these.
+    /// Returns the oldest record that is over, leaving out those with the given ids.
     func firstOver(except ids: Set<String>) -> StoredDownload? { state.withLock { $0.records.firstOver(except: ids) } }
 
-    /// How many records were looked at so far.
+    /// How many records were visited so far; tests use it.
     var visits: Int { state.withLock { $0.records.visits } }
 
-    /// Lets another process have it; nothing can be written any more.
+    /// Releases the lock, so that another process can open the journal; later writes fail.
     ///
-    /// Behind what is being written.
+    /// The lock is released after the writes that are already queued.
     func close() async {
         let isOver: Void? = await DiskThread.syncing.value(at: file.path) { self.lock.withLock { $0 = nil } }
-        // Without a thread nothing is being written.
+        // Without a disk thread there are no queued writes.
         if isOver == nil { lock.withLock { $0 = nil } }
     }
 
@@ -102,7 +105,7 @@ final class TransferJournal: Sendable {
 
     // MARK: Changes
 
-    /// Takes down a record, new or changed; it is on the disk when the ticket was settled.
+    /// Adds or replaces a record; the record is on the disk after the ticket was settled.
     func put(_ record: StoredDownload) -> Ticket {
         state.withLock { state in
             state.records.put(record)
@@ -120,7 +123,7 @@ final class TransferJournal: Sendable {
         }
     }
 
-    /// Forgets a record.
+    /// Removes a record.
     func drop(_ id: String) -> Ticket {
         state.withLock { state in
             state.records.remove(id)
@@ -128,12 +131,12 @@ final class TransferJournal: Sendable {
         }
     }
 
-    /// Waits until what was taken down is in the file.
+    /// Waits until the line of a ticket is in the file.
     ///
-    /// What several tasks wait for at once is written, and waited for, in one go.
+    /// The lines that several tasks wait for at once are written and synced together.
     ///
-    /// - Parameter isSynced: Whether it has to be on the disk for certain.
-    /// - Throws: Why it is not; the journal is written anew as a whole with the next change.
+    /// - Parameter isSynced: Whether the line must also be synced to the disk.
+    /// - Throws: The failure of the write; the next change then rewrites the whole journal.
     func settle(_ ticket: Ticket, isSynced: Bool = true) async throws(DiskFailure) {
         let isDone = state.withLock { state in
             if ticket.number <= (isSynced ? state.synced : state.written) { return true }
@@ -144,11 +147,11 @@ final class TransferJournal: Sendable {
         try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in try self.write(for: ticket) }
     }
 
-    /// Waits until all that was taken down so far is on the disk.
+    /// Waits until all lines so far are on the disk.
     func settle() async throws(DiskFailure) { try await settle(Ticket(number: state.withLock { $0.last })) }
 
     private func write(for ticket: Ticket) throws(DiskFailure) {
-        if isClosed { throw DiskFailure("nothing is written any more to", file.path, ebadf) }
+        if isClosed { throw DiskFailure("the store was closed, cannot write", file.path, ebadf) }
         let (bytes, isSynced, number, isBehind) = state.withLock { state in
             defer {
                 (state.pending, state.isSyncWanted) = ([], false)
@@ -173,7 +176,7 @@ final class TransferJournal: Sendable {
                 if isSynced { state.synced = max(state.synced, number) }
             }
         }
-        // Somebody else's turn had it, and failed.
+        // A write for another ticket had this line too, and failed.
         let failure = state.withLock { state in
             state.written < ticket.number ? state.failure?.1 : nil
         }
@@ -182,7 +185,7 @@ final class TransferJournal: Sendable {
 
     private func rewrite() throws(DiskFailure) {
         let (records, number) = state.withLock { state in
-            // What waits to be written is in it.
+            // The records include the changes of the pending lines.
             (state.pending, state.pendingLines) = ([], 0)
             return (state.records, state.last)
         }
@@ -190,7 +193,7 @@ final class TransferJournal: Sendable {
             try home.replace("journal.damaged", with: CollectionOfOne(bytes))
             state.withLock { $0.damaged = nil }
         }
-        // Piece by piece: on a full disk it ends with the first.
+        // Write in batches, so that a rewrite on a full disk fails at the first batch.
         let pieces = stride(from: -Self.batch, to: records.slotCount, by: Self.batch).lazy.map { start -> [UInt8] in
             if start < 0 { return Array((Self.header + "\n").utf8) }
             return records.slots(from: start, atMost: Self.batch).flatMap { Entry(put: $0).line }
@@ -224,19 +227,21 @@ extension TransferJournal.Entry {
 }
 
 extension TransferJournal {
-    /// What a journal's bytes say.
+    /// The records that result from the lines of a journal file.
     struct Replay {
         private(set) var records: [StoredDownload] = []
-        /// Whether there are lines that make no sense, beside a last one that was not written to its end.
+        /// Whether the file has invalid lines, other than an incomplete last one.
         private(set) var isDamaged = false
 
-        /// - Throws: A failure with `EPROTO` for a file that is no journal, or one of a later version.
+        /// Reads the lines of a journal file.
+        ///
+        /// - Throws: A failure with `EPROTO` for a file that is not a journal, or is a journal of a later version.
         init(_ bytes: [UInt8], _ path: String) throws(DiskFailure) {
             var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)[...]
-            // After the last line end nothing is to come; what does was cut off.
+            // The text after the last line feed is empty, or an incomplete line.
             let rest = lines.popLast()
             guard let header = lines.popFirst() else {
-                // It is new, or its header was not written to its end.
+                // The file is new, or its header is incomplete.
                 guard header(startsWith: rest ?? []) else { throw DiskFailure("there is no journal in", path, eproto) }
                 return
             }
@@ -275,14 +280,14 @@ extension TransferJournal {
             return try? JSONDecoder().decode(Entry.self, from: Data(json))
         }
 
-        /// Sixteen digits that tell whether a line is as it was written.
+        /// Returns the sixteen digits of a line's checksum.
         fileprivate static func sum(of bytes: some Sequence<UInt8>) -> String {
             (MessageDigest.digest(.sha256, of: bytes) ?? []).prefix(8).hexadecimal
         }
     }
 }
 
-/// What a file says that is of another kind (EPROTO).
+/// The error number for a file with another format (EPROTO).
 private let eproto: Int32 = 71
-/// What a file says that is closed (EBADF).
+/// The error number for a closed file (EBADF).
 private let ebadf: Int32 = 9

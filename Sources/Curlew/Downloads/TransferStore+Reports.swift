@@ -1,44 +1,47 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension TransferStore {
-    /// What has become of a store's downloads.
+    /// A report about the end of a download in a store.
     public enum Report: Sendable, Hashable {
-        /// A file has its name; the record's `path` and `bytes` say which.
+        /// A download has finished; the record has the file's `path` and `bytes`.
         case finished(StoredDownload)
-        /// There is none; the record's `failure` says why.
+        /// A download has failed; the record's `failure` has the reason.
         ///
-        /// What was received is kept; ``TransferStore/retry(_:on:adapting:)``, or the same download, goes on with it.
+        /// The received bytes are kept; ``TransferStore/retry(_:on:adapting:)``, or the same download, resumes from
+        /// them.
         case failed(StoredDownload)
-        /// Everything has been told: nothing waits to be reattached, runs, or is over and not reported.
+        /// Everything is reported: no download waits to be reattached, runs, or is over without a report.
         case drained
     }
 
-    /// What has become of the store's downloads, those of earlier processes included.
+    /// The reports about the ends of the store's downloads, including those of earlier processes.
     ///
-    /// Each is told once, to one reader, and forgotten when that one asks for the next: a process that ends before has it
-    /// told again to the next one. `drained` comes whenever there is nothing more. The sequence ends when the store is
-    /// closed, or the task cancelled.
+    /// The store delivers each report once, to one reader, and removes the record when that reader requests the next
+    /// report. If the process ends before that, the next process delivers the report again. `drained` follows whenever
+    /// there is nothing more to report. The sequence ends when the store is closed or the task is cancelled.
     public nonisolated var reports: Reports { Reports(self) }
 
-    /// The next thing to be told; nil for a cancelled task.
+    /// Waits for the next report; nil when the task is cancelled or the store is closed.
     fileprivate func report(after last: StoredDownload?, hasDrained: Bool) async -> Report? {
-        // What was begun again meanwhile is news again, when it is over.
+        // Keep the record if it has changed: a download that was retried meanwhile is reported again when it is over.
         if let last, journal[last.id] == last {
             let ticket = journal.drop(last.id)
             delivered.remove(last.id)
-            // Another reader may have waited for it.
-            bell.ring()
-            // Where it cannot be written it is told again some day.
+            // Another reader may have waited for this acknowledgement.
+            signal.send()
+            // If this write fails, a later process delivers the report again.
             try? await journal.settle(ticket)
         }
         while !Task.isCancelled, !journal.isClosed {
-            let rings = bell.rings
+            let seen = signal.count
             if let next = journal.firstOver(except: delivered) {
                 delivered.insert(next.id)
-                // What is told is on the disk; where that fails, it is told all the same.
+                // Sync the record before reporting it; report it even if the sync fails.
                 try? await journal.settle()
-                // It may have been begun again, or forgotten.
+                // The download may have been retried or removed during the sync.
                 guard journal[next.id] == next else {
                     handBack(next)
                     continue
@@ -46,23 +49,23 @@ extension TransferStore {
                 return next.state == .finished ? .finished(next) : .failed(next)
             }
             if !hasDrained, live.isEmpty, isResting { return .drained }
-            // After it was drained, something new has to happen first.
-            guard await bell.wait(after: rings) else { return nil }
+            // After `drained`, wait for a change first.
+            guard await signal.wait(after: seen) else { return nil }
         }
         return nil
     }
 
-    /// Whether all that is known was cancelled here, and waits to be gone on with.
+    /// Whether all records are of downloads that ended in this process and can be resumed.
     private var isResting: Bool {
-        // Cheap while something is not: this is asked with each change.
+        // Compare the counts first: this property is read with each change.
         resting.count >= journal.count && journal.records.allSatisfy { resting.contains($0.id) }
     }
 
-    /// Hands back what was told to a reader who went away.
+    /// Makes a report available again whose reader has gone without acknowledging it.
     fileprivate func handBack(_ record: StoredDownload) {
-        // After a retry it is somebody else's.
+        // After a retry, another reader may have the record.
         if journal[record.id].map({ $0.retries == record.retries }) ?? true { delivered.remove(record.id) }
-        bell.ring()
+        signal.send()
     }
 
     /// The sequence of a store's reports.
@@ -71,10 +74,10 @@ extension TransferStore {
 
         init(_ store: TransferStore) { self.store = store }
 
-        /// Begins with the oldest that nobody else was told.
+        /// Returns an iterator that begins with the oldest report that no other reader has.
         public func makeAsyncIterator() -> Iterator { Iterator(store) }
 
-        /// Tells one after the other.
+        /// An iterator that delivers one report after the other.
         public final class Iterator: AsyncIteratorProtocol {
             private let store: TransferStore
             private var last: StoredDownload?
@@ -87,7 +90,7 @@ extension TransferStore {
                 Task { [store] in await store.handBack(last) }
             }
 
-            /// Waits for the next; nil when the task is cancelled.
+            /// Waits for the next report; nil when the task is cancelled or the store is closed.
             public func next() async -> Report? {
                 let report = await store.report(after: last, hasDrained: hasDrained)
                 switch report {

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Remembers downloads beyond the end of the process: after a crash, a `kill -9` or a lost machine they go on where they were.
+/// A store of downloads that survives the process: after a crash, a `kill -9` or a power failure they can be resumed.
 ///
 /// ```swift
 /// let store = try await TransferStore(at: "/var/lib/mirror/transfers")
@@ -18,37 +19,38 @@ internal import CurlewEngine
 /// }
 /// ```
 ///
-/// A store is a directory of one process at a time. Its file `journal` has a line for each change, with a checksum, and what
-/// matters is on the disk before it happens: a download before it begins, a finished part before it gets its name, a
-/// finished file before it is told. So nothing is fetched twice, and nothing half done ever has its final name.
+/// A store is a directory that one process uses at a time. Its file `journal` has a line with a checksum for each
+/// change. The store syncs the important records to the disk ahead of the action: a download before it starts, a
+/// complete part file before it is renamed, a finished file before it is reported. Therefore no file is fetched twice,
+/// and no incomplete file ever has its final name.
 ///
-/// A download that is cancelled, or ends with its session, stays in the store and goes on when it is next reattached; one
-/// whose part is discarded (``Transfer/cancel(producingResumeToken:)`` with false) is forgotten; any other failure is
-/// reported once, as every finished file is.
+/// A download that is cancelled, or that ends because its session closes, stays in the store and resumes when it is
+/// next reattached. A download whose part is discarded (``Transfer/cancel(producingResumeToken:)`` with false) is
+/// removed from the store. Every other failure and every finished file is reported once.
 public actor TransferStore {
     /// The store's directory.
     public nonisolated let directory: String
-    /// What lets so many of the store's downloads run at once.
+    /// The queue that limits how many of the store's downloads run at once.
     public nonisolated let queue: DownloadQueue
     nonisolated let journal: TransferJournal
-    /// What runs, or is about to.
+    /// The transfers that were started and have not ended, by record id.
     var live: [String: Transfer<DownloadedFile>] = [:]
-    /// What was cancelled here and is to be gone on with some day.
+    /// The ids of downloads that ended in this process without being over, for example because they were cancelled.
     var resting: Set<String> = []
-    /// What a reader of reports has, and has not acknowledged.
+    /// The ids of records that a reader of reports has received and not acknowledged yet.
     var delivered: Set<String> = []
-    /// What is taken down now, and begins then.
+    /// The ids of downloads whose record is being written before they start.
     private var beginning: Set<String> = []
-    /// What is being forgotten.
+    /// The ids of downloads that are being removed.
     private var leaving: Set<String> = []
     private var isClosing = false
-    nonisolated let bell = Bell()
+    nonisolated let signal = Signal()
 
-    /// Opens a store; its directory is made if it is missing, readable by this user alone.
+    /// Opens a store; a missing directory is created with permissions for this user only.
     ///
-    /// Files that had their names when an earlier process ended, or were whole and about to get them, are finished now,
-    /// without asking a server. Nothing else begins before ``reattach(_:adapting:)``. A directory that another user has
-    /// made or may write is refused before anything in it is read or changed.
+    /// Files that were complete when an earlier process ended, renamed or not, are finished now without a request to a
+    /// server. No other download starts before ``reattach(_:adapting:)``. A directory that another user has created or
+    /// may write to is rejected before the store reads or changes anything in it.
     ///
     /// A store on a full disk can be opened and read: ``downloads`` and ``reports`` return what it knows, and a report
     /// that could not be marked as delivered is repeated by the next process. Operations that write fail with
@@ -56,10 +58,10 @@ public actor TransferStore {
     ///
     /// - Parameters:
     ///   - directory: The store's directory.
-    ///   - queue: Lets so many of its downloads run at once; three, the oldest first, unless given.
-    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: another process has the store (the cause's
-    ///   reason is `.busy`), the directory or a file in it is not this user's alone (`.foreignStore`), the directory cannot
-    ///   be written to, or holds something else.
+    ///   - queue: Limits how many downloads run at once; by default three run, and the oldest starts first.
+    /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: another process uses the store (the
+    ///   cause's reason is `.busy`), the directory or a file in it is not owned by this user alone (`.foreignStore`),
+    ///   the directory is not writable, or its journal has another format.
     public init(at directory: String, queue: DownloadQueue = DownloadQueue()) async throws(NetworkError) {
         let directory = DiskFile.absolute(directory)
         self.directory = directory
@@ -78,7 +80,7 @@ public actor TransferStore {
                     record.placing = nil
                     if let name { record.finish(at: name) }
                 }
-                // Where there is no room, the next process finds out by itself.
+                // On a full disk the change stays in memory, and the next process detects the file again.
                 do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
                     guard error.isFull else { throw error }
                 }
@@ -99,51 +101,55 @@ public actor TransferStore {
         return NetworkError(failure, request: nil)
     }
 
-    // MARK: What there is
+    // MARK: Contents
 
-    /// Everything the store knows: what waits, runs, and is over but was not reported yet; the oldest first.
+    /// The records of all waiting and running downloads and of those that are over but not reported yet, the oldest
+    /// first.
     public nonisolated var downloads: [StoredDownload] { journal.records }
 
-    /// Cancels what runs, which goes on when it is next reattached, and lets another process have the store.
+    /// Cancels the running downloads, which resume when they are next reattached, and releases the store's lock.
     ///
-    /// Reports end. A store that nobody holds any more, nor a transfer of it, is closed by itself.
+    /// The sequences of reports end. A store closes itself when the last reference to it and its transfers is gone.
     public func close() async {
         isClosing = true
         for transfer in live.values { transfer.cancel() }
-        // Also where this task is cancelled: another process must find nobody who writes.
+        // A task of its own, so that closing completes even if the caller is cancelled: after the lock is released,
+        // this process must not write any more.
         await Task { await self.end() }.value
     }
 
     private func end() async {
-        while !beginning.isEmpty || !leaving.isEmpty { _ = await bell.wait(after: bell.rings) }
+        while !beginning.isEmpty || !leaving.isEmpty { _ = await signal.wait(after: signal.count) }
         while let (id, transfer) = live.first {
             await transfer.cancel(producingResumeToken: true)
             isOver(id, transfer.id)
         }
         await journal.close()
-        bell.ring()
+        signal.send()
     }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// Takes a download down, and begins it.
+    /// Adds a download to the store and starts it.
     ///
-    /// When this returns it is on the disk that there is such a download, and it goes on whatever becomes of this process.
+    /// When this method returns, the record is on the disk, so the download can be resumed after the process has ended.
     ///
     /// - Parameters:
-    ///   - request: A request by GET, or a URL as a string literal. Its URL, fields and options are written down; interceptors
-    ///     and fields with credentials are used now and have to be given again (see ``reattach(_:adapting:)``).
-    ///   - session: Runs it.
+    ///   - request: A GET request, or a URL as a string literal. The store writes its URL, fields and options;
+    ///     interceptors and fields with credentials are used now and must be supplied again later (see
+    ///     ``reattach(_:adapting:)``).
+    ///   - session: The session that runs the download.
     ///   - destination: A file or a directory.
-    ///   - overwrite: What becomes of a file of the same name; the download fails unless given.
-    ///   - checksum: The digest that the file has to have; nil checks only what the server states (RFC 9530).
-    ///   - options: How it is done otherwise; the queue is always the store's.
-    ///   - userInfo: Whatever the program wants to remember with it.
-    ///   - withheld: Fields that are not written either, beside those that are known to carry credentials
+    ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
+    ///   - checksum: The expected digest of the file; nil checks only the digests that the server states (RFC 9530).
+    ///   - options: The options of the download; the queue is always that of the store.
+    ///   - userInfo: Values to store with the record.
+    ///   - withheld: Names of further fields that must not be written, beside those that are known to carry credentials
     ///     (``HeaderName/isSensitive``).
     /// - Returns: The record, and the transfer, which was started.
-    /// - Throws: `NetworkError`: `.invalidRequest` for what cannot be stored, such as trust of the request's own, and by a
-    ///   closed store, `.destinationFailed` when the journal cannot be written; then nothing has begun.
+    /// - Throws: `NetworkError`: `.invalidRequest` for a download that cannot be stored, such as a request with its own
+    ///   trust evaluator, and when the store is closed; `.destinationFailed` when the journal cannot be written. The
+    ///   download has not started then.
     @discardableResult
     public func download(
         _ request: Request, on session: Session = .shared, to destination: DownloadDestination,
@@ -172,12 +178,12 @@ public actor TransferStore {
         return begin(record, by: request, on: session)
     }
 
-    /// Begins everything again that is not over, where it was.
+    /// Resumes all downloads that are not over.
     ///
-    /// What runs already goes on and is returned, too; a closed store returns nothing.
+    /// Downloads that run already continue and are returned as well; a closed store returns an empty array.
     ///
     /// - Parameters:
-    ///   - session: Runs them.
+    ///   - session: The session that runs the downloads.
     ///   - adapt: Completes a request: with the fields of ``StoredDownload/withheldFields``, interceptors, a fresh URL.
     /// - Returns: The records and their transfers, which were started, the oldest first.
     @discardableResult
@@ -189,7 +195,7 @@ public actor TransferStore {
         for id in journal.records.map(\.id) where !beginning.contains(id) {
             let running = live[id]
             let isRunning = running.map { $0.state != .finished } ?? false
-            // As it is now: it may have ended while the others were begun.
+            // Read the record again: the download may have ended while others were started.
             guard isKnown(id), let record = journal[id], !record.isOver else { continue }
             if let running, isRunning {
                 transfers.append(StoredTransfer(record: record, transfer: running))
@@ -202,15 +208,17 @@ public actor TransferStore {
         return transfers
     }
 
-    /// Begins a download again that has failed, and goes on with its part.
+    /// Retries a failed download, and resumes from its part file.
     ///
-    /// What has failed is known until the report after its own is asked for: in the body of a loop over ``reports`` it is.
+    /// The store keeps the record of a failed download until its reader requests the next report. Therefore this method
+    /// can be called in the body of a loop over ``reports``.
     ///
     /// - Parameters:
     ///   - id: The record's id.
-    ///   - session: Runs it.
+    ///   - session: The session that runs the download.
     ///   - adapt: Completes the request, as in ``reattach(_:adapting:)``.
-    /// - Returns: The record and its transfer, which was started; nil when the store knows no such failure, or is closed.
+    /// - Returns: The record and its transfer, which was started; nil when the store has no failed download with this
+    ///   id, or is closed.
     /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
     @discardableResult
     public func retry(
@@ -226,7 +234,7 @@ public actor TransferStore {
             record.countRetry()
         }
         do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
-            // Nothing has become of it.
+            // The retry could not be recorded: restore the failed record.
             _ = journal.change(id) { $0 = failed }
             throw NetworkError(error, request: nil)
         }
@@ -237,17 +245,17 @@ public actor TransferStore {
         return begin(record, by: request, on: session)
     }
 
-    /// Forgets a download, and ends it if it runs; its part is removed, a finished file stays.
+    /// Removes a download from the store, cancels it if it runs, and deletes its part file; a finished file stays.
     ///
-    /// - Parameter id: The record's id; one that the store does not know is no mistake.
+    /// - Parameter id: The record's id; an unknown id is ignored.
     /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
     public func remove(_ id: StoredDownload.ID) async throws(NetworkError) {
         guard let record = journal[id] else { return }
-        // Meanwhile nobody begins it again.
+        // `isKnown` is false from now on, so the download cannot be started again while this method waits.
         let isFirst = leaving.insert(id).inserted
         defer {
             if isFirst { leaving.remove(id) }
-            bell.ring()
+            signal.send()
         }
         if let transfer = live[id], transfer.state != .finished {
             await transfer.cancel(producingResumeToken: false)
@@ -261,16 +269,16 @@ public actor TransferStore {
         do throws(DiskFailure) { try await journal.settle(ticket) } catch { throw NetworkError(error, request: nil) }
     }
 
-    /// Whether it is known, and will be.
+    /// Returns whether the store has the record and is not removing it.
     private func isKnown(_ id: String) -> Bool { journal[id] != nil && !leaving.contains(id) }
 
     private func hasBegun(_ id: String) {
         beginning.remove(id)
-        bell.ring()
+        signal.send()
     }
 
     private func forget(_ id: String) async {
-        // Where it cannot be written, the journal is written anew without it, with the next change.
+        // If this write fails, the next change rewrites the journal without the record.
         try? await journal.settle(journal.drop(id))
     }
 
@@ -283,7 +291,7 @@ public actor TransferStore {
         live[record.id] = transfer
         resting.remove(record.id)
         transfer.start()
-        // However it ends, also where it never began.
+        // Clean up after every end, even of a transfer that never started.
         Task {
             _ = try? await transfer.value
             self.isOver(record.id, transfer.id)
@@ -292,17 +300,17 @@ public actor TransferStore {
     }
 
     private func isOver(_ id: String, _ transfer: UInt64) {
-        // It may have been begun again.
+        // Another transfer may run the download by now.
         guard live[id]?.id == transfer else { return }
         live[id] = nil
         if let record = journal[id], !record.isOver { resting.insert(id) }
-        bell.ring()
+        signal.send()
     }
 }
 
-/// A download of a store: what is remembered of it, and the transfer that runs.
+/// A download of a store: its record and its running transfer.
 public struct StoredTransfer: Sendable, Identifiable {
-    /// What the store remembers, as it was when the transfer was begun.
+    /// The record, as it was when the transfer was started.
     public let record: StoredDownload
     /// The transfer.
     public let transfer: Transfer<DownloadedFile>
@@ -318,7 +326,7 @@ extension StoredDownload {
     }
 }
 
-/// Takes down for a store what becomes of one of its downloads.
+/// An observer of one download that writes its state into the store's journal.
 private struct StoreWitness: DownloadWitness {
     let store: TransferStore
     let id: String
@@ -329,7 +337,7 @@ private struct StoreWitness: DownloadWitness {
             record.countAttempt()
             record.failure = nil
         }
-        // Nothing depends on it, so nothing waits for it.
+        // No other step depends on this record, so it is not synced to the disk and errors are ignored.
         if let ticket { try? await store.journal.settle(ticket, isSynced: false) }
     }
 
@@ -361,8 +369,8 @@ private struct StoreWitness: DownloadWitness {
                 if !isToGoOn { record.failure = "\(error.code): \(error.message)" }
             }
         }
-        // If it cannot be written, the next process finds out by itself.
+        // If this write fails, the next process detects the outcome from the files.
         if let ticket { try? await store.journal.settle(ticket) }
-        store.bell.ring()
+        store.signal.send()
     }
 }

@@ -1,39 +1,41 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events of a server that go on when a connection does not (HTML §9.2): made by
+/// A sequence of server-sent events that reconnects (HTML §9.2), created by
 /// ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)``.
 ///
-/// Each iterator has a connection of its own, which is made with its first step. Leaving the loop ends it, also in the
-/// middle of a wait; a cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
+/// Each iterator has its own connection, which its first step opens. Leaving the loop closes the connection, even
+/// during a wait. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
 ///
-/// - A stream that the server ends, or that breaks off, is asked for again, with `Last-Event-ID`. So is one whose request
-///   failed for a reason that may pass: whatever ``NetworkError/retriability-swift.property`` does not call `never`, such
-///   as network errors, timeouts, 408, 429, 500, 502, 503 and 504. Whether the method is idempotent does not matter: who
-///   asks for an event source wants it asked for again. An `id` of more than 4 KiB is ignored.
-/// - Everything else ends it with its error: another status that is not acceptable, another media type than
-///   `text/event-stream`, trust, an event beyond the limit, a body that cannot be sent again (`.bodyNotReplayable`).
-/// - 204 (and 205) ends it without an error: the server's way to say that there will be no more.
+/// - A stream that the server ends, or that breaks off, is requested again with `Last-Event-ID`. A request that failed
+///   for a temporary reason is also retried: for any reason that ``NetworkError/retriability-swift.property`` does not
+///   call `never`, such as network errors, timeouts, 408, 429, 500, 502, 503 and 504. The source retries even if the
+///   method is not idempotent, because its caller expects reconnections. It ignores an `id` of more than 4 KiB.
+/// - Any other failure ends the source with its error: another unacceptable status, a media type other than
+///   `text/event-stream`, a trust failure, an event beyond the limit, or a body that cannot be sent again
+///   (`.bodyNotReplayable`).
+/// - 204 (and 205) ends the source without an error: the server has no more events.
 ///
-/// The idle limit of the options, 60 s unless set, is how long a server may say nothing at all; comments count, which
-/// servers send for that reason. Neither the default limit of the response's head nor a minimum rate holds.
+/// The idle timeout of the options, 60 s by default, limits the time without any received bytes. Comments count as
+/// bytes; servers send them to keep the connection alive. The default timeout of the response head and the minimum rate
+/// do not apply.
 public struct EventSource: AsyncSequence, Sendable {
-    /// What it yields.
+    /// The element type.
     public typealias Element = ServerSentEvent
-    /// What it throws.
+    /// The error type.
     public typealias Failure = NetworkError
 
-    /// Where an event source stands.
+    /// The state of an event source.
     public enum State: Sendable {
-        /// A request is made, the first or another one.
+        /// The source sends a request: the first one, or one to reconnect.
         case connecting
-        /// The server has agreed; events may come.
+        /// The server has accepted the request; events may arrive.
         case open(ResponseHead)
-        /// The connection is over, and another one is made after so long.
+        /// The connection has ended, and the source reconnects after the duration.
         ///
-        /// Without an error the server has ended the stream.
+        /// The error is nil if the server ended the stream.
         case waiting(Duration, after: NetworkError?)
-        /// It is over: without an error by the server's 204.
+        /// The source has ended; the error is nil after a 204 or 205 response.
         case closed(NetworkError?)
     }
 
@@ -41,23 +43,24 @@ public struct EventSource: AsyncSequence, Sendable {
 
     init(_ makeReader: @escaping @Sendable () -> EventSourceReader) { self.makeReader = makeReader }
 
-    /// Makes an iterator with a connection of its own.
+    /// Creates an iterator with its own connection.
     public func makeAsyncIterator() -> Iterator { Iterator(makeReader()) }
 
-    /// Reads the events; dropping it ends the connection.
+    /// An iterator over the events; releasing it closes the connection.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: EventSourceReader
 
         fileprivate init(_ reader: EventSourceReader) { self.reader = reader }
 
-        /// The next event, nil when the server wants no more connections; the same error again after an error.
+        /// Returns the next event, or nil after the server has ended the source; after an error, throws the same error
+        /// again.
         ///
-        /// - Throws: `NetworkError`: whatever ends the source for good.
+        /// - Throws: The `NetworkError` that ends the source permanently.
         public mutating func next() async throws(NetworkError) -> ServerSentEvent? { try await reader.next() }
 
-        /// The next event, nil at the end, in the caller's isolation.
+        /// Returns the next event in the caller's isolation, or nil at the end.
         ///
-        /// - Throws: As `next()` does.
+        /// - Throws: The same errors as `next()`.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> ServerSentEvent? {
@@ -67,7 +70,8 @@ public struct EventSource: AsyncSequence, Sendable {
 }
 
 extension APIClient {
-    /// The events of a GET request's `text/event-stream`, which is asked for again when it ends or breaks off.
+    /// Returns the events of a GET request's `text/event-stream`; the source reconnects when the stream ends or breaks
+    /// off.
     ///
     /// ```swift
     /// for try await event in api.eventSource("prices") {
@@ -76,16 +80,18 @@ extension APIClient {
     /// }
     /// ```
     ///
-    /// For the events of one response alone there is `stream(…, using: .serverSentEvents)`.
+    /// Use `stream(…, using: .serverSentEvents)` for the events of a single response.
     /// - Parameters:
-    ///   - path: Where it goes, below the base URL.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; `Cache-Control: no-store` is sent unless they say otherwise.
-    ///   - options: What differs from the client's options; timeouts are those of each connection.
-    ///   - lastEventID: Where to go on, such as the last event's `id` of an earlier run; empty for the start.
-    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
-    ///   - reconnection: When it connects again.
-    ///   - onChange: Told where it stands, in the task that iterates.
+    ///   - path: The path below the base URL.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; `Cache-Control: no-store` is sent unless they set or remove that
+    ///     field.
+    ///   - options: Options that override the client's options; timeouts apply to each connection.
+    ///   - lastEventID: The ID after which to resume, such as the last event's `id` of an earlier run; empty for the
+    ///     start.
+    ///   - limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
+    ///   - reconnection: When the source reconnects.
+    ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
         _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
         lastEventID: String = "", limit: ByteCount = .mebibytes(1), reconnection: Reconnection = Reconnection(),
@@ -96,25 +102,28 @@ extension APIClient {
             reconnection: reconnection, onChange: onChange)
     }
 
-    /// The events of a request's `text/event-stream`, which is made again when it ends or breaks off.
+    /// Returns the events of a request's `text/event-stream`; the source repeats the request when the stream ends or
+    /// breaks off.
     ///
     /// ```swift
     /// for try await event in api.eventSource(.post, "search", .json(["words": "snow"])) { print(event.data) }
     /// ```
     ///
-    /// A body that can be read only once makes the reconnection `.bodyNotReplayable`. What answers once and is done, as
-    /// language models do, is better read by `stream(.post, …, using: .serverSentEvents)`.
+    /// A body that can be read only once makes a reconnection fail with `.bodyNotReplayable`. For a server that sends
+    /// one finite response, such as a language model, use `stream(.post, …, using: .serverSentEvents)`.
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Where it goes, below the base URL.
-    ///   - body: What is sent each time; nothing unless given.
-    ///   - query: Joins the client's query.
-    ///   - fields: What differs from the client's fields; `Cache-Control: no-store` is sent unless they say otherwise.
-    ///   - options: What differs from the client's options; timeouts are those of each connection.
-    ///   - lastEventID: Where to go on, such as the last event's `id` of an earlier run; empty for the start.
-    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
-    ///   - reconnection: When it connects again.
-    ///   - onChange: Told where it stands, in the task that iterates.
+    ///   - path: The path below the base URL.
+    ///   - body: The body to send with each request; no body by default.
+    ///   - query: Parameters to add to the client's query; they replace client parameters of the same name.
+    ///   - fields: Changes to the client's fields; `Cache-Control: no-store` is sent unless they set or remove that
+    ///     field.
+    ///   - options: Options that override the client's options; timeouts apply to each connection.
+    ///   - lastEventID: The ID after which to resume, such as the last event's `id` of an earlier run; empty for the
+    ///     start.
+    ///   - limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
+    ///   - reconnection: When the source reconnects.
+    ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
         _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], lastEventID: String = "", limit: ByteCount = .mebibytes(1),
@@ -125,14 +134,16 @@ extension APIClient {
             limit: limit, reconnection: reconnection, onChange: onChange)
     }
 
-    /// The events of a call's `text/event-stream`, which is made again when it ends or breaks off.
+    /// Returns the events of a call's `text/event-stream`; the source repeats the call when the stream ends or breaks
+    /// off.
     ///
     /// - Parameters:
-    ///   - call: What is asked for.
-    ///   - lastEventID: Where to go on, such as the last event's `id` of an earlier run; empty for the start.
-    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
-    ///   - reconnection: When it connects again.
-    ///   - onChange: Told where it stands, in the task that iterates.
+    ///   - call: The call to make.
+    ///   - lastEventID: The ID after which to resume, such as the last event's `id` of an earlier run; empty for the
+    ///     start.
+    ///   - limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
+    ///   - reconnection: When the source reconnects.
+    ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
         _ call: Call, lastEventID: String = "", limit: ByteCount = .mebibytes(1),
         reconnection: Reconnection = Reconnection(), onChange: (@Sendable (EventSource.State) -> Void)? = nil

@@ -1,7 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads one event source: connection after connection, and the waits between.
+internal import CurlewSupport
+
+/// A reader of one event source: it opens connections one after another and waits between them.
 struct EventSourceReader {
     private let client: any APIClient
     private let call: Call
@@ -11,11 +13,11 @@ struct EventSourceReader {
     private var connection: TransferSequence<EventConnection.Element>.Iterator?
     /// The last event ID string (HTML §9.2.2).
     private var lastEventID: String
-    /// The reconnection time that the server asked for.
+    /// The reconnection time that the server set with `retry`.
     private var retry: Duration?
-    /// Whether the connection has brought a byte of a stream.
+    /// Whether the connection has received a byte of a stream.
     private var isLive = false
-    /// How many attempts in a row have brought nothing.
+    /// The number of consecutive attempts that received no byte of a stream.
     private var failures = 0
     private var end: Result<Void, NetworkError>?
 
@@ -39,7 +41,7 @@ struct EventSourceReader {
             }
             do throws(NetworkError) {
                 var connection = self.connection ?? connect()
-                // Held once, since what is shared is copied when it changes.
+                // Clearing the member makes the iterator uniquely referenced, so that `next` changes it without a copy.
                 self.connection = nil
                 let element = try await connection.next(isolation: #isolation)
                 self.connection = connection
@@ -68,9 +70,9 @@ struct EventSourceReader {
         return client.stream(call, using: EventConnection(parser: parser, onChange: onChange)).makeAsyncIterator()
     }
 
-    /// Decides what follows a connection, and waits if that is another one.
+    /// Closes the source after a connection has ended, or waits before the next connection.
     ///
-    /// - Parameter failure: Nil when the server has ended the stream.
+    /// - Parameter failure: The error of the connection; nil if the server ended the stream.
     private nonisolated(nonsending) mutating func settle(_ failure: NetworkError?) async {
         connection = nil
         failures = isLive ? 0 : failures + 1
@@ -83,7 +85,7 @@ struct EventSourceReader {
             let isCancelled = error is CancellationError || Task.isCancelled
             close(
                 isCancelled
-                    ? NetworkError(.cancelled, phase: .preparing, "The task was cancelled between two connections.")
+                    ? NetworkError(.cancelled, phase: .preparing, "The task was cancelled while waiting to reconnect.")
                     : NetworkError(
                         .internal, phase: .preparing, "The clock of the event source failed: \(type(of: error)).",
                         cause: error))
@@ -97,13 +99,13 @@ struct EventSourceReader {
     }
 }
 
-/// Reads one connection: its events, and how far the source has come with them.
+/// A serializer for one connection: it yields its events and the source's position after each chunk.
 struct EventConnection: StreamSerializer {
     enum Element: Sendable {
         case event(ServerSentEvent)
-        /// Bytes have come; the last event ID string, and the last `retry` there was.
+        /// Bytes have arrived; carries the last event ID string, and the last valid `retry`.
         case moved(to: String, retry: Duration?)
-        /// The server wants no more connections.
+        /// The server does not want another connection.
         case done
     }
 
@@ -139,22 +141,24 @@ struct EventConnection: StreamSerializer {
         try chunk.withSpan { try state.parser.parse($0, into: &events) }
     }
 
-    /// An empty body is acceptable whatever its type, but one that is no stream of events will never be one.
+    /// Throws an error at the end of an empty body whose type is not `text/event-stream`.
+    ///
+    /// The validator accepts an empty body of any type, but such a response can never become an event stream.
     private func checkEnd(_ state: State) throws(NetworkError) {
         guard state.isEmpty, state.head.mediaType?.matches(.eventStream) != true else { return }
         throw NetworkError(
             .unacceptableContentType, phase: .validating,
-            "The response is empty and no text/event-stream.", hint: "A server that has no events to send says 204.")
+            "The response is empty and is not a text/event-stream.", hint: "A server without events should send 204.")
     }
 }
 
 extension ResponseHead {
-    /// Whether an event source that gets it is over (HTML §9.2.1).
+    /// Whether the status ends the event source (HTML §9.2.1).
     fileprivate var wantsNoMore: Bool { status == .noContent || status == .resetContent }
 }
 
 extension Body {
-    /// Whether the next request can send it, too.
+    /// Whether the next request can send the body too.
     fileprivate var canBeSentAgain: Bool {
         guard case .made(let body, _) = content else { return true }
         return body.canReplay || !body.isSpent && !body.mustBeKept
@@ -165,17 +169,17 @@ extension NetworkError {
     fileprivate static func unrepeatable(cause: NetworkError?) -> NetworkError {
         NetworkError(
             .bodyNotReplayable, phase: .preparing,
-            "The event stream has to be asked for again, and the request's body can be read only once.",
-            hint: "Give a body that can be replayed, or read one response by `using: .serverSentEvents`.", cause: cause,
+            "The event source must repeat its request, but the request's body can be read only once.",
+            hint: "Use a replayable body, or read a single response with `using: .serverSentEvents`.", cause: cause,
             request: cause?.request)
     }
 
-    /// - Parameter failure: The last attempt's; nil when the server has ended it.
+    /// - Parameter failure: The error of the last attempt; nil if the server ended the stream.
     fileprivate static func exhausted(_ attempts: Int, _ failure: NetworkError?) -> NetworkError {
         failure?.with(attempts: attempts)
             ?? NetworkError(
                 .connectionLost, phase: .receiving,
-                "The server has ended the event stream \(attempts) times without sending anything.",
-                hint: "A server that has no events to send says 204.", attempts: attempts)
+                "The server ended the event stream \(attempts) times without sending any bytes.",
+                hint: "A server without events should send 204.", attempts: attempts)
     }
 }

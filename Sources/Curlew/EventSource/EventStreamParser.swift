@@ -1,39 +1,39 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads `text/event-stream` as HTML §9.2.6 says, however its bytes are cut.
+/// A parser of `text/event-stream` (HTML §9.2.6); the boundaries of the chunks do not affect the result.
 struct EventStreamParser: Sendable {
     private let limit: ByteCount
     private var mark = StartMark()
-    /// The start of the line that is not complete.
+    /// The start of the incomplete line.
     private var rest: [UInt8] = []
-    /// Whether the last line ended with a CR, to which a LF may belong.
+    /// Whether the last line ended with a CR at the end of a chunk; a LF that follows belongs to the same line end.
     private var skipsLineFeed = false
 
-    // The event that is being put together.
+    // The current, incomplete event.
     private var data: [UInt8] = []
     private var hasData = false
     private var type = ""
     private var id: String
     private var retry: Duration?
 
-    /// The last event ID string: what a reconnection says.
+    /// The last event ID string, which a reconnection sends.
     private(set) var lastEventID: String
-    /// The last valid `retry`.
+    /// The last valid `retry` value.
     private(set) var reconnectionTime: Duration?
 
     /// - Parameters:
-    ///   - limit: How many bytes a line, and an event's data, may have.
-    ///   - lastEventID: What the connection before this one came to.
+    ///   - limit: The maximum size of a line, and of an event's data.
+    ///   - lastEventID: The last event ID string of the previous connection.
     init(limit: ByteCount, lastEventID: String = "") {
         self.limit = limit
         self.lastEventID = lastEventID
         id = lastEventID
     }
 
-    /// Adds the events that the bytes complete.
+    /// Appends the events that the bytes complete.
     ///
-    /// What is not complete when the stream ends is no event.
+    /// An event that is incomplete at the end of the stream is discarded.
     /// - Throws: `NetworkError` of kind `bodyTooLarge`.
     mutating func parse(_ bytes: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
         guard let (held, start) = mark.skip(in: bytes) else { return }
@@ -41,7 +41,9 @@ struct EventStreamParser: Sendable {
         try split(bytes.extracting(start..<bytes.count), into: &events)
     }
 
-    /// Lines end with CRLF, LF or CR; where the next of either stands is looked for once.
+    /// Splits bytes into lines, which end with CRLF, LF or CR.
+    ///
+    /// The method remembers the positions of the next CR and the next LF, so it searches each byte only once for each.
     private mutating func split(_ bytes: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
         let count = bytes.count
         if count == 0 { return }
@@ -80,7 +82,7 @@ struct EventStreamParser: Sendable {
     private mutating func read(_ line: Span<UInt8>, into events: inout [ServerSentEvent]) throws(NetworkError) {
         if line.isEmpty { return dispatch(into: &events) }
         guard line.count <= limit.bytes else { throw .elementTooLarge("A line", limit) }
-        // The name as a number: names that count have up to five letters.
+        // The name is packed into a number; all known names have at most five letters.
         var (name, length) = (UInt64(0), 0)
         while length < line.count, length < 6, line[length] != Self.colon {
             name = name << 8 | UInt64(line[length])
@@ -119,7 +121,7 @@ struct EventStreamParser: Sendable {
         retry = nil
     }
 
-    /// Milliseconds in ASCII digits; nil for anything else, and for times that make no sense.
+    /// Parses a number of milliseconds in ASCII digits; returns nil for other text, and for unusable times.
     private static func time(_ value: Span<UInt8>) -> Duration? {
         let text = value.text
         guard !text.isEmpty, text.utf8.allSatisfy(ByteSet.digits.contains), let number = Double(text) else {
@@ -128,7 +130,8 @@ struct EventStreamParser: Sendable {
         return Duration(untrustedSeconds: number / 1000)
     }
 
-    /// The most bytes of an ID that counts: every reconnection sends it in a field.
+    /// The maximum size of an ID in bytes; the parser ignores longer ones, because each reconnection sends the ID in a
+    /// field.
     private static let mostOfID = 4096
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")

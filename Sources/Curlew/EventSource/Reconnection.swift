@@ -1,46 +1,50 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// When an ``EventSource`` connects again, and when it gives up.
+internal import CurlewSupport
+
+/// The rules by which an ``EventSource`` reconnects and gives up.
 ///
-/// The wait is what the server's last `retry` says, else `delay`. Each attempt in a row that brings no byte of a stream
-/// doubles it, as a ``BackOff`` does, up to `longest`; a `Retry-After` of the server is waited for in any case.
+/// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without a
+/// byte of a stream, each attempt doubles the wait, as ``BackOff`` does, up to `longest`. The wait is never shorter
+/// than a `Retry-After` of the server.
 ///
 /// ```swift
 /// let patient = Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)
 /// for try await event in api.eventSource("feed", reconnection: patient) { print(event.data) }
 /// ```
 public struct Reconnection: Sendable {
-    /// The wait before the first attempt, unless the server's `retry` says another; 3 s unless set.
+    /// The wait before the first attempt to reconnect, unless the server's `retry` sets another; 3 s by default.
     public var delay: Duration
-    /// The longest wait that doubling leads to; 30 s unless set.
+    /// The longest wait that doubling produces; 30 s by default.
     ///
-    /// What the server asks for may be longer.
+    /// A wait that the server requests may be longer.
     public var longest: Duration
-    /// How many attempts in a row may bring nothing before the source gives up with the last one's error; nil, the
-    /// default, for any number.
+    /// The number of consecutive attempts without a byte of a stream after which the source fails with the last
+    /// attempt's error; nil, the default, for no limit.
     ///
-    /// The first connection counts as an attempt; 1 never tries again without having got something.
+    /// The first connection counts as an attempt. With 1, the source never retries an attempt without a byte.
     public var attempts: Int?
     private let clock: any Clock<Duration>
     private let jitter: @Sendable () -> Double
 
-    /// What doubling begins with where the server asks for no wait at all.
+    /// The wait with which doubling starts if the server requests no wait.
     private static let least = Duration.milliseconds(100)
-    /// The shortest wait that a server can ask for.
+    /// The shortest wait that the server can request.
     private static let shortest = Duration.milliseconds(10)
-    /// What arithmetic does not overflow with.
+    /// The longest wait, which keeps the arithmetic from overflowing.
     private static let most = Duration.seconds(Int(Duration.longestAccepted))
 
-    /// A way to reconnect.
+    /// Creates reconnection rules.
     ///
     /// - Parameters:
-    ///   - delay: The wait before the first attempt, unless the server says another.
-    ///   - longest: The longest wait that doubling leads to.
-    ///   - attempts: How many attempts in a row may bring nothing; nil for any number, and less than 1 counts as 1.
-    ///   - clock: What the waits are measured by; another one is for tests.
-    ///   - jitter: A number that each wait is multiplied by, so that clients of a server that was away do not all come
-    ///     back at once: 1…1.5 at random unless given. Less than 1 counts as 1, more than 100 as 100.
+    ///   - delay: The wait before the first attempt to reconnect, unless the server sets another.
+    ///   - longest: The longest wait that doubling produces.
+    ///   - attempts: The maximum number of consecutive attempts without a byte of a stream; nil for no limit, and less
+    ///     than 1 counts as 1.
+    ///   - clock: The clock of the waits; pass another clock in tests.
+    ///   - jitter: A factor for each wait, so that the clients of a restarted server do not all reconnect at once:
+    ///     random in 1…1.5 by default. Less than 1 counts as 1, more than 100 as 100.
     public init(
         delay: Duration = .seconds(3), longest: Duration = .seconds(30), attempts: Int? = nil,
         clock: any Clock<Duration> = ContinuousClock(),
@@ -53,14 +57,14 @@ public struct Reconnection: Sendable {
         self.jitter = jitter
     }
 
-    /// How long to wait.
+    /// Returns the wait before the next connection.
     ///
     /// - Parameters:
-    ///   - failures: How many attempts in a row have brought nothing.
-    ///   - retry: What the server asked for in the stream.
-    ///   - retryAfter: What it asked for when it refused.
+    ///   - failures: The number of consecutive attempts without a byte of a stream.
+    ///   - retry: The reconnection time that the server set in the stream.
+    ///   - retryAfter: The wait that the server requested in a refused response.
     func wait(after failures: Int, retry: Duration?, retryAfter: Duration?) -> Duration {
-        // What the server says is no reason to ask it without a pause.
+        // A `retry` of zero must not make the source reconnect without a pause.
         var wait = min(max(retry.map { max($0, Self.shortest) } ?? delay, .zero), Self.most)
         if failures > 1 {
             let backOff = BackOff(first: max(wait, Self.least), longest: min(longest, Self.most))
@@ -70,7 +74,7 @@ public struct Reconnection: Sendable {
         return max(factor > 1 ? wait * min(factor, 100) : wait, retryAfter ?? .zero)
     }
 
-    /// Waits.
+    /// Waits for a duration.
     /// - Throws: `CancellationError` when the task is cancelled.
     func pause(for wait: Duration) async throws { try await clock.wait(for: wait) }
 }

@@ -5,16 +5,16 @@ internal import FoundationEssentials
 
 /// An event that a server sent over `text/event-stream` (HTML §9.2.6).
 public struct ServerSentEvent: Sendable, Hashable {
-    /// What kind of event it is: what `event` says, else "message".
+    /// The event type: the value of `event`, or "message" without one.
     public var type: String
     /// The values of its `data` lines, joined by LF.
     public var data: String
-    /// The last `id` that the stream has given up to here, with this event or before; empty when there was none.
+    /// The last `id` that the stream has set up to and including this event; empty if no event has set one.
     public var id: String
-    /// What `retry` says among the event's lines: how long to wait before a reconnection.
+    /// The reconnection time of the event's `retry` line; nil without a valid one.
     public var retry: Duration?
 
-    /// An event.
+    /// Creates an event.
     public init(type: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.type = type
         self.data = data
@@ -22,12 +22,12 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.retry = retry
     }
 
-    /// What `data` holds, as JSON.
+    /// Decodes `data` as JSON.
     ///
     /// - Parameters:
-    ///   - value: What it holds.
-    ///   - format: How the JSON is read.
-    /// - Throws: `NetworkError` of kind `decodingFailed`, with the place and the start of `data`.
+    ///   - value: The type to decode.
+    ///   - format: The JSON decoder.
+    /// - Throws: `NetworkError` of kind `decodingFailed`, with the position and the start of `data`.
     public func decode<Value: Decodable>(
         _ value: Value.Type = Value.self, by format: JSON = JSON()
     ) throws(NetworkError) -> Value {
@@ -41,9 +41,9 @@ public struct ServerSentEvent: Sendable, Hashable {
 }
 
 extension ServerSentEvent: CustomStringConvertible, CustomReflectable {
-    /// The type and how much data there is; never the data, which may be secret.
+    /// The type and the size of the data; never the data itself, which may be secret.
     public var description: String { "\(type.shortened(to: 64).escapingControls) (\(data.utf8.count) bytes)" }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -1,10 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events of one response that is a `text/event-stream`, as they arrive (HTML §9.2.6).
+/// A serializer that reads the events of one `text/event-stream` response as they arrive (HTML §9.2.6).
 ///
-/// It ends with the response; ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)``
-/// reconnects. An event that the response breaks off in is none.
+/// The stream ends with the response; use
+/// ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)`` to reconnect. An event
+/// that is incomplete at the end of the response is discarded.
 ///
 /// ```swift
 /// for try await event in api.stream(.post, "chat", .json(prompt), using: .serverSentEvents) {
@@ -14,31 +15,31 @@
 public struct ServerSentEvents: StreamSerializer {
     private let limit: ByteCount
 
-    /// Reads events.
+    /// Creates a serializer of events.
     ///
-    /// - Parameter limit: How many bytes a line, and the data of an event, may have, 1 MiB unless given; more is
+    /// - Parameter limit: The maximum size of a line, and of the data of an event, 1 MiB by default; more is
     ///   `.bodyTooLarge`.
     public init(limit: ByteCount = .mebibytes(1)) { self.limit = limit }
 
     /// `text/event-stream`.
     public var accepts: [MediaType] { [.eventStream] }
 
-    /// What is kept between chunks: the start of an event.
+    /// The state between chunks: the start of an event.
     public struct State: Sendable {
         fileprivate var parser: EventStreamParser
     }
 
-    /// Begins with a response.
+    /// Creates the state for a response.
     public func begin(_ head: ResponseHead) -> State { State(parser: EventStreamParser(limit: limit)) }
 
-    /// The events that a chunk completes.
+    /// Returns the events that a chunk completes.
     ///
     /// - Throws: `NetworkError` of kind `bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [ServerSentEvent] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds the events that a chunk completes.
+    /// Appends the events that a chunk completes.
     ///
     /// - Throws: `NetworkError` of kind `bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into events: inout [ServerSentEvent]) throws {
@@ -46,7 +47,7 @@ public struct ServerSentEvents: StreamSerializer {
     }
 }
 
-/// What the `data` of server-sent events holds, as they arrive: JSON of one type, whatever the events' types.
+/// A serializer that decodes the `data` of server-sent events as they arrive: JSON of one type, for all event types.
 ///
 /// ```swift
 /// for try await price in api.stream("prices", using: .serverSentEvents(of: Price.self)) { print(price) }
@@ -56,19 +57,19 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     private let events: ServerSentEvents
     private let last: String?
 
-    /// What is kept between chunks: the start of an event, and whether the last one has come.
+    /// The state between chunks: the start of an event, and whether the end mark has arrived.
     public struct State: Sendable {
         fileprivate var events: ServerSentEvents.State
         fileprivate var isOver = false
     }
 
-    /// Reads events and their data.
+    /// Creates a serializer of the events' data.
     ///
     /// - Parameters:
-    ///   - type: What the data holds.
-    ///   - format: How the JSON is read.
-    ///   - last: Data that is no JSON and says that no more values come, such as "[DONE]"; nothing unless given.
-    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
+    ///   - type: The type of the data.
+    ///   - format: The JSON decoder.
+    ///   - last: Data that marks the end of the values and is not JSON, such as "[DONE]"; no mark by default.
+    ///   - limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
     public init(
         _ type: Value.Type = Value.self, _ format: JSON = JSON(), until last: String? = nil,
         limit: ByteCount = .mebibytes(1)
@@ -81,17 +82,17 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
     /// `text/event-stream`.
     public var accepts: [MediaType] { events.accepts }
 
-    /// Begins with a response.
+    /// Creates the state for a response.
     public func begin(_ head: ResponseHead) -> State { State(events: events.begin(head)) }
 
-    /// The values of the events that a chunk completes.
+    /// Returns the values of the events that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Value] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds the values of the events that a chunk completes.
+    /// Appends the values of the events that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(
@@ -111,7 +112,7 @@ public struct ServerSentValues<Value: Decodable & Sendable>: StreamSerializer {
         if let failure { throw failure }
     }
 
-    /// Whether the mark has come.
+    /// Whether the end mark has arrived.
     public func isOver(_ state: State) -> Bool { state.isOver }
 }
 
@@ -124,20 +125,20 @@ extension StreamSerializer where Self == ServerSentEvents {
     /// Server-sent events: at most 1 MiB each.
     public static var serverSentEvents: ServerSentEvents { ServerSentEvents() }
 
-    /// Server-sent events.
+    /// Server-sent events with a size limit.
     ///
-    /// - Parameter limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
+    /// - Parameter limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
     public static func serverSentEvents(limit: ByteCount) -> ServerSentEvents { ServerSentEvents(limit: limit) }
 }
 
 extension StreamSerializer {
-    /// What the data of server-sent events holds.
+    /// Server-sent events whose data is decoded as JSON.
     ///
     /// - Parameters:
-    ///   - type: What the data of every event holds.
-    ///   - format: How the JSON is read.
-    ///   - last: Data that is no JSON and says that no more values come, such as "[DONE]"; nothing unless given.
-    ///   - limit: How many bytes a line, and the data of an event, may have; more is `.bodyTooLarge`.
+    ///   - type: The type of every event's data.
+    ///   - format: The JSON decoder.
+    ///   - last: Data that marks the end of the values and is not JSON, such as "[DONE]"; no mark by default.
+    ///   - limit: The maximum size of a line, and of the data of an event; more is `.bodyTooLarge`.
     public static func serverSentEvents<Value: Decodable & Sendable>(
         of type: Value.Type, _ format: JSON = JSON(), until last: String? = nil, limit: ByteCount = .mebibytes(1)
     ) -> ServerSentValues<Value> where Self == ServerSentValues<Value> {

@@ -1,24 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Wraps requests: sees, changes, answers or repeats them, with bodies that stream through it.
+internal import CurlewSupport
+
+/// Wraps requests: inspects, changes, retries or responds to them, with bodies that stream through it.
 ///
-/// An interceptor gets a request, may change it, asks `next` for the response and may change that, too. It may also
-/// answer by itself, and call `next` several times. Everything Curlew does above the wire (redirects, logging, tracing)
-/// is done by interceptors.
+/// An interceptor receives a request and may change it, calls `next` for the response and may change that, too. It may
+/// also create the response itself, and may call `next` several times. Curlew's own redirects, retries, logging and
+/// tracing are interceptors.
 ///
-/// Interceptors surround each other like the layers of an onion. A request passes those of the request itself
-/// (``Request/interceptors``) first, then the session's, each list from its first to its last; the response passes them
-/// in the opposite order:
-///
+/// Interceptors are nested. A request passes the interceptors of the request itself (``Request/interceptors``) first,
+/// then those of the session, each list from its first to its last; the response passes them in the opposite order:
 /// ```text
 /// request ─►  request.interceptors  ─►  session's  ─►  retries  ─►  redirects  ─►  those with scope .attempt  ─►  wire
 /// response ◄───────────────────────────────────────────────────────────────────────────────────────────────────────┘
 /// ```
 ///
-/// They run in the task that awaits `session.data(for:)`; those of a ``Transfer``, which many tasks may await, run in a
-/// task of its own that has the priority and the task-local values of whoever started it. Never on the session's loop.
-/// When the transfer is cancelled, that task is.
+/// Interceptors run in the task that awaits `session.data(for:)`. Interceptors of a ``Transfer``, which many tasks may
+/// await, run in a separate task that has the priority and the task-local values of the task that started the transfer.
+/// They never run on the session's loop. Cancelling the transfer cancels the task.
 ///
 /// ```swift
 /// struct Signature: Interceptor {
@@ -34,20 +34,20 @@
 /// }
 /// ```
 public protocol Interceptor: Sendable {
-    /// Whether it surrounds a transfer or each of its attempts; the transfer unless said otherwise.
+    /// Whether the interceptor surrounds a transfer or each of its attempts; the transfer unless implemented otherwise.
     var scope: InterceptorScope { get }
 
-    /// Gives the response to a request, mostly by asking `next` for it.
+    /// Returns the response to a request, usually by calling `next`.
     ///
-    /// Called once for each request that reaches it, for many requests at once.
+    /// Called once for each request that reaches the interceptor, concurrently for many requests.
     /// - Parameters:
-    ///   - request: The request, as the interceptors before this one left it.
-    ///   - context: What is known about the transfer.
-    ///   - next: Everything behind this interceptor, the network in the end.
-    /// - Returns: The response: `next`'s, a changed one, or one made by hand. A body that nobody has read passes through
-    ///   unread.
-    /// - Throws: Any error. A `NetworkError` passes as it is, a `CancellationError` becomes `.cancelled`, any other
-    ///   becomes the cause of `.interceptorFailed`.
+    ///   - request: The request, as changed by the interceptors before this one.
+    ///   - context: Information about the transfer.
+    ///   - next: The rest of the chain behind this interceptor, which ends with the network.
+    /// - Returns: The response: that of `next`, a changed one, or a new one. An unread body passes through without
+    ///   being read.
+    /// - Throws: Any error. A `NetworkError` is passed on unchanged, a `CancellationError` becomes `.cancelled`, and
+    ///   any other error becomes the cause of `.interceptorFailed`.
     func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
 }
 
@@ -56,18 +56,18 @@ extension Interceptor {
     public var scope: InterceptorScope { .transfer }
 }
 
-/// What an interceptor surrounds.
+/// The scope of an interceptor.
 public enum InterceptorScope: String, Sendable, Hashable, CaseIterable {
-    /// A transfer as a whole: it sees one request, and the response after all redirects.
+    /// A whole transfer: the interceptor receives one request, and the response after all redirects.
     case transfer
-    /// Each request that goes out on the wire: it sees every redirect and every repetition.
+    /// Each request that is sent: the interceptor receives every redirect and every retry.
     ///
-    /// A redirect may lead to another origin, and left credentials behind for that: one that adds them here has to look
-    /// at the request's URL first.
+    /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds credentials
+    /// in this scope must check the request's URL first.
     case attempt
 }
 
-/// What an interceptor knows about the transfer beside its request.
+/// Information for an interceptor about the transfer, besides its request.
 ///
 /// ```swift
 /// guard context.attempts == 0 else { return try await next(request) }
@@ -85,27 +85,27 @@ public struct InterceptorContext: Sendable {
     /// The transfer's id, the same as ``Transfer/id``.
     public var transfer: UInt64 { run.id }
 
-    /// How many requests of the transfer were put on the wire so far.
+    /// The number of requests that the transfer has sent so far.
     public var attempts: Int { run.attempts }
 
-    /// Whether somebody reads the body step by step, so that what was read cannot be taken back.
+    /// Whether the caller reads the body as a stream, so that delivered chunks cannot be taken back.
     var isStreamed: Bool { run.isStreamed }
 
     /// The time since the transfer was started.
     public var elapsed: Duration { run.elapsed }
 
-    /// Waits, but no longer than the session lets transfers go on.
+    /// Waits for a time; the wait ends early when the session closes.
     func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
         try await run.pause(for: wait, by: clock)
     }
 
-    /// Waits until something has happened, at most so long, and no longer than the session lets transfers go on.
+    /// Waits for an event, at most for a time; the wait ends early when the session closes.
     ///
     /// - Parameters:
-    ///   - limit: How long at most, by the clock; nil for as long as it takes.
-    ///   - event: Returns when it has happened, and soon when its task is cancelled.
-    /// - Returns: False when the time was over first.
-    /// - Throws: `CancellationError` when the task is cancelled, and what the clock throws.
+    ///   - limit: The longest wait, by the clock; nil for no limit.
+    ///   - event: Returns when the event has happened, and soon when its task is cancelled.
+    /// - Returns: False when the time passed first.
+    /// - Throws: `CancellationError` when the task is cancelled, and the errors of the clock.
     func wait(
         atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
     ) async throws -> Bool {
@@ -132,17 +132,17 @@ public struct InterceptorContext: Sendable {
         return isInTime
     }
 
-    /// Whether the session has closed and lets nothing go on.
-    var isClosed: Bool { run.host.closing.rings > 0 }
+    /// Whether the session has closed and no transfer may continue.
+    var isClosed: Bool { run.host.closing.count > 0 }
 
-    /// What is left of the request's `timeouts.total`; nil when it has none, zero when it is over.
+    /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has passed.
     ///
-    /// When it is over, requests on the wire end and the task in which interceptors run is cancelled; the transfer ends with
-    /// `.timedOut` as soon as they have returned.
+    /// When the time has passed, requests in progress end and the task of the interceptors is cancelled; the transfer
+    /// ends with `.timedOut` as soon as the interceptors have returned.
     public var remaining: Duration? { total.map { max($0 - run.elapsed, .zero) } }
 }
 
-/// An interceptor made of a closure.
+/// An interceptor that calls a closure.
 ///
 /// ```swift
 /// var request: Request = "https://example.com/"
@@ -155,15 +155,15 @@ public struct InterceptorContext: Sendable {
 /// ]
 /// ```
 public struct ClosureInterceptor: Interceptor {
-    /// What the closure surrounds.
+    /// The scope of the interceptor.
     public let scope: InterceptorScope
     private let body: @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
 
-    /// Takes a closure with the meaning of ``Interceptor/intercept(_:context:next:)``.
+    /// Creates an interceptor from a closure with the semantics of ``Interceptor/intercept(_:context:next:)``.
     ///
     /// - Parameters:
-    ///   - scope: What it surrounds; the transfer unless given.
-    ///   - body: Gives the response.
+    ///   - scope: The scope of the interceptor; the transfer unless given.
+    ///   - body: Returns the response.
     public init(
         scope: InterceptorScope = .transfer,
         _ body: @escaping @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
@@ -173,7 +173,7 @@ public struct ClosureInterceptor: Interceptor {
     }
 
     /// Calls the closure.
-    /// - Throws: What the closure throws.
+    /// - Throws: The error of the closure.
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         try await body(request, context, next)
@@ -181,11 +181,11 @@ public struct ClosureInterceptor: Interceptor {
 }
 
 extension Interceptor where Self == ClosureInterceptor {
-    /// An interceptor made of a closure.
+    /// An interceptor that calls a closure.
     ///
     /// - Parameters:
-    ///   - scope: What it surrounds; the transfer unless given.
-    ///   - body: Gives the response, with the meaning of ``Interceptor/intercept(_:context:next:)``.
+    ///   - scope: The scope of the interceptor; the transfer unless given.
+    ///   - body: Returns the response, with the semantics of ``Interceptor/intercept(_:context:next:)``.
     public static func intercept(
         scope: InterceptorScope = .transfer,
         _ body: @escaping @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
@@ -193,7 +193,7 @@ extension Interceptor where Self == ClosureInterceptor {
         ClosureInterceptor(scope: scope, body)
     }
 
-    /// An interceptor that changes requests and leaves responses alone.
+    /// Creates an interceptor that changes requests and passes responses on unchanged.
     ///
     /// - Parameters:
     ///   - scope: Whether it changes the request of a transfer or of each attempt; the transfer's unless given.

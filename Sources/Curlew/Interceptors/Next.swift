@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Everything behind an interceptor: the other interceptors, and the network in the end.
+/// The rest of the chain behind an interceptor: further interceptors, and the network at the end.
 ///
-/// It can be called any number of times, also at the same time; each call sends the request anew.
+/// It can be called any number of times, also concurrently; each call sends the request again.
 ///
 /// ```swift
 /// let response = try await next(request)
@@ -20,14 +20,14 @@ public struct Next: Sendable {
         self.interceptors = interceptors
     }
 
-    /// Passes a request on and gives the response as soon as its head is there.
+    /// Passes a request on and returns the response as soon as its head arrives.
     ///
-    /// A response that is dropped unread ends its attempt. Cancelling the task ends the attempt, too.
+    /// Discarding the response unread ends its attempt. Cancelling the task ends the attempt, too.
     /// - Parameter request: The request to send.
     /// - Returns: The response, its body unread.
-    /// - Throws: `NetworkError`: any kind a transfer can end with before its body; `.bodyNotReplayable` when the
+    /// - Throws: `NetworkError`: any kind that a transfer can end with before its body; `.bodyNotReplayable` when the
     ///   request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor behind this
-    ///   one threw an error of its own.
+    ///   one threw an error that is not a `NetworkError`.
     public func callAsFunction(_ request: Request) async throws(NetworkError) -> IncomingResponse {
         guard let interceptor = interceptors.first else { return try await run.send(request) }
         do {
@@ -40,7 +40,7 @@ public struct Next: Sendable {
         } catch {
             throw NetworkError(
                 .interceptorFailed, phase: run.phase,
-                "\(type(of: interceptor)) threw an error of its own, a \(type(of: error)).",
+                "\(type(of: interceptor)) threw \(type(of: error)).",
                 cause: error, request: request)
         }
     }

@@ -1,33 +1,33 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes of bodies may pass in a second, each way; nil for as many as come.
+/// A limit for the bytes of bodies that pass per second, for each direction; nil for no limit.
 ///
-/// A limit holds on average: bytes pass in pieces worth a twentieth of a second (512 bytes to 64 KiB), and what was not
-/// used is made up for within a tenth. Heads are not counted. Whoever has to wait does not hold a thread, and no timeout
-/// but `total` counts the wait: silence that a limit makes is not the server's.
+/// A limit holds on average: bytes pass in chunks worth a twentieth of a second (512 bytes to 64 KiB), and unused
+/// allowance is made up for within a tenth. Heads are not counted. A waiting transfer does not hold a thread, and only
+/// the timeout `total` counts the wait: silence caused by a limit is not the server's.
 ///
-/// What a server has sent before it notices lies in the buffers of the system, and of libcurl for a stream of HTTP/2: the
-/// limit is one of what is taken from there.
+/// The limit applies to the bytes read from the buffers of the system, and of libcurl for a stream of HTTP/2. These
+/// buffers hold the bytes that a server has sent before it notices the limit.
 ///
 /// ```swift
 /// let session = Session { $0.limits.bandwidth = BandwidthLimit(download: .mebibytes(10)) }
 /// let backup = api.transfer(.put, "backup", .file(path), options: .bandwidth(upload: .mebibytes(1)))
 /// ```
 public struct BandwidthLimit: Hashable, Sendable, Codable {
-    /// Bytes of request bodies a second.
+    /// Bytes of request bodies per second.
     public var upload: ByteCount?
-    /// Bytes of response bodies a second, as they come: before they are decoded.
+    /// Bytes of response bodies per second, as received, before they are decoded.
     public var download: ByteCount?
 
-    /// A limit for each way, none unless given.
+    /// Creates a limit for each direction; no limit unless given.
     public init(upload: ByteCount? = nil, download: ByteCount? = nil) {
         self.upload = upload
         self.download = download
     }
 
-    /// Decodes bytes a second; what is missing is no limit.
-    /// - Throws: `DecodingError.dataCorrupted` for what is not above zero.
+    /// Decodes bytes per second; a missing key means no limit.
+    /// - Throws: `DecodingError.dataCorrupted` for a limit that is not above zero.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         upload = try container.decodeIfPresent(ByteCount.self, forKey: .upload)
@@ -39,14 +39,14 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
         }
     }
 
-    /// This limit, with `other`'s in the place of each way that it limits.
+    /// Returns this limit, overridden by `other` for each direction that `other` limits.
     func merging(_ other: BandwidthLimit?) -> BandwidthLimit {
         BandwidthLimit(upload: other?.upload ?? upload, download: other?.download ?? download)
     }
 
     private enum CodingKeys: CodingKey { case upload, download }
 
-    /// The member that is not above zero, by name; nil when both are.
+    /// The name of the member that is not above zero; nil when both are valid.
     var firstInvalid: String? {
         if let upload, upload < 1 { return "upload" }
         if let download, download < 1 { return "download" }

@@ -1,62 +1,64 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether requests go to an origin: *closed*, they do; *open*, none does for a while; *half-open*, one tries.
+/// The state of one origin: *closed* lets all requests pass, *open* refuses all for a while, *half-open* lets one probe
+/// pass.
 ///
-/// closed → open after enough failures; open → half-open when the rest is over and a request comes; half-open → closed
-/// when that one went well, → open when it failed; it stays half-open, for another to try, when nothing was learnt or
-/// when that one takes longer than the rest. Time counts from any fixed point.
+/// closed → open after enough failures; open → half-open when the rest time is over and a request arrives; half-open →
+/// closed when the probe succeeds, → open when it fails. The circuit stays half-open, and admits another probe, when
+/// the outcome says nothing about the server or when the probe takes longer than the rest time. Time counts from any
+/// fixed point.
 struct Circuit: OriginRecord {
-    /// When it opens, and for how long.
+    /// When the circuit opens, and for how long.
     struct Rule: Sendable {
-        /// So many failures in a row open it.
+        /// The number of failures in a row that opens the circuit.
         var failures: Int
-        /// So large a part of the last `window` requests, if any, opens it too.
+        /// The share of failures in the last `window` requests that also opens the circuit; nil for no such rule.
         var failureRate: Double?
         var window: Int
         var rest: Duration
-        /// As many outcomes as are remembered.
+        /// The number of outcomes that a circuit remembers.
         static let longestWindow = 64
     }
 
     enum Admission: Sendable, Equatable {
-        /// It goes, as any other; in which period of the circuit.
+        /// The request passes, in this period of the circuit.
         case pass(period: UInt64)
-        /// It goes alone, and what becomes of it decides.
+        /// The request passes alone, and its outcome decides.
         case probe(period: UInt64)
-        /// It does not go: for how long nothing will, zero while another one tries; after what.
+        /// The request is refused: for how long all are refused (zero while a probe is running), and the last failure.
         case refused(rest: Duration, after: String)
     }
 
     enum Outcome: Sendable, Equatable {
         case success
-        /// And what it was, in words without secrets.
+        /// A failure, described without secrets.
         case failure(String)
-        /// Nothing was learnt of the server.
+        /// The outcome says nothing about the server.
         case unknown
     }
 
     private enum State {
         case closed
         case open(until: Duration)
-        /// One tries; after so long another may. Nil: nobody does.
+        /// A probe may run until this time, when another may start; nil when no probe is running.
         case halfOpen(probedUntil: Duration?)
     }
 
     private var state = State.closed
-    /// Grows with each change that makes what is under way say nothing about the new state.
+    /// Grows with each change of state after which the outcomes of running requests no longer count.
     private var period: UInt64 = 0
     private var failuresInARow = 0
-    /// The last outcomes, the latest in the lowest bit, 1 for a failure.
+    /// The latest outcomes, the last one in the lowest bit; 1 is a failure.
     private var outcomes: UInt64 = 0
     private var count = 0
     private var reason = ""
-    /// How long it was open last.
+    /// The length of the last rest time.
     private var rest = Duration.zero
 
     init() {}
 
-    /// While one tries: it has to find its circuit again.
+    /// True while a probe is running, because the probe must find its circuit again.
     var isInUse: Bool { if case .halfOpen(_?) = state { true } else { false } }
 
     mutating func admit(now: Duration) -> Admission {
@@ -65,14 +67,14 @@ struct Circuit: OriginRecord {
         case .open(let end) where now < end: return .refused(rest: end - now, after: reason)
         case .halfOpen(let end?) where now < end: return .refused(rest: .zero, after: reason)
         case .open, .halfOpen:
-            // What becomes of one that took too long is not waited for.
+            // The new period discards the outcome of a probe that took too long.
             if case .halfOpen(_?) = state { period += 1 }
             state = .halfOpen(probedUntil: now + rest)
             return .probe(period: period)
         }
     }
 
-    /// Takes note of what became of a request; to be called once for each that went.
+    /// Records the outcome of a request; call it once for each admitted request.
     mutating func settle(_ admission: Admission, _ outcome: Outcome, _ rule: Rule, now: Duration) {
         switch admission {
         case .pass(period): note(outcome, rule, now)

@@ -1,20 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Spares a server that fails again and again, and its callers the wait: for each origin, and for all tasks alike.
+/// Stops requests to a failing origin for a while, so that neither the server nor the callers waste time on them;
+/// shared by all tasks.
 ///
-/// After some failures in a row, or too large a part of the latest requests, the circuit of an origin *opens*: requests
-/// fail at once with ``NetworkError/Kind/circuitOpen``, and ``NetworkError/retryAfter`` says for how long. When the rest
-/// is over one request is let through, while others still fail: if it goes well the circuit closes, if it fails it opens
-/// for another rest, and if it is cancelled, or takes as long as a rest, the next one takes its place.
+/// After some failures in a row, or too large a share of failures in the latest requests, the circuit of an origin
+/// *opens*: requests fail at once with ``NetworkError/Kind/circuitOpen``, and ``NetworkError/retryAfter`` is the
+/// remaining rest time. When the rest time is over, one request passes as a probe, while others still fail. If the
+/// probe succeeds, the circuit closes; if it fails, the circuit opens for another rest time. If it is cancelled, or
+/// takes as long as a rest time, the next request becomes the probe.
 ///
 /// Failures are the `statuses`, and an origin that cannot be resolved or connected to, breaks the connection, refuses
-/// streams or lets a time limit pass. A response counts with its head. What is wrong on this side, and what is cancelled,
-/// says nothing about the server and does not count.
+/// streams or lets a time limit pass. A response counts when its head arrives. Errors on the client's side and
+/// cancelled requests say nothing about the server and do not count.
 ///
-/// It surrounds each attempt, so that repetitions count, and fail at once too: a ``RetryPolicy`` does not repeat what an
-/// open circuit has stopped. Copies share their circuits.
-///
+/// The interceptor surrounds each attempt, so retries count, and fail at once too: a ``RetryPolicy`` does not retry a
+/// request that an open circuit has stopped. Copies share their circuits.
 /// ```swift
 /// let session = Session(interceptors: [.circuitBreaker(failures: 3, rest: .seconds(10))])
 /// ```
@@ -23,20 +24,20 @@ public struct CircuitBreaker: Interceptor {
     private let rule: Circuit.Rule
     private let statuses: StatusSet
 
-    /// `.attempt`: redirects and repetitions count, too.
+    /// `.attempt`: redirects and retries count, too.
     public var scope: InterceptorScope { .attempt }
 
-    /// Opens after failures in a row, or by rate.
+    /// Creates a circuit breaker that opens after failures in a row, or by rate.
     ///
-    /// What makes no sense is told by each request, as `.invalidRequest`.
+    /// With invalid numbers, each request fails with `.invalidRequest`.
     /// - Parameters:
-    ///   - failures: How many failures in a row open it; 5 unless given, at least 1.
-    ///   - failureRate: The part of the last `window` requests that opens it, too, above 0 and up to 1; nil, the default,
-    ///     for none.
-    ///   - window: How many requests the rate is about, and how many there must be; 20 unless given, from 1 to 64.
-    ///   - rest: How long nothing is sent; 30 s unless given, above zero.
-    ///   - statuses: Which count as failures; 500, 502, 503 and 504 unless given.
-    ///   - clock: What rests are measured by.
+    ///   - failures: How many failures in a row open a circuit; 5 unless given, at least 1.
+    ///   - failureRate: The share of failures in the last `window` requests that also opens a circuit, above 0 and up
+    ///     to 1; nil, the default, for no such rule.
+    ///   - window: How many requests the rate covers, and how many are needed for it; 20 unless given, from 1 to 64.
+    ///   - rest: How long no request is sent; 30 s unless given, above zero.
+    ///   - statuses: The statuses that count as failures; 500, 502, 503 and 504 unless given.
+    ///   - clock: The clock that measures rest times.
     public init(
         failures: Int = 5, failureRate: Double? = nil, window: Int = 20, rest: Duration = .seconds(30),
         statuses: StatusSet = CircuitBreaker.failing, clock: any Clock<Duration> = ContinuousClock()
@@ -46,14 +47,15 @@ public struct CircuitBreaker: Interceptor {
         self.statuses = statuses
     }
 
-    /// 500, 502, 503 and 504: the server failed.
+    /// The statuses 500, 502, 503 and 504: the server failed.
     public static let failing: StatusSet = [
         .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
     ]
 
-    /// Passes the request on while the circuit lets it, and takes note of what becomes of it.
-    /// - Throws: `NetworkError`: `.circuitOpen` in phase `queued`, `.invalidRequest` for numbers that make no sense, and
-    ///   whatever `next` throws.
+    /// Passes the request on if the circuit admits it, and records the outcome.
+    ///
+    /// - Throws: `NetworkError`: `.circuitOpen` in phase `queued`, `.invalidRequest` for invalid numbers, and the
+    ///   errors of `next`.
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         if let brokenRule = rule.firstBroken {
@@ -61,7 +63,7 @@ public struct CircuitBreaker: Interceptor {
                 invalid: .configuration, "The circuit breaker is not valid: \(brokenRule).",
                 request: request)
         }
-        // Behind it the URL is refused.
+        // A later step refuses the invalid URL.
         guard let origin = request.origin else { return try await next(request) }
         let admission = circuits.admit(origin)
         if case .refused(let rest, let reason) = admission {
@@ -70,7 +72,7 @@ public struct CircuitBreaker: Interceptor {
         do throws(NetworkError) {
             let response = try await next(request)
             let status = response.head.status
-            circuits.settle(origin, admission, statuses.contains(status) ? .failure("it answered \(status)") : .success)
+            circuits.settle(origin, admission, statuses.contains(status) ? .failure("status \(status)") : .success)
             return response
         } catch {
             circuits.settle(origin, admission, error.isOfServer ? .failure("\(error.kind)") : .unknown)
@@ -81,24 +83,25 @@ public struct CircuitBreaker: Interceptor {
     private func refusal(
         of request: Request, _ origin: String, _ rest: Duration, _ reason: String, _ context: InterceptorContext
     ) -> NetworkError {
-        let end = rest > .zero ? "for another \(rest.brief)" : "until the one that tries has an answer"
+        let end = rest > .zero ? "for another \(rest.brief)" : "until the running probe has a response"
         return NetworkError(
             .circuitOpen, phase: .queued,
             "The circuit of \(origin) is open after too many failures, so nothing is sent \(end).",
-            hint: "Try again then. The last failure was: \(reason).", request: request, duration: context.elapsed,
+            hint: "Retry then. The last failure was: \(reason).", request: request, duration: context.elapsed,
             retryAfter: rest)
     }
 }
 
 extension Interceptor where Self == CircuitBreaker {
-    /// Spares servers that fail again and again.
+    /// Stops requests to failing origins for a while.
     ///
     /// - Parameters:
     ///   - failures: How many failures in a row open an origin's circuit; 5 unless given.
-    ///   - failureRate: The part of the last `window` requests that opens it, too; none unless given.
-    ///   - window: How many requests the rate is about; 20 unless given.
-    ///   - rest: How long nothing is sent; 30 s unless given.
-    ///   - statuses: Which count as failures; 500, 502, 503 and 504 unless given.
+    ///   - failureRate: The share of failures in the last `window` requests that also opens it; no such rule unless
+    ///     given.
+    ///   - window: How many requests the rate covers; 20 unless given.
+    ///   - rest: How long no request is sent; 30 s unless given.
+    ///   - statuses: The statuses that count as failures; 500, 502, 503 and 504 unless given.
     public static func circuitBreaker(
         failures: Int = 5, failureRate: Double? = nil, window: Int = 20, rest: Duration = .seconds(30),
         statuses: StatusSet = CircuitBreaker.failing
@@ -109,11 +112,11 @@ extension Interceptor where Self == CircuitBreaker {
 }
 
 extension NetworkError {
-    /// Whether it says that the server, or the way to it, is in trouble.
+    /// Whether the error shows a failure of the server or of the network path to it.
     fileprivate var isOfServer: Bool {
         switch kind {
         case .cannotResolve, .cannotConnect, .connectionLost, .streamRefused: true
-        // What waits for a place here says nothing about the server.
+        // A timeout in the local queue says nothing about the server.
         case .timedOut: phase > .queued
         default: false
         }
@@ -121,7 +124,7 @@ extension NetworkError {
 }
 
 extension Circuit.Rule {
-    /// The member that makes no sense, and why; nil when all do.
+    /// The rule that the first invalid member breaks; nil when all are valid.
     fileprivate var firstBroken: String? {
         if failures < 1 { return "failures must be at least 1" }
         if rest <= .zero { return "the rest must be above zero" }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// The circuit of each origin, shared by all tasks.
 final class Circuits: Sendable {

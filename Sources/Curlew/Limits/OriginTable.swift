@@ -1,31 +1,31 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is remembered of one origin.
+/// The state kept for one origin.
 protocol OriginRecord {
-    /// What is known of an origin that was never met, or was forgotten.
+    /// Creates the state of an unknown or forgotten origin.
     init()
-    /// Whether a request is under way that counts on it, so that it must not be forgotten.
+    /// Whether a running request depends on the state, so that it must not be forgotten.
     var isInUse: Bool { get }
 }
 
-/// What is remembered of the origins met last, so that memory is bounded however many there are.
+/// The state of the origins used last; the capacity bounds its memory.
 struct OriginTable<Record: OriginRecord> {
     private struct Entry {
         var record = Record()
         var usedAt: UInt64 = 0
     }
 
-    /// How many origins are remembered, beside those in use.
+    /// How many origins are kept, in addition to those in use.
     static var capacity: Int { 256 }
 
     private var entries: [String: Entry] = [:]
     private var uses: UInt64 = 0
 
-    /// How many origins are remembered.
+    /// How many origins are kept.
     var count: Int { entries.count }
 
-    /// Reads or changes what is remembered of an origin, in place.
+    /// Reads or changes the state of an origin, in place.
     mutating func change<Value>(_ origin: String, _ body: (inout Record) -> Value) -> Value {
         uses += 1
         entries[origin, default: Entry()].usedAt = uses
@@ -41,7 +41,7 @@ struct OriginTable<Record: OriginRecord> {
 }
 
 extension Request {
-    /// Scheme, host and port: what limits, budgets and circuits belong to; nil where the URL is none.
+    /// Scheme, host and port, the key of limits, budgets and circuits; nil when the URL is invalid.
     var origin: String? {
         guard let target = try? target() else { return nil }
         return "\(target.scheme.rawValue)://\(target.host):\(target.port)"
@@ -49,7 +49,7 @@ extension Request {
 }
 
 extension Clock where Duration == Swift.Duration {
-    /// Tells the time since now by this clock.
+    /// Returns a function that measures the time since this call by this clock.
     func stopwatch() -> @Sendable () -> Duration {
         let start = now
         return { start.duration(to: self.now) }

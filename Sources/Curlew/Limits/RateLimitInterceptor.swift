@@ -1,20 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Holds requests back as a server asks for, and keeps to a rate of one's own: for each origin, and for all tasks alike.
+/// Delays requests to an origin as its server asks for, and limits their rate; shared by all tasks.
 ///
-/// After a response with 429, 503 or 403 (by which some mean 429) and a `Retry-After`, or with a quota that is used up (`RateLimit`,
-/// `RateLimit-Remaining`, `X-RateLimit-Remaining`), requests to that origin wait until the time has passed, at most an
-/// hour. Then they go one after the other, in the order in which they came, about 10 ms apart, or at the rate given.
-/// What is on the wire already is left alone, and the response itself is passed on: repeating it is for a
-/// ``RetryPolicy``.
+/// After a response with 429, 503 or 403 (which some servers use instead of 429) and a `Retry-After`, or with a used-up
+/// quota (`RateLimit`, `RateLimit-Remaining`, `X-RateLimit-Remaining`), requests to that origin wait until the time has
+/// passed, at most an hour. Then they start one after the other, in the order of their arrival, about 10 ms apart, or
+/// at the given rate. Requests already sent are not affected, and the response itself is passed on: a ``RetryPolicy``
+/// is responsible for retries.
 ///
-/// A request that would have to wait longer than `longestWait` fails at once with ``NetworkError/Kind/timedOut`` in phase
-/// `queued`, and ``NetworkError/retryAfter`` says how long it would have been; the same is true of what is left of its
-/// `timeouts.total`. Cancelling ends a wait, and so does the end of the session.
+/// A request that would have to wait longer than `longestWait`, or than its `timeouts.total` allows, fails at once with
+/// ``NetworkError/Kind/timedOut`` in phase `queued`; ``NetworkError/retryAfter`` is the wait it would have needed.
+/// Cancelling the request ends its wait, and so does closing the session.
 ///
-/// It surrounds each attempt, so that redirects and repetitions wait, too. Copies share their lines: sessions that are to
-/// keep a rate together get the same one.
+/// The interceptor surrounds each attempt, so redirects and retries wait, too. Copies share their queues: give sessions
+/// that must keep a common rate the same interceptor.
 ///
 /// ```swift
 /// let session = Session(interceptors: [.rateLimit(requests: 10, per: .seconds(1), burst: 5)])
@@ -25,15 +25,15 @@ public struct RateLimitInterceptor: Interceptor {
     private let clock: any Clock<Duration>
     private let brokenRule: String?
 
-    /// `.attempt`: redirects and repetitions wait, too.
+    /// `.attempt`: redirects and retries wait, too.
     public var scope: InterceptorScope { .attempt }
 
-    /// Keeps to what servers say, and to no rate of one's own.
+    /// Creates an interceptor that follows the servers' limits, and has no rate of its own.
     ///
     /// - Parameters:
-    ///   - longestWait: How long a request may be held back; 60 s unless given.
-    ///   - clock: What waits are measured by.
-    ///   - chance: Numbers from 0 to 1 drawn at random, for what is between those who waited for the same moment.
+    ///   - longestWait: How long a request may be delayed; 60 s unless given.
+    ///   - clock: The clock that measures waits.
+    ///   - chance: Returns random numbers from 0 to 1, for the spacing of requests that waited for the same moment.
     public init(
         longestWait: Duration = .seconds(60), clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
@@ -41,16 +41,17 @@ public struct RateLimitInterceptor: Interceptor {
         self.init(RequestLine.Rule(), longestWait, clock, chance, brokenRule: nil)
     }
 
-    /// Keeps to what servers say, and to a rate of one's own, as a token bucket for each origin.
+    /// Creates an interceptor that follows the servers' limits, and a rate of its own, as a token bucket for each
+    /// origin.
     ///
-    /// What makes no sense (no requests, no time, no burst) is told by each request, as `.invalidRequest`.
+    /// With an invalid rate (no requests, no time, no burst), each request fails with `.invalidRequest`.
     /// - Parameters:
-    ///   - requests: How many requests may go in `period`, on average; at least 1.
-    ///   - period: In which time; above zero.
-    ///   - burst: How many may go at once after a pause; 1 unless given, which spaces them evenly.
-    ///   - longestWait: How long a request may be held back; 60 s unless given.
-    ///   - clock: What waits are measured by.
-    ///   - chance: Numbers from 0 to 1 drawn at random.
+    ///   - requests: How many requests may start in `period`, on average; at least 1.
+    ///   - period: The time for `requests`; above zero.
+    ///   - burst: How many may start at once after a pause; 1 unless given, which spaces them evenly.
+    ///   - longestWait: How long a request may be delayed; 60 s unless given.
+    ///   - clock: The clock that measures waits.
+    ///   - chance: Returns random numbers from 0 to 1, for the spacing of requests.
     public init(
         requests: Int, per period: Duration, burst: Int = 1, longestWait: Duration = .seconds(60),
         clock: any Clock<Duration> = ContinuousClock(),
@@ -76,16 +77,17 @@ public struct RateLimitInterceptor: Interceptor {
         self.brokenRule = brokenRule
     }
 
-    /// Passes the request on when it is its turn, and takes note of what the server says of the next ones.
-    /// - Throws: `NetworkError`: `.timedOut` in phase `queued` when that would be too late, `.invalidRequest` for a rate
-    ///   that makes no sense, and whatever `next` throws.
+    /// Passes the request on when its turn arrives, and reads the limits for later requests from the response.
+    ///
+    /// - Throws: `NetworkError`: `.timedOut` in phase `queued` when the wait is too long, `.invalidRequest` for an
+    ///   invalid rate, and the errors of `next`.
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         if let brokenRule {
             throw NetworkError(
                 invalid: .configuration, "The rate limit is not valid: \(brokenRule).", request: request)
         }
-        // Behind it the URL is refused.
+        // A later step refuses the invalid URL.
         guard let origin = request.origin else { return try await next(request) }
         do {
             try await pass(origin, context)
@@ -97,7 +99,7 @@ public struct RateLimitInterceptor: Interceptor {
         return response
     }
 
-    /// How many requests to a URL's origin wait for their turn now.
+    /// Returns how many requests to the request's origin wait for their turn now.
     func waiting(for request: Request) -> Int { request.origin.map { lines.count(at: $0) } ?? 0 }
 
     private func pass(_ origin: String, _ context: InterceptorContext) async throws {
@@ -114,7 +116,7 @@ public struct RateLimitInterceptor: Interceptor {
                 try await context.wait(
                     atMost: limit, by: clock, until: { await lines.turn(of: ticket, at: origin) })
             else { throw RequestLines.TooLong(wait: limit) }
-            // Of a session that has closed nothing goes out any more, which the attempt says better.
+            // A closed session sends nothing any more; the attempt itself reports that best.
             while !context.isClosed {
                 guard let rest = try lines.step(ticket, at: origin, deadline: deadline) else {
                     hasGone = true
@@ -133,29 +135,30 @@ public struct RateLimitInterceptor: Interceptor {
             .timedOut, phase: .queued,
             "The request would have waited \(wait.brief) for its turn at \(origin), which is longer than "
                 + (total
-                    ? "what is left of \(NetworkError.limit("total", context.total, of: request))."
+                    ? "the time left of \(NetworkError.limit("total", context.total, of: request))."
                     : "the \(longestWait.brief) of the rate limit."),
-            hint: total ? "Send less, or try again then." : "Send less, try again then, or give a larger longestWait.",
+            hint: total ? "Send less, or retry later." : "Send less, retry later, or raise longestWait.",
             request: request, duration: context.elapsed, retryAfter: wait)
     }
 }
 
 extension Interceptor where Self == RateLimitInterceptor {
-    /// Holds requests back as servers ask for.
+    /// Delays requests as servers ask for.
     ///
-    /// - Parameter longestWait: How long a request may be held back; 60 s unless given. Those that would wait longer fail
-    ///   at once.
+    /// - Parameter longestWait: How long a request may be delayed; 60 s unless given. Requests that would wait longer
+    ///   fail at once.
     public static func rateLimit(longestWait: Duration = .seconds(60)) -> RateLimitInterceptor {
         RateLimitInterceptor(longestWait: longestWait)
     }
 
-    /// Keeps requests to each origin to a rate, and holds them back as servers ask for.
+    /// Limits the rate of requests to each origin, and delays them as servers ask for.
     ///
     /// - Parameters:
-    ///   - requests: How many requests may go in `period`, on average.
-    ///   - period: In which time.
-    ///   - burst: How many may go at once after a pause; 1 unless given, which spaces them evenly.
-    ///   - longestWait: How long a request may be held back; 60 s unless given. Those that would wait longer fail at once.
+    ///   - requests: How many requests may start in `period`, on average.
+    ///   - period: The time for `requests`.
+    ///   - burst: How many may start at once after a pause; 1 unless given, which spaces them evenly.
+    ///   - longestWait: How long a request may be delayed; 60 s unless given. Requests that would wait longer fail at
+    ///     once.
     public static func rateLimit(
         requests: Int, per period: Duration, burst: Int = 1, longestWait: Duration = .seconds(60)
     ) -> RateLimitInterceptor {
@@ -164,13 +167,13 @@ extension Interceptor where Self == RateLimitInterceptor {
 }
 
 extension ResponseHead {
-    /// How long the server wants no more requests.
+    /// How long the server accepts no more requests.
     fileprivate var wishForQuiet: Duration? {
         let advice = WaitAdvice(self)
         switch status {
-        // Some servers mean 429 by 403.
+        // Some servers use 403 instead of 429.
         case .tooManyRequests, .serviceUnavailable, .forbidden: return advice.wait
-        // A quota of one of several resources says nothing about the others as long as requests go well.
+        // The quota of one of several resources says nothing about the others while requests succeed.
         default: return fields.contains("X-RateLimit-Resource") ? nil : advice.usedUp
         }
     }

@@ -1,55 +1,57 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The requests that wait for their turn at one origin, first come first served, and when the next one may go.
+/// The queue of requests that wait for their turn at one origin, first in first out, with the time when the next may
+/// start.
 ///
-/// Time counts from any fixed point. Only the first in line looks at it; the others are called when they are first, and
-/// whoever leaves the line costs the others nothing.
+/// Time counts from any fixed point. Only the first request in the queue waits for a time. The others are resumed when
+/// they become the first, and a request that leaves the queue costs the others nothing.
 struct RequestLine: OriginRecord {
     typealias Call = UnsafeContinuation<Void, Never>
 
-    /// How fast requests may go: one each `interval` on average, `burst` at once (the generic cell rate algorithm).
+    /// The rate of requests: one each `interval` on average, `burst` at once (the generic cell rate algorithm).
     struct Pace: Sendable, Hashable {
         var interval: Duration
         var burst: Int
 
-        /// How long before its time a request may go; what exceeds 31 years makes no difference.
+        /// How long before its regular time a request may start; limited to about 31 years.
         var credit: Duration {
             let most = Duration.seconds(Duration.longestAccepted)
             return interval.inSeconds * Double(burst - 1) < most.inSeconds ? interval * (burst - 1) : most
         }
     }
 
-    /// What requests go by.
+    /// The settings of a queue.
     struct Rule: Sendable {
         var pace: Pace?
-        /// Where requests have no pace: how far those are apart, on average, who waited for the same moment.
+        /// Without a pace: the average distance of requests that waited for the same moment.
         static let spacing = Duration.milliseconds(10)
-        /// What a server can ask for at most: afterwards it is asked whether it still means it.
+        /// The longest wait that a server can ask for; the next request then finds out whether the limit still holds.
         static let longestHold = Duration.seconds(3600)
     }
 
     enum Entry {
         case go
         case wait(ticket: UInt64)
-        /// It would have to wait so long.
+        /// The request would have to wait this long.
         case tooLong(Duration)
     }
 
     enum Step {
-        /// It may go, and has left the line; who is first now is to be called.
+        /// The request may start, and has left the queue; the caller resumes the call, which belongs to the new first
+        /// request.
         case go(Call?)
         case wait(Duration)
         case tooLong(Duration)
     }
 
-    /// Until when the server wants nothing.
+    /// The time until which the server accepts no requests.
     private var heldUntil = Duration.zero
-    /// Until when the latest who waited keeps the next one back.
+    /// The time until which the last request that waited delays the next one.
     private var spacedUntil = Duration.zero
-    /// When all that went is paid for.
+    /// The time when the rate has made up for all requests that started.
     private var paidAt = Duration.zero
-    /// Who waits; those who are called when they are first have left a continuation.
+    /// The waiting requests by ticket; with a continuation if the request is suspended until it is the first.
     private var waiting: [UInt64: Call?] = [:]
     private var first: UInt64 = 0
     private var next: UInt64 = 0
@@ -58,10 +60,10 @@ struct RequestLine: OriginRecord {
 
     var isInUse: Bool { !waiting.isEmpty }
 
-    /// How many wait.
+    /// The number of waiting requests.
     var count: Int { waiting.count }
 
-    /// Lets a request go, or gives it the last place in line, unless it would wait there longer than it can.
+    /// Lets a request start, or appends it to the queue unless it would wait longer than `limit`.
     mutating func enter(_ rule: Rule, limit: Duration, now: Duration) -> Entry {
         let rest = rest(rule, now)
         if waiting.isEmpty, rest == .zero {
@@ -75,9 +77,9 @@ struct RequestLine: OriginRecord {
         return .wait(ticket: next)
     }
 
-    /// What the first in line does now; everybody else is told to wait for nothing.
+    /// Returns the next step of the first request in the queue; call it only for that request.
     ///
-    /// - Parameter chance: From 0 to 1: how far behind it the next one is kept.
+    /// - Parameter chance: A number from 0 to 1, which sets how long the next request is delayed.
     mutating func step(_ ticket: UInt64, _ rule: Rule, deadline: Duration, now: Duration, chance: Double) -> Step {
         let rest = rest(rule, now)
         if rest > .zero { return now + rest > deadline ? .tooLong(rest) : .wait(rest) }
@@ -86,32 +88,33 @@ struct RequestLine: OriginRecord {
         return .go(leave(ticket))
     }
 
-    /// Takes a request out of the line, wherever it stands; who is first now is to be called.
+    /// Removes a request from the queue, at any position; the caller resumes the returned call of the new first
+    /// request.
     mutating func leave(_ ticket: UInt64) -> Call? {
         guard waiting.removeValue(forKey: ticket) != nil, ticket == first else { return nil }
         while first < next, waiting[first] == nil { first += 1 }
         return takeCall(of: first)
     }
 
-    /// Whether it is first, or in no line at all.
+    /// Whether the request is the first, or not in the queue at all.
     func isFirst(_ ticket: UInt64) -> Bool { ticket == first || waiting[ticket] == nil }
 
-    /// Leaves word how to call somebody who is not first.
+    /// Stores the continuation of a request that is not the first.
     mutating func leave(_ call: Call, for ticket: UInt64) { waiting.updateValue(call, forKey: ticket) }
 
-    /// Takes back how to call somebody.
+    /// Removes and returns the continuation of a request.
     mutating func takeCall(of ticket: UInt64) -> Call? {
         guard case .some(.some(let call)) = waiting[ticket] else { return nil }
         waiting.updateValue(nil, forKey: ticket)
         return call
     }
 
-    /// Lets nobody go before a time; what was asked for before stays, if it is longer.
+    /// Delays all requests by a wait, unless an earlier hold lasts longer.
     mutating func hold(for wait: Duration, now: Duration) {
         heldUntil = max(heldUntil, now + min(wait, Rule.longestHold))
     }
 
-    /// How long nobody may go.
+    /// Returns the time until a request may start.
     private func rest(_ rule: Rule, _ now: Duration) -> Duration {
         var opening = max(heldUntil, spacedUntil)
         if let pace = rule.pace { opening = max(opening, paidAt - pace.credit) }

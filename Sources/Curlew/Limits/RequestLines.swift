@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// The line of each origin, shared by all tasks.
+/// The queue of each origin, shared by all tasks.
 final class RequestLines: Sendable {
     let rule: RequestLine.Rule
     private let time: @Sendable () -> Duration
@@ -18,7 +19,7 @@ final class RequestLines: Sendable {
 
     var now: Duration { time() }
 
-    /// How many wait at an origin.
+    /// Returns the number of requests that wait for an origin.
     func count(at origin: String) -> Int { change(origin) { $0.count } }
 
     func enter(_ origin: String, limit: Duration) -> RequestLine.Entry {
@@ -26,7 +27,7 @@ final class RequestLines: Sendable {
         return change(origin) { $0.enter(rule, limit: limit, now: now) }
     }
 
-    /// Returns when the request is first in line, or its task is cancelled.
+    /// Returns when the request is the first in the queue, or its task is cancelled.
     func turn(of ticket: UInt64, at origin: String) async {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { (call: RequestLine.Call) in
@@ -42,10 +43,10 @@ final class RequestLines: Sendable {
         }
     }
 
-    /// What the first in line does now.
+    /// Returns how long the first request in the queue waits before its next step.
     ///
-    /// - Returns: How long it waits before it asks again; nil when it may go, and has left the line.
-    /// - Throws: ``TooLong`` when that is later than its deadline.
+    /// - Returns: The wait, or nil when the request may start and has left the queue.
+    /// - Throws: ``TooLong`` when the wait ends after the deadline.
     func step(_ ticket: UInt64, at origin: String, deadline: Duration) throws(TooLong) -> Duration? {
         let (chance, now) = (chance(), now)
         switch change(origin, { $0.step(ticket, rule, deadline: deadline, now: now, chance: chance) }) {
@@ -57,7 +58,7 @@ final class RequestLines: Sendable {
         }
     }
 
-    /// Gives up a place in line.
+    /// Removes a request from the queue.
     func leave(_ ticket: UInt64, at origin: String) { change(origin) { $0.leave(ticket) }?.resume() }
 
     func hold(_ origin: String, for wait: Duration) {

@@ -1,49 +1,49 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a ``LoggingInterceptor`` has to say at one moment; its description is one line without secrets.
+/// A log entry of a ``LoggingInterceptor``; its description is one line without secrets.
 public struct LogEntry: Sendable {
-    /// What has happened.
+    /// The kind of event.
     public enum Event: String, Sendable, Hashable, CaseIterable {
         /// A request is about to be sent.
         case request
         /// The body of a request that is about to be sent.
         case requestBody
-        /// The head of a response has come.
+        /// The head of a response has arrived.
         case response
-        /// The body of a response has been read to its end, has broken off (there is an error then), or was left.
+        /// The body of a response has been read to its end, has broken off (with an error), or was discarded.
         case responseBody
-        /// There is no response.
+        /// The request failed without a response.
         case failure
     }
 
-    /// What has happened.
+    /// The kind of event.
     public let event: Event
-    /// The transfer it happened to, as ``Transfer/id`` says.
+    /// The transfer of the event, as in ``Transfer/id``.
     public let transfer: UInt64
     /// The request's method.
     public let method: Method
-    /// The request's URL, without user-info, and without the values of the query but those that were asked for.
+    /// The request's URL, without user-info, and without the values of the query except those to be shown.
     public let url: String
     /// The response's status, if there is one.
     public internal(set) var status: Status?
     /// The fields of the request or response, secrets redacted; nil below the level `.fields`.
     public internal(set) var fields: HeaderFields?
-    /// The size of the body in bytes: of a request's and a response's as far as it is known, of one that was read
-    /// the bytes that came, decoded.
+    /// The size of the body in bytes: the declared size of a request or response, if known; for a body that was read,
+    /// the number of decoded bytes received.
     public internal(set) var bodyBytes: Int64?
     /// The start of a body: text with controls escaped, or "hex" and digits; nil for other events.
     public internal(set) var body: String?
-    /// How long after the request the response, failure or end of the body came.
+    /// The time from the request to the response, the failure or the end of the body.
     public internal(set) var duration: Duration?
-    /// Why there is no response, or why its body broke off.
+    /// The reason for a missing response or for an incomplete body.
     public internal(set) var error: NetworkError?
 }
 
 extension LogEntry: CustomStringConvertible {
     /// One line: "#7 ← 200 OK GET https://example.com/?q=<redacted> in 12 ms, 1.2 KiB".
     ///
-    /// Whatever was received, it has no control characters, and so cannot pretend to be a line of its own.
+    /// The line contains no control characters, so received data cannot imitate another log line.
     public var description: String {
         var line = "#\(transfer) \(mark) "
         if event == .response, let status { line += "\(status) " }
@@ -67,7 +67,7 @@ extension LogEntry: CustomStringConvertible {
     }
 }
 
-/// The first bytes of a body, kept as they pass.
+/// The first bytes of a body, copied while the body passes.
 struct BodySample: Sendable {
     private let limit: Int
     private var kept: [UInt8] = []
@@ -80,7 +80,7 @@ struct BodySample: Sendable {
         if kept.count < limit { kept += bytes.prefix(limit - kept.count) }
     }
 
-    /// The kept bytes as text, if they are UTF-8, else as digits; "…" says that there was more.
+    /// The kept bytes as text if they are UTF-8, otherwise as hexadecimal digits; "…" marks omitted bytes.
     var text: String {
         let isCut = count > Int64(kept.count)
         if let text = String(validating: isCut ? kept.dropLast(splitBytes) : kept[...], as: UTF8.self) {
@@ -92,7 +92,7 @@ struct BodySample: Sendable {
         return "hex " + digits.joined(separator: " ") + (count > Int64(Self.dumped) || isCut ? " …" : "")
     }
 
-    /// How many bytes at the end begin a character that the cut has split.
+    /// The number of bytes at the end that are an incomplete character.
     private var splitBytes: Int {
         for length in 1...3 where length <= kept.count {
             let byte = kept[kept.count - length]
@@ -102,7 +102,7 @@ struct BodySample: Sendable {
         return 0
     }
 
-    /// How much of what is no text is shown.
+    /// The number of bytes shown of a body that is not text.
     private static let dumped = 32
     private static let hex = Array("0123456789abcdef".utf8)
 }

@@ -3,10 +3,10 @@
 
 internal import Glibc
 
-/// Writes a line for what goes out and what comes in, without secrets.
+/// Writes a line for each request and each response, without secrets.
 ///
-/// Credentials in fields, user-info and values of queries are redacted; bodies are shown only when asked for, and then
-/// as they are. It runs in the transfer's task, and so does its sink.
+/// Credentials in fields, user-info and values of queries are redacted; bodies are shown only at the level `.bodies`,
+/// and then without redaction. The interceptor and its sink run in the transfer's task.
 ///
 /// ```swift
 /// let session = Session(interceptors: [LoggingInterceptor(.fields, showingQueryOf: ["page"])])
@@ -14,16 +14,16 @@ internal import Glibc
 /// // #1 ← 200 OK GET https://example.com/list?page=2&token=<redacted> in 12 ms, 1.2 KiB {Content-Type: …}
 /// ```
 public struct LoggingInterceptor: Interceptor {
-    /// How much is said.
+    /// The amount of detail in the log.
     public enum Level: Sendable, Hashable {
-        /// One line each way: method, URL, status, duration and sizes.
+        /// One line for the request and one for the response: method, URL, status, duration and sizes.
         case basic
-        /// The fields in the same lines, too.
+        /// The lines of `.basic`, with the fields.
         case fields
-        /// A line more each way with the start of the body, at most so many bytes: of requests whose bytes are at hand,
-        /// and of responses, when they have been read.
+        /// Additional lines with the start of the bodies, up to a number of bytes: of requests whose body is bytes in
+        /// memory, and of responses after they have been read.
         ///
-        /// Responses stream through as before.
+        /// Responses are still streamed.
         case bodies(upTo: ByteCount)
     }
 
@@ -34,14 +34,16 @@ public struct LoggingInterceptor: Interceptor {
     private let shownNames: Set<String>
     private let sink: @Sendable (LogEntry) -> Void
 
-    /// An interceptor that logs.
+    /// Creates an interceptor that logs.
     ///
     /// - Parameters:
-    ///   - level: How much is said; `.basic` unless given.
-    ///   - scope: `.transfer`, the default, for what the caller sees; `.attempt` for what goes over the wire.
-    ///   - fields: Names of fields whose values are redacted beside those that are sensitive anyway.
-    ///   - names: Names in queries whose values may be shown, as they are written in URLs; none unless given.
-    ///   - sink: Gets the entries, in the transfer's task; by default each is a line on standard error, in one write.
+    ///   - level: The amount of detail; `.basic` unless given.
+    ///   - scope: `.transfer`, the default, logs the requests and responses of the caller; `.attempt` logs each request
+    ///     that is sent.
+    ///   - fields: Names of fields whose values are redacted, in addition to the sensitive fields.
+    ///   - names: Names in queries whose values may be shown, as written in URLs; empty unless given.
+    ///   - sink: Receives the entries, in the transfer's task; by default each is a line on standard error, in one
+    ///     write.
     public init(
         _ level: Level = .basic, scope: InterceptorScope = .transfer, redacting fields: [HeaderName] = [],
         showingQueryOf names: [String] = [],
@@ -57,12 +59,12 @@ public struct LoggingInterceptor: Interceptor {
     /// Writes an entry as one line to standard error, in one write.
     @Sendable public static func writeToStandardError(_ entry: LogEntry) {
         let line = Array("\(entry)\n".utf8)
-        // What cannot be written is lost: there is nobody else to tell.
+        // A failed write is ignored, because no other place for the entry exists.
         _ = Glibc.write(STDERR_FILENO, line, line.count)
     }
 
-    /// Sends the request and tells of it.
-    /// - Throws: What `next` throws.
+    /// Sends the request and logs it with its response.
+    /// - Throws: The errors of `next`.
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         let start = ContinuousClock.now
@@ -118,7 +120,7 @@ public struct LoggingInterceptor: Interceptor {
         return entry
     }
 
-    /// The response with a body that tells of itself when it has been read.
+    /// Returns the response with a body that is logged after it was read.
     private func watched(
         _ response: IncomingResponse, _ sample: BodySample, _ head: LogEntry, _ start: ContinuousClock.Instant
     ) -> IncomingResponse {

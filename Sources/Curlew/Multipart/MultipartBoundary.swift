@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What stands between the parts of a multipart body (RFC 2046 §5.1.1).
+/// The delimiter between the parts of a multipart body (RFC 2046 §5.1.1).
 ///
 /// ```swift
 /// let form = MultipartForm(boundary: MultipartBoundary("for a test") ?? MultipartBoundary()) { Part("a", "1") }
 /// ```
 public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
-    /// The boundary without the hyphens in front.
+    /// The boundary, without the leading hyphens.
     public let text: String
 
-    /// A boundary with 128 random bits, which no part contains but by the wildest chance.
+    /// Creates a boundary with 128 random bits, which practically never occurs in a part.
     public init() {
         var chance = SystemRandomNumberGenerator()
         let digits = (0..<2).map { _ in
@@ -20,10 +20,11 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
         text = "curlew-" + digits.joined()
     }
 
-    /// A boundary of one's own, which must stand nowhere in the parts; nobody looks for it there.
+    /// Creates a custom boundary, which must not occur in the parts; the form does not check this.
     ///
-    /// - Parameter text: 1 to 70 of the letters, digits, spaces and `'()+_,-./:=?`, no space at the end.
-    /// - Returns: Nil when it is none.
+    /// - Parameter text: 1 to 70 letters, digits, spaces or characters of `'()+_,-./:=?`; the last character is not a
+    ///   space.
+    /// - Returns: Nil if the text is not a valid boundary.
     public init?(_ text: String) {
         guard (1...70).contains(text.utf8.count), text.utf8.last != 0x20, Self.members.containsAll(of: text) else {
             return nil
@@ -31,9 +32,9 @@ public struct MultipartBoundary: Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// The text.
+    /// The text of the boundary.
     public var description: String { text }
 
-    /// `bchars` of RFC 2046 §5.1.1.
+    /// The characters of `bchars` (RFC 2046 §5.1.1).
     private static let members = ByteSet.letters.union(.digits).union(ByteSet("'()+_,-./:=? "))
 }

@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 
-/// What a multipart response consists of, as it arrives; see ``MultipartElements``.
+/// An element of a multipart response, as it arrives; see ``MultipartElements``.
 public enum MultipartElement: Sendable, Hashable {
     /// A part begins, with these fields.
     case part(HeaderFields)
@@ -13,16 +13,16 @@ public enum MultipartElement: Sendable, Hashable {
     case end
 }
 
-/// How much a multipart response may have of what is kept.
+/// Limits of the data that a reader of a multipart response stores.
 public struct MultipartLimits: Sendable, Hashable {
-    /// The most parts; nil for any number.
+    /// The maximum number of parts; nil for no limit.
     public var parts: Int?
-    /// The most bytes that the fields of one part have.
+    /// The maximum size of one part's fields.
     public var fields: ByteCount
-    /// The most bytes that one part has when parts are collected; what all have is limited as every body is.
+    /// The maximum size of one part when parts are collected; the response limit applies to all parts together.
     public var part: ByteCount
 
-    /// Limits with their defaults.
+    /// Creates limits, each with a default.
     public init(parts: Int? = 1000, fields: ByteCount = .kibibytes(16), part: ByteCount = .mebibytes(64)) {
         self.parts = parts
         self.fields = fields
@@ -30,36 +30,36 @@ public struct MultipartLimits: Sendable, Hashable {
     }
 }
 
-/// One whole part of a multipart response.
+/// One complete part of a multipart response.
 public struct MultipartPart: Sendable, Hashable {
     /// The part's own fields.
     public let fields: HeaderFields
-    /// What it holds, as it came; a multipart inside is not taken apart.
+    /// The received bytes of the part; a nested multipart is not parsed.
     public let body: Data
 
-    /// A part of its fields and bytes.
+    /// Creates a part from its fields and bytes.
     public init(fields: HeaderFields, body: Data) {
         self.fields = fields
         self.body = body
     }
 
-    /// What it is; nil when its fields do not say.
+    /// The media type; nil if the fields have no valid `Content-Type`.
     public var contentType: MediaType? { fields[.contentType].flatMap { MediaType($0) } }
 
-    /// The name of a part of a form (RFC 7578 §4.2); nil when its fields do not say.
+    /// The name of a form's part (RFC 7578 §4.2); nil if the fields do not have a name.
     public var name: String? { parameter("name").map(unescaped) }
 
-    /// The file name that the sender gave; nil without one.
+    /// The file name that the sender set; nil without one.
     ///
-    /// That of `filename*` (RFC 8187), where it can be read, else that of `filename`; the escapes of browsers are
-    /// undone.
+    /// The value is that of a valid `filename*` (RFC 8187), else that of `filename`. The percent-escapes of browsers
+    /// are decoded.
     ///
-    /// It comes from a stranger: take no path from it.
+    /// The name is untrusted: do not use it as a path.
     public var filename: String? {
         parameter("filename*").flatMap(\.extendedValue) ?? parameter("filename").map(unescaped)
     }
 
-    /// What browsers write instead of quotes and line breaks (HTML, multipart/form-data encoding algorithm).
+    /// Decodes the escapes that browsers use for quotes and line breaks (HTML, multipart/form-data encoding algorithm).
     private func unescaped(_ name: String) -> String {
         guard name.utf8.contains(UInt8(ascii: "%")) else { return name }
         return [("%22", "\""), ("%0D", "\r"), ("%0A", "\n")].reduce(name) { text, escape in
@@ -80,10 +80,10 @@ public struct MultipartPart: Sendable, Hashable {
 }
 
 extension MultipartPart: CustomStringConvertible, CustomReflectable {
-    /// How long it is; never what it holds.
+    /// The size of the part; never its content.
     public var description: String { "a part of \(body.count) bytes" }
 
-    /// The description, and the fields without credentials.
+    /// A mirror that shows the description, and the fields without credentials.
     public var customMirror: Mirror {
         let children: KeyValuePairs<String, Any> = ["description": description, "fields": fields.map(\.description)]
         return Mirror(self, children: children, displayStyle: .struct)

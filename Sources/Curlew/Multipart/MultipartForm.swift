@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multipart: bodies of several parts (RFC 2046 §5.1, RFC 7578), written for requests and read out of responses. A form
-// is a value that becomes the pieces of a RequestBody; the reader is a pure parser with serializers around it.
+// Multipart bodies (RFC 2046 §5.1, RFC 7578), written for requests and read from responses. A form is a value that
+// becomes the pieces of a RequestBody. The reader is a parser without I/O; serializers wrap it.
 
-/// A form of several parts, as `multipart/form-data` (RFC 7578), that is sent as it is read.
+/// A form of several parts in `multipart/form-data` (RFC 7578), which is streamed while it is sent.
 ///
-/// Nothing is read before the request is on the wire, and no more than 512 KiB ahead of the peer, however long the files
-/// are. The length is known, and said, when that of each part is; otherwise the body goes in chunks. It can be sent again
-/// when each part can.
+/// Reading starts only when the request is sent, and stays at most 512 KiB ahead of the peer, regardless of the size of
+/// the files. The request sends the body's length if the length of each part is known; otherwise it sends the body in
+/// chunks. The form can be sent again if each part can.
 ///
 /// ```swift
 /// let form = MultipartForm {
@@ -18,32 +18,32 @@
 /// let request = Request(.put, url, fields: form.fields, body: .multipart(form))
 /// ```
 ///
-/// A form without parts, and one whose names or fields cannot be written, makes its request `.invalidRequest`.
+/// A form without parts, and a form with invalid names or fields, makes its request fail with `.invalidRequest`.
 public struct MultipartForm: Sendable {
-    /// What it consists of, in the order in which it is sent.
+    /// The parts, in the order in which they are sent.
     public let parts: [Part]
-    /// What stands between the parts.
+    /// The delimiter between the parts.
     public let boundary: MultipartBoundary
-    /// The body and how it is made of the parts; one for all copies, so that each knows how far it was sent.
+    /// The body and its layout; all copies share it, so that each copy knows the progress of the transfer.
     let layout: MultipartLayout
 
-    /// A form of parts at hand.
+    /// Creates a form from parts.
     ///
     /// - Parameters:
     ///   - parts: The parts.
-    ///   - boundary: What stands between them; chosen at random unless given.
+    ///   - boundary: The delimiter between the parts; random by default.
     public init(_ parts: [Part], boundary: MultipartBoundary = MultipartBoundary()) {
         self.parts = parts
         self.boundary = boundary
         layout = MultipartLayout(parts, boundary)
     }
 
-    /// A form of the parts of a builder.
+    /// Creates a form from the parts of a builder.
     ///
     /// - Parameters:
-    ///   - boundary: What stands between them; chosen at random unless given.
-    ///   - parts: Lists the parts.
-    /// - Throws: What the builder throws.
+    ///   - boundary: The delimiter between the parts; random by default.
+    ///   - parts: A builder that lists the parts.
+    /// - Throws: The error of the builder.
     public init(
         boundary: MultipartBoundary = MultipartBoundary(), @PartsBuilder _ parts: () throws -> [Part]
     ) rethrows {
@@ -53,39 +53,40 @@ public struct MultipartForm: Sendable {
     /// `multipart/form-data` with the boundary.
     public var contentType: MediaType { .formData.adding("boundary", boundary.text) }
 
-    /// The field that says what the body is, for a ``Request`` that is made by hand.
+    /// The `Content-Type` field of the body, for a ``Request`` that is created without a client.
     public var fields: HeaderFields { [.contentType: contentType.description] }
 
-    /// How far each part was sent, at one moment of the transfer.
+    /// Returns the progress of each part at one moment of the transfer.
     ///
-    /// Sent is what was handed to the connection; a body that is sent again starts over. Bytes of files and streams are
-    /// told apart once the form's body is on its way, so ask the form that was sent, or a copy of it. Of a body that is
-    /// compressed while it is sent nothing can be said.
+    /// The sent bytes are those handed to the connection; the count restarts when the body is sent again. The lengths
+    /// of files and streams are known only after the form's body has started, so call this method on the form that was
+    /// sent, or on a copy of it. The progress of a body that is compressed while it is sent is not available.
     ///
     /// ```swift
     /// for await progress in transfer.progress {
     ///     for part in form.progress(at: progress) { bars[part.index].set(part.fraction ?? 0) }
     /// }
     /// ```
-    /// - Parameter progress: The transfer's.
-    /// - Returns: One for each part, in their order.
+    /// - Parameter progress: The progress of the transfer.
+    /// - Returns: The progress of each part, in the order of the parts.
     public func progress(at progress: TransferProgress) -> [PartProgress] {
         layout.progress(sent: progress.sent, parts)
     }
 
-    /// Writes the body to a file, for servers that must be told its length, and for sending it later.
+    /// Writes the body to a file, for servers that require its length, or to send it later.
     ///
-    /// It is written by threads of its own. The file must not be there yet, and only its owner may read it; when anything
-    /// fails, or the task is cancelled, no file is left. Deleting it afterwards is up to the caller.
+    /// Separate threads write the file. The file must not exist; it is created readable only by its owner. If any step
+    /// fails, or the task is cancelled, the file is removed. The caller deletes the file when it is no longer needed.
     ///
     /// ```swift
     /// let (body, contentType) = try await form.spool(to: path)
     /// try await api.post("photos", .raw(body, type: contentType))
     /// ```
-    /// - Parameter path: Where the file is to be.
-    /// - Returns: The file as a body that can be replayed, and what it is.
-    /// - Throws: `NetworkError`: `.invalidRequest` for a form that cannot be sent, a file that cannot be read or made or
-    ///   is there already, `.bodyFailed` when a part broke off or the disk is full, `.cancelled`.
+    /// - Parameter path: The path of the new file.
+    /// - Returns: The file as a replayable body, and its media type.
+    /// - Throws: `NetworkError`: `.invalidRequest` for a form that cannot be sent, for a file that cannot be read or
+    ///   created, or for an existing file at the path; `.bodyFailed` if a part breaks off or the disk is full;
+    ///   `.cancelled`.
     public func spool(to path: String) async throws(NetworkError) -> (body: RequestBody, contentType: MediaType) {
         let body = RequestBody.multipart(self)
         if let flaw = body.flaw {
@@ -94,7 +95,7 @@ public struct MultipartForm: Sendable {
         guard !body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The form was sent before and can be read only once.",
-                hint: body.replayHint(or: "make the form anew"))
+                hint: body.replayHint(or: "create the form again"))
         }
         try await body.write(to: path)
         return (.file(path), contentType)
@@ -102,15 +103,15 @@ public struct MultipartForm: Sendable {
 }
 
 extension MultipartForm: CustomStringConvertible, CustomReflectable {
-    /// How many parts there are; never what they hold.
+    /// The number of parts; never their content.
     public var description: String { "a form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
 
-    /// The descriptions of the parts.
+    /// A mirror that shows the descriptions of the parts.
     public var customMirror: Mirror { Mirror(self, unlabeledChildren: parts.map(\.description)) }
 }
 
 extension RequestBody {
-    /// A form as the body of a request, whatever the method; its ``MultipartForm/fields`` belong to it.
+    /// Creates a request body from a form, for any method; the request also needs the form's ``MultipartForm/fields``.
     ///
     /// - Parameter form: The form.
     public static func multipart(_ form: MultipartForm) -> RequestBody { form.layout.body }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The body of a form: its pieces, and which of them belong to which part.
+/// The body of a form: its pieces, and the part to which each piece belongs.
 struct MultipartLayout: Sendable {
-    /// The whole body, its pieces taken apart.
+    /// The whole body; nested bodies are split into their pieces.
     let body: RequestBody
-    /// For each piece the part whose content it is; nil for what stands between parts.
+    /// The index of the part whose content each piece is; nil for the delimiters and fields between the contents.
     private let owners: [Int?]
     private let joined: JoinedBody
 
@@ -36,7 +36,7 @@ struct MultipartLayout: Sendable {
         if parts.isEmpty {
             return JoinedBody.Flaw(
                 message: "The multipart form has no parts.",
-                hint: "A multipart body has one part at least (RFC 2046 §5.1.1); leave the body out, or add a part.")
+                hint: "A multipart body needs at least one part (RFC 2046 §5.1.1): add a part, or remove the body.")
         }
         for (index, part) in parts.enumerated() {
             if let flaw = part.flaw(at: index) { return flaw }
@@ -44,14 +44,14 @@ struct MultipartLayout: Sendable {
         return nil
     }
 
-    /// How far each part is, when so many bytes of the body were sent.
+    /// Returns the progress of each part after the body has sent the given number of bytes.
     func progress(sent: Int64, _ parts: [Part]) -> [PartProgress] {
         let told = joined.knownLengths
         let lengths = told.isEmpty ? joined.pieces.map(\.body.length) : told
         var states = parts.map { _ in (sent: Int64(0), total: Int64?.some(0), isFinished: true) }
         var left: Int64? = sent
         for (owner, length) in zip(owners, lengths) {
-            // Nothing behind a piece has begun that has not ended.
+            // A piece starts only after the piece before it has ended.
             let own = min(left ?? 0, length ?? .max)
             let isWhole = left != nil && own == length
             if let owner {
@@ -70,7 +70,7 @@ struct MultipartLayout: Sendable {
 }
 
 extension Part {
-    /// What keeps the part from being sent.
+    /// Returns the reason why the part cannot be sent; nil if it can.
     fileprivate func flaw(at index: Int) -> JoinedBody.Flaw? {
         let label = label(at: index)
         for field in fields {
@@ -82,12 +82,12 @@ extension Part {
             guard HeaderFields.isValidValue(field.value) else {
                 return JoinedBody.Flaw(
                     message: "The field “\(field.name)” of \(label) contains a control character.",
-                    hint: "Of control characters only line breaks have a way to stand in names; remove the others.")
+                    hint: "Remove the control character; only line breaks in a part's name can be escaped.")
             }
         }
         if let length = body.length, length < 0 {
             return JoinedBody.Flaw(
-                message: "The length of \(label) is negative.", hint: "Leave the length out when it is not known.")
+                message: "The length of \(label) is negative.", hint: "Leave the length out if it is unknown.")
         }
         return body.flaw
     }

@@ -1,43 +1,45 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a multipart body (RFC 2046 §5.1) in chunks, however they are cut, in time that grows with the bytes alone.
+/// A parser of multipart bodies (RFC 2046 §5.1) that reads chunks in time linear in the number of bytes; the boundaries
+/// of the chunks do not affect the result.
 ///
-/// Lines of delimiters and fields may end with LF alone, as some cameras and gateways send them. What precedes the first
-/// delimiter and follows the last is dropped.
+/// The lines of delimiters and fields may end with LF alone, as some cameras and gateways send them. Bytes before the
+/// first delimiter and after the last delimiter are discarded.
 struct MultipartParser: Sendable {
     private enum Place { case preamble, fields, content, epilogue }
 
-    /// What stands at a place where a delimiter may begin.
+    /// The result of looking for a delimiter at the start of a line.
     private enum Line {
         case other
-        /// It may be a delimiter; the bytes to come will tell.
+        /// The line may be a delimiter; later bytes decide.
         case unknown
-        /// A delimiter, where what follows it begins, and whether it is the last one.
+        /// A delimiter; `end` is the index after it, and `isLast` tells whether it is the last one.
         case delimiter(end: Int, isLast: Bool)
     }
 
-    /// Blanks behind a delimiter; with more it is no delimiter.
+    /// The maximum number of blanks after a delimiter; a line with more blanks is not a delimiter.
     private static let mostPadding = 256
 
-    /// Bytes before the first delimiter; where there are more, it is another one that parts the body.
+    /// The maximum number of bytes before the first delimiter; a longer preamble means that the body uses another
+    /// boundary.
     private static let longestPreamble = 64 << 10
 
     private let limits: MultipartLimits
     private var preamble = 0
     /// "--" and the boundary.
     private let delimiter: [UInt8]
-    /// The same at the start of a line.
+    /// The delimiter after a LF, as it appears at the start of a line.
     private let wanted: [UInt8]
     private var place = Place.preamble
     /// Whether the next byte begins a line.
     private var isAtLineStart = true
-    /// What may be the start of a delimiter, or of the line break before it; a few hundred bytes at most.
+    /// Bytes that may be the start of a delimiter, or of the line break before it; a few hundred bytes at most.
     private var pending: [UInt8] = []
-    /// The fields of the part so far, and where the line begins that is not whole.
+    /// The received fields of the part, and the index where the incomplete line begins.
     private var block: [UInt8] = []
     private var lineStart = 0
-    /// How many parts have begun.
+    /// The number of parts that have begun.
     private var count = 0
 
     init(boundary: String, limits: MultipartLimits) {
@@ -46,8 +48,8 @@ struct MultipartParser: Sendable {
         wanted = [0x0A] + delimiter
     }
 
-    /// Gives what a chunk completes.
-    /// - Throws: `NetworkError` of kind `decodingFailed`.
+    /// Passes the elements that a chunk completes to the closure.
+    /// - Throws: `NetworkError` of kind `decodingFailed`, or the error of the closure.
     mutating func read(_ chunk: ByteChunk, _ take: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError)
     {
         if place == .epilogue { return }
@@ -65,10 +67,10 @@ struct MultipartParser: Sendable {
         }
     }
 
-    /// Ends the body.
-    /// - Throws: `NetworkError` of kind `decodingFailed` when the last delimiter has not come.
+    /// Ends the body and passes the last elements to the closure.
+    /// - Throws: `NetworkError` of kind `decodingFailed` if the last delimiter is missing, or the error of the closure.
     mutating func finish(_ take: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError) {
-        // Without a line break behind it, the last delimiter is still undecided.
+        // A last delimiter without a line break after it is still pending.
         if place == .content || place == .preamble, let dash = pending.firstIndex(of: 0x2D),
             case .delimiter(_, true) = line(at: dash, of: ByteChunk(pending), isWhole: true)
         {
@@ -79,7 +81,7 @@ struct MultipartParser: Sendable {
         case .epilogue: return
         case .preamble:
             throw .malformedParts(
-                "the body has no part", hint: "The boundary of its Content-Type does not stand in it.")
+                "the body has no part", hint: "The body does not contain the boundary of its Content-Type.")
         case .fields, .content:
             throw .malformedParts(
                 "the body ends inside part \(count)",
@@ -89,7 +91,7 @@ struct MultipartParser: Sendable {
 
     // MARK: Content
 
-    /// Reads to the next delimiter; nil when the bytes are used up.
+    /// Reads up to the next delimiter and returns the index after it; nil if all bytes are consumed.
     private mutating func readContent(
         _ bytes: ByteChunk, _ start: Int, _ take: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
@@ -113,7 +115,7 @@ struct MultipartParser: Sendable {
                 return try begin(at: end, isLast, take)
             }
         }
-        // The rest is content but for what may be the start of a delimiter, which no line feed but the last can be.
+        // The rest is content, except for a possible start of a delimiter; only the last LF can begin it.
         let tail = max(search, bytes.count - wanted.count + 1)
         if let feed = bytes.lastPosition(of: 0x0A, from: tail),
             wanted.starts(with: bytes.slice(feed..<bytes.count))
@@ -124,12 +126,12 @@ struct MultipartParser: Sendable {
         return try keep(bytes, start, from: endsWithReturn ? bytes.count - 1 : bytes.count, take)
     }
 
-    /// Where the line break of which `feed` is the end begins.
+    /// Returns the start of the line break that ends at `feed`.
     private func breakStart(_ bytes: ByteChunk, _ feed: Int, after start: Int) -> Int {
         feed > start && bytes[feed - 1] == 0x0D ? feed - 1 : feed
     }
 
-    /// Gives the content before a place and keeps what comes from there on.
+    /// Passes the content before an index to the closure and keeps the bytes from there as pending.
     private mutating func keep(
         _ bytes: ByteChunk, _ start: Int, from place: Int, _ take: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
@@ -148,7 +150,7 @@ struct MultipartParser: Sendable {
         if preamble > Self.longestPreamble {
             throw .malformedParts(
                 "no part begins in its first 64 KiB",
-                hint: "The boundary of its Content-Type does not stand in it; look at its first bytes.")
+                hint: "The body may use another boundary than its Content-Type; check its first bytes.")
         }
     }
 
@@ -167,9 +169,9 @@ struct MultipartParser: Sendable {
         return end
     }
 
-    /// What stands at a position where a line begins.
+    /// Classifies the bytes at the start of a line.
     ///
-    /// - Parameter isWhole: Whether no more bytes will come.
+    /// - Parameter isWhole: Whether the body has no more bytes.
     private func line(at start: Int, of bytes: ByteChunk, isWhole: Bool) -> Line {
         let available = bytes.count - start
         guard bytes.slice(start..<start + min(available, delimiter.count)).elementsEqual(delimiter.prefix(available))
@@ -213,7 +215,7 @@ struct MultipartParser: Sendable {
         if line.elementsEqual([0x0A]) || line.elementsEqual([0x0D, 0x0A]) {
             try take(.part(HeaderFields(parsing: block)))
             place = .content
-            // A part without content may end with the line break that ended its fields.
+            // The line break that ended the fields of an empty part may also precede its delimiter.
             isAtLineStart = true
         }
         return end
@@ -221,7 +223,7 @@ struct MultipartParser: Sendable {
 }
 
 extension NetworkError {
-    /// A multipart body that cannot be read.
+    /// Creates an error for a malformed multipart body.
     static func malformedParts(_ why: String, hint: String) -> NetworkError {
         NetworkError(
             .decodingFailed, phase: .decoding, "The multipart response is malformed: \(why).", hint: hint)

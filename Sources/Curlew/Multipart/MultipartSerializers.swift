@@ -3,10 +3,12 @@
 
 internal import FoundationEssentials
 
-/// Reads the parts of a multipart response as they arrive: `multipart/mixed`, `byteranges`, `x-mixed-replace`, any.
+/// A serializer that reads the parts of a multipart response as they arrive: `multipart/mixed`, `byteranges`,
+/// `x-mixed-replace`, or any other.
 ///
-/// Each part is `.part` with its fields, its bytes as they come, and `.end`. What stands before the first part and after
-/// the last is dropped; a part that is multipart itself comes as bytes. No part is kept in memory.
+/// Each part is a `.part` with its fields, then its bytes as they arrive, then `.end`. Bytes before the first part and
+/// after the last part are discarded. A nested multipart arrives as bytes. The serializer never holds a whole part in
+/// memory.
 ///
 /// ```swift
 /// for try await element in api.stream("camera", using: .multipart) {
@@ -18,34 +20,35 @@ internal import FoundationEssentials
 /// }
 /// ```
 public struct MultipartElements: StreamSerializer {
-    /// What is kept from chunk to chunk.
+    /// The state between chunks.
     public struct State: Sendable {
         fileprivate var parser: MultipartParser
     }
 
-    /// How much is read.
+    /// The limits of parts and fields.
     public let limits: MultipartLimits
 
-    /// Reads within limits; any number of parts unless given, with fields of at most 16 KiB each.
+    /// Creates a serializer with limits; by default any number of parts, with at most 16 KiB of fields each.
     public init(_ limits: MultipartLimits = MultipartLimits(parts: nil)) { self.limits = limits }
 
     /// `multipart/*`.
     public var accepts: [MediaType] { [.multipart] }
 
-    /// Begins with the boundary that the `Content-Type` names.
-    /// - Throws: `NetworkError` of kind `decodingFailed` when it names none.
+    /// Creates the state, with the boundary that the `Content-Type` names.
+    /// - Throws: `NetworkError` of kind `decodingFailed` if the `Content-Type` is not a multipart type with a valid
+    ///   boundary.
     public func begin(_ head: ResponseHead) throws -> State {
         State(parser: MultipartParser(boundary: try boundary(of: head), limits: limits))
     }
 
-    /// Gives what a chunk completes.
-    /// - Throws: `NetworkError` of kind `decodingFailed` beyond the limits, and when the last boundary is missing.
+    /// Returns the elements that a chunk completes.
+    /// - Throws: `NetworkError` of kind `decodingFailed` for a body beyond the limits, or without the last boundary.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [MultipartElement] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds what a chunk completes.
-    /// - Throws: `NetworkError` of kind `decodingFailed` beyond the limits, and when the last boundary is missing.
+    /// Appends the elements that a chunk completes.
+    /// - Throws: `NetworkError` of kind `decodingFailed` for a body beyond the limits, or without the last boundary.
     public func decode(
         _ chunk: ByteChunk?, _ state: inout State, into elements: inout [MultipartElement]
     ) throws {
@@ -54,25 +57,25 @@ public struct MultipartElements: StreamSerializer {
     }
 }
 
-/// Collects the parts of a multipart response.
+/// A serializer that collects the parts of a multipart response.
 ///
 /// ```swift
 /// let parts = try await api.get("report", using: .parts)
 /// print(parts.map { $0.name ?? "" })
 /// ```
 public struct PartsSerializer: ResponseSerializer {
-    /// How much is read.
+    /// The limits of parts and fields.
     public let limits: MultipartLimits
 
-    /// Reads within limits: 1000 parts unless given, with fields of at most 16 KiB and 64 MiB each.
+    /// Creates a serializer with limits; by default 1000 parts, with at most 16 KiB of fields and 64 MiB of bytes each.
     public init(_ limits: MultipartLimits = MultipartLimits()) { self.limits = limits }
 
     /// `multipart/*`.
     public var accepts: [MediaType] { [.multipart] }
 
     /// Reads all parts.
-    /// - Throws: `NetworkError`: `.bodyTooLarge`, `.decodingFailed` without a boundary, beyond the limits, and when the last boundary is
-    ///   missing, or whatever ended the transfer.
+    /// - Throws: `NetworkError`: `.bodyTooLarge`, `.decodingFailed` without a boundary, beyond the limits or if the
+    ///   last boundary is missing, or the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> [MultipartPart] {
         var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
         var collection = PartCollection(limit: limits.part)
@@ -104,7 +107,7 @@ extension MediaType {
     public static let multipart: MediaType = "multipart/*"
 }
 
-/// Parts that are gathered.
+/// A collection of the parts read so far.
 private struct PartCollection {
     let limit: ByteCount
     var parts: [MultipartPart] = []
@@ -130,19 +133,19 @@ private struct PartCollection {
     }
 }
 
-/// The boundary of a multipart response.
+/// Returns the boundary of a multipart response.
 private func boundary(of head: ResponseHead) throws(NetworkError) -> String {
     let type = head.fields.values(for: .contentType).first.flatMap { MediaType($0) }
     guard let type, type.type == "multipart" else {
         throw .malformedParts(
-            "its Content-Type is \(type.map { "\($0)" } ?? "missing")", hint: "Only multipart types consist of parts.")
+            "its Content-Type is \(type.map { "\($0)" } ?? "missing")", hint: "Only a multipart response has parts.")
     }
-    // Longer ones than RFC 2046 allows are in use; line breaks could never match.
+    // Some servers send longer boundaries than RFC 2046 allows; a boundary with line breaks could never match.
     guard let text = type[parameter: "boundary"], (1...256).contains(text.utf8.count),
         !text.utf8.contains(where: \.isControl)
     else {
         throw .malformedParts(
-            "its Content-Type names no boundary", hint: "The server must say what parts it (RFC 2046 §5.1.1).")
+            "its Content-Type names no boundary", hint: "The server must send a boundary (RFC 2046 §5.1.1).")
     }
     return text
 }

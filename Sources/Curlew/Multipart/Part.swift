@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One part of a ``MultipartForm``: a name, what it is, and its bytes, wherever they come from.
+/// One part of a ``MultipartForm``: its name, its fields and its body.
 ///
-/// Names and file names are sent as browsers do: in UTF-8, with `%22`, `%0D` and `%0A` for quotes and line breaks, and
-/// with CR LF for each line break of a name (WHATWG HTML, multipart/form-data encoding algorithm).
+/// Names and file names are encoded as browsers do: in UTF-8, with `%22`, `%0D` and `%0A` for quotes, CR and LF. Each
+/// line break of a name is first normalized to CR LF (WHATWG HTML, multipart/form-data encoding algorithm).
 ///
 /// ```swift
 /// Part("title", "Alps")
@@ -14,31 +14,32 @@
 /// Part(fields: ["Content-Disposition": "form-data; name=meta"], body: .text("{}"))
 /// ```
 public struct Part: Sendable {
-    /// The name; nil for a part whose fields were given.
+    /// The name; nil for a part that was created from fields.
     public let name: String?
-    /// The part's own fields, as they are sent.
+    /// The part's own fields, as the request sends them.
     public let fields: HeaderFields
-    /// What it holds.
+    /// The content of the part.
     public let body: RequestBody
 
-    /// A field of text.
+    /// Creates a text part.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - value: The text, sent in UTF-8 as it is, without a content type; browsers would turn its line breaks into CR LF.
+    ///   - value: The text, sent unchanged in UTF-8 without a content type. Browsers would normalize its line breaks to
+    ///     CR LF.
     public init(_ name: String, _ value: String) {
         self.init(named: name, .text(value), filename: nil, type: nil)
     }
 
-    /// A file, opened when it is sent and read ahead on a thread of its own.
+    /// Creates a part from a file, which is opened when the part is sent and is read ahead on its own thread.
     ///
-    /// A missing or unreadable file, and a directory, are `.invalidRequest` when the transfer is made, one whose size
-    /// changes before it was sent is `.bodyFailed`.
+    /// A missing or unreadable file, and a directory, are `.invalidRequest` when the transfer is created. A file whose
+    /// size changes before it is sent completely is `.bodyFailed`.
     /// - Parameters:
     ///   - name: The name.
-    ///   - path: Where the file is.
-    ///   - filename: What the server is told; the last component of the path unless given.
-    ///   - type: What it is; by the file name's extension unless given.
+    ///   - path: The path of the file.
+    ///   - filename: The file name to send; the last component of the path by default.
+    ///   - type: The media type; derived from the file name's extension by default.
     public init(_ name: String, file path: String, filename: String? = nil, type: MediaType? = nil) {
         let last = path.split(separator: "/").last.map(String.init) ?? path
         self.init(
@@ -46,26 +47,27 @@ public struct Part: Sendable {
             type: type ?? filename.flatMap(MediaType.known) ?? MediaType(forFile: last))
     }
 
-    /// Bytes at hand.
+    /// Creates a part from bytes in memory.
     ///
     /// - Parameters:
     ///   - name: The name.
     ///   - bytes: Any bytes.
-    ///   - filename: What the server is told; nothing unless given.
-    ///   - type: What they are; by the file name's extension unless given.
+    ///   - filename: The file name to send; no file name by default.
+    ///   - type: The media type; derived from the file name's extension by default.
     public init(_ name: String, bytes: some Sequence<UInt8>, filename: String? = nil, type: MediaType? = nil) {
         self.init(name, body: .bytes(bytes), filename: filename, type: type)
     }
 
-    /// What a sequence yields; see ``RequestBody/stream(_:length:canReplay:)``.
+    /// Creates a part from a sequence of chunks; see ``RequestBody/stream(_:length:canReplay:)``.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - sequence: Chunks of bytes, iterated when it is their turn.
-    ///   - length: How many bytes will come; nil when that is not known.
-    ///   - canReplay: Whether iterating it again yields the same bytes; unless it does, the form cannot be sent again.
-    ///   - filename: What the server is told; nothing unless given.
-    ///   - type: What they are; by the file name's extension unless given.
+    ///   - sequence: Chunks of bytes; the sequence is iterated when the request sends this part.
+    ///   - length: The total number of bytes; nil if it is unknown.
+    ///   - canReplay: Whether iterating the sequence again yields the same bytes; if not, the form cannot be sent
+    ///     again.
+    ///   - filename: The file name to send; no file name by default.
+    ///   - type: The media type; derived from the file name's extension by default.
     public init<S: AsyncSequence & Sendable>(
         _ name: String, stream sequence: S, length: Int64? = nil, canReplay: Bool = false, filename: String? = nil,
         type: MediaType? = nil
@@ -74,24 +76,24 @@ public struct Part: Sendable {
         self.init(name, body: body, filename: filename, type: type)
     }
 
-    /// Any body of a request, such as a descriptor.
+    /// Creates a part from any request body, such as a descriptor.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - body: What it holds.
-    ///   - filename: What the server is told; nothing unless given.
-    ///   - type: What it is; by the file name's extension unless given.
+    ///   - body: The content of the part.
+    ///   - filename: The file name to send; no file name by default.
+    ///   - type: The media type; derived from the file name's extension by default.
     public init(_ name: String, body: RequestBody, filename: String? = nil, type: MediaType? = nil) {
         self.init(
             named: name, body, filename: filename, type: type ?? filename.map { MediaType(forFile: $0) } ?? .octetStream
         )
     }
 
-    /// A part with fields of one's own, which are checked and sent as they are, and no others.
+    /// Creates a part with custom fields, which are validated and sent unchanged, without any other fields.
     ///
     /// - Parameters:
-    ///   - fields: Its fields; `Content-Disposition` belongs to a form's (RFC 7578 §4.2).
-    ///   - body: What it holds.
+    ///   - fields: The part's fields; a part of a form needs `Content-Disposition` (RFC 7578 §4.2).
+    ///   - body: The content of the part.
     public init(fields: HeaderFields, body: RequestBody) {
         name = nil
         self.fields = fields
@@ -108,7 +110,7 @@ public struct Part: Sendable {
         self.fields = fields
     }
 
-    /// Each line break as CR LF, whatever it was.
+    /// Replaces each line break (CR, LF or CR LF) with CR LF.
     private static func normalised(_ name: String) -> String {
         var result = String.UnicodeScalarView()
         var last: Unicode.Scalar?
@@ -139,12 +141,12 @@ public struct Part: Sendable {
 }
 
 extension Part {
-    /// A part for each name and value that a ``QueryEncoder`` writes of a value, such as `a[b]`.
+    /// Returns a part for each name and value that a ``QueryEncoder`` produces for a value, such as `a[b]`.
     ///
-    /// `Data` is sent as it is, and nil as nothing, in a part without bytes unless the encoder leaves it out.
+    /// A `Data` value is sent unchanged. A nil value becomes a part without bytes, unless the encoder omits it.
     /// - Parameters:
-    ///   - value: A structure, a dictionary, a ``Query``.
-    ///   - encoder: The rules; AFNetworking's unless given.
+    ///   - value: A structure, a dictionary, or a ``Query``.
+    ///   - encoder: The encoding rules; those of AFNetworking by default.
     /// - Throws: `EncodingError` for a value without names; see ``QueryEncoder/encode(_:)``.
     public static func fields(of value: some Encodable, by encoder: QueryEncoder = QueryEncoder()) throws -> [Part] {
         try encoder.pairs(of: value).map { pair in
@@ -157,50 +159,50 @@ extension Part {
 }
 
 extension Part: CustomStringConvertible, CustomReflectable {
-    /// The name and how long the part is; never what it holds.
+    /// The name and the length of the part; never its content.
     public var description: String {
         "\(label(at: nil)), \(body.length.map { "\($0) bytes" } ?? "unknown length")"
     }
 
-    /// The description alone.
+    /// A mirror that shows only the description.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 
-    /// What errors call it.
+    /// Returns the part's name for error messages.
     func label(at index: Int?) -> String {
         if let name { return "the part “\(name.shortened(to: 64).escapingControls)”" }
         return index.map { "part \($0 + 1)" } ?? "a part"
     }
 }
 
-/// Lists the parts of a form, with `if`, `for` and arrays.
+/// A result builder that lists the parts of a form, with `if`, `for` and arrays.
 @resultBuilder
 public enum PartsBuilder {
-    /// A part.
+    /// Adds one part.
     public static func buildExpression(_ part: Part) -> [Part] { [part] }
 
-    /// Parts at hand.
+    /// Adds the parts of a sequence.
     public static func buildExpression(_ parts: some Sequence<Part>) -> [Part] { Array(parts) }
 
-    /// What is no part, for the sake of its message.
+    /// Rejects a value that is not a part at compile time, with a clear message.
     @available(*, unavailable, message: "a multipart body is made of `Part(…)` values")
     @_disfavoredOverload
     public static func buildExpression<T>(_ value: T) -> [Part] { [] }
 
-    /// Parts in a row.
+    /// Joins the parts of several statements.
     public static func buildBlock(_ parts: [Part]...) -> [Part] { parts.flatMap(\.self) }
 
-    /// Parts that may be missing.
+    /// Adds the parts of an `if` without `else`.
     public static func buildOptional(_ parts: [Part]?) -> [Part] { parts ?? [] }
 
-    /// The parts of the first branch.
+    /// Adds the parts of the first branch.
     public static func buildEither(first parts: [Part]) -> [Part] { parts }
 
-    /// The parts of the second branch.
+    /// Adds the parts of the second branch.
     public static func buildEither(second parts: [Part]) -> [Part] { parts }
 
-    /// The parts of a loop.
+    /// Adds the parts of a loop.
     public static func buildArray(_ parts: [[Part]]) -> [Part] { parts.flatMap(\.self) }
 
-    /// Parts that need a newer system.
+    /// Adds parts that are available only in a newer system.
     public static func buildLimitedAvailability(_ parts: [Part]) -> [Part] { parts }
 }

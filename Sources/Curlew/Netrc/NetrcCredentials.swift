@@ -8,35 +8,36 @@ internal import FoundationEssentials
 /// request.
 ///
 /// The file is read once, at the first request that needs it, on a disk thread. Without a file there are no
-/// credentials; a file that was named here must exist. The first entry for the host counts, else `default`; ports are
-/// ignored. An entry without login has no credentials, and one without password has an empty one. As with curl, the
-/// permissions of the file are not checked, because mounted secrets are often readable by everyone in a container.
-/// Unlike with curl, passwords are sent only over TLS or to this machine: a request to an http URL of another machine
-/// that the file names fails with `.invalidRequest`, unless `allowsPlainHTTP` is true. `Authorization` and user-info of
-/// the request take precedence.
+/// credentials; a file with an explicit path must exist. The first entry for the host applies, else `default`; ports
+/// are ignored. An entry without login has no credentials, and an entry without password has an empty password. As with
+/// curl, the permissions of the file are not checked, because mounted secrets are often readable by all users of a
+/// container. Unlike with curl, passwords are sent only over TLS or to this machine: a request to an http URL of
+/// another machine that the file names fails with `.invalidRequest`, unless `allowsPlainHTTP` is true. `Authorization`
+/// and user-info of the request take precedence.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com").with { $0.auth = .netrc() }
 /// ```
 public struct NetrcCredentials: Authenticator {
-    /// Where the file is; nil where no home is known.
+    /// The path of the file; nil if it depends on an unknown home directory.
     public let path: String?
-    /// Whether passwords are sent without TLS, too, where others can read them.
+    /// Whether passwords are also sent without TLS, where others can read them.
     ///
-    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case.
+    /// They are sent to this machine (localhost, 127.0.0.0/8, ::1) in any case.
     public let allowsPlainHTTP: Bool
-    /// Whether the caller has said which file, which then has to be there.
+    /// Whether the caller has given a path, so that the file must exist.
     private let isNamed: Bool
     private let file = OnceMade<NetrcFile>(keepsFailure: false)
 
-    /// The most a file may have, in bytes.
+    /// The maximum length of a file, in bytes.
     private static let limit = 1 << 20
 
-    /// Credentials from a file.
+    /// Creates an authenticator with the credentials of a file.
     ///
     /// - Parameters:
-    ///   - path: Where it is, with "~/" for the home; what the variable `NETRC` says unless given, else `~/.netrc`.
-    ///   - allowsPlainHTTP: Whether passwords are sent without TLS, too; false unless given.
+    ///   - path: The path of the file, with "~/" for the home directory; the value of the variable `NETRC` unless
+    ///     given, else `~/.netrc`.
+    ///   - allowsPlainHTTP: Whether passwords are also sent without TLS; false unless given.
     public init(path: String? = nil, allowsPlainHTTP: Bool = false) {
         let names = ["HOME", "NETRC"]
         let variables = names.compactMap { name in TrustEnvironment.variable(name).map { (name, $0) } }
@@ -52,7 +53,7 @@ public struct NetrcCredentials: Authenticator {
         self.allowsPlainHTTP = allowsPlainHTTP
     }
 
-    /// Adds what the file says of the request's host, and passes the request on.
+    /// Adds the credentials for the request's host and sends the request.
     ///
     /// Without `allowsPlainHTTP`, a request to an http URL does not use the `default` entry.
     /// - Throws: `NetworkError` of kind `.invalidRequest` when the file cannot be read, when it is malformed (with the
@@ -70,7 +71,7 @@ public struct NetrcCredentials: Authenticator {
         let host = HostName.key(target.host) ?? target.host
         guard let entry = entries.entry(where: { HostName.key($0) == host }), let login = entry.login
         else { return try await next(request) }
-        // An entry for any host is no reason to refuse a request to this one.
+        // The `default` entry is no reason to refuse a request to this host.
         if entry.isDefault, !allowsPlainHTTP, target.isReadableByOthers { return try await next(request) }
         try request.refusePlainHTTP(
             for: "Passwords of a .netrc file", unless: allowsPlainHTTP, option: ".netrc(allowsPlainHTTP: true)")
@@ -80,7 +81,7 @@ public struct NetrcCredentials: Authenticator {
         } catch {
             throw NetworkError(
                 invalid: .credentials, "The entry for \(target.host) in \(path) cannot be used: \(error)",
-                hint: "Look at the file.", cause: error, request: request)
+                hint: "Check the entry in the file.", cause: error, request: request)
         }
         return try await next(request)
     }
@@ -93,17 +94,17 @@ public struct NetrcCredentials: Authenticator {
         } catch {
             let reason = error.cause.map { "\($0)" } ?? error.message
             throw Self.refused(
-                "\(path) cannot be read: \(reason)", "Look at its permissions, or name another.", error.cause)
+                "\(path) cannot be read: \(reason)", "Check its permissions, or give another path.", error.cause)
         }
         guard let bytes else {
             throw Self.refused(
-                "\(path) has more than \(ByteCount(Int64(Self.limit))).", "It is probably no .netrc file.")
+                "\(path) has more than \(ByteCount(Int64(Self.limit))).", "It is probably not a .netrc file.")
         }
         do throws(InvalidNetrc) {
             return try NetrcFile(bytes)
         } catch {
             throw Self.refused(
-                "\(path) is malformed. \(error)", "See netrc(5); words with spaces stand in quotation marks.", error)
+                "\(path) is malformed. \(error)", "See netrc(5); put words with spaces in quotation marks.", error)
         }
     }
 
@@ -113,7 +114,7 @@ public struct NetrcCredentials: Authenticator {
 }
 
 extension NetrcCredentials: CustomStringConvertible, CustomReflectable {
-    /// The path, and nothing of what stands there.
+    /// The path, without the contents of the file.
     public var description: String { "NetrcCredentials(\((path ?? "no file").escapingControls))" }
 
     /// The description alone.
@@ -124,8 +125,8 @@ extension Interceptor where Self == NetrcCredentials {
     /// Sends names and passwords from a `.netrc` file.
     ///
     /// - Parameters:
-    ///   - path: Where it is; what the variable `NETRC` says unless given, else `~/.netrc`.
-    ///   - allowsPlainHTTP: Whether passwords are sent without TLS, too; false unless given.
+    ///   - path: The path of the file; the value of the variable `NETRC` unless given, else `~/.netrc`.
+    ///   - allowsPlainHTTP: Whether passwords are also sent without TLS; false unless given.
     public static func netrc(_ path: String? = nil, allowsPlainHTTP: Bool = false) -> NetrcCredentials {
         NetrcCredentials(path: path, allowsPlainHTTP: allowsPlainHTTP)
     }

@@ -1,25 +1,25 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A `.netrc` file: names and passwords by host, as ftp, curl and others read them.
+/// A `.netrc` file: names and passwords by host, in the format of ftp, curl and other programs.
 ///
-/// Words stand apart by white space, on one line or several; one that begins with a quotation mark goes to the next, with
-/// `\"`, `\\`, `\n`, `\r` and `\t` inside, and holds no line end. Where a keyword could stand, "#" begins a comment that
-/// goes to the end of the line. `macdef` and what follows up to an empty line is skipped.
+/// White space separates words, on one line or several. A word that begins with a quotation mark ends at the next one,
+/// may contain `\"`, `\\`, `\n`, `\r` and `\t`, and cannot contain a line end. In the position of a keyword, "#" begins
+/// a comment that ends with the line. `macdef` and all lines up to an empty line are skipped.
 struct NetrcFile: Equatable {
-    /// What is said of one machine.
+    /// The entry for one machine.
     struct Entry: Equatable {
-        /// Nil for the entry of all that have none.
+        /// The name of the machine; nil for the `default` entry.
         var machine: String?
         var login: String?
         var password: String?
         var account: String?
     }
 
-    /// In the order of the file; the one for all others, which has no machine, comes last.
+    /// The entries in the order of the file; the `default` entry, which has no machine, is the last.
     let entries: [Entry]
 
-    /// Reads the bytes of a file.
+    /// Parses the bytes of a file.
     ///
     /// Complexity: O(*n*).
     init(_ bytes: some Sequence<UInt8>) throws(InvalidNetrc) {
@@ -49,13 +49,13 @@ struct NetrcFile: Equatable {
     private static let members: [String: @Sendable (inout Entry, String) -> Void] = [
         "login": { $0.login = $1 }, "user": { $0.login = $1 }, "password": { $0.password = $1 },
         "account": { $0.account = $1 },
-        // What others write there, and no rule for whom an entry is: hosts alone decide.
+        // Other programs write these keywords; they do not restrict an entry, which is chosen by its host alone.
         "port": { _, _ in }, "protocol": { _, _ in },
     ]
 
-    /// The first entry for a host, or the one for all that have none.
+    /// Returns the first entry for a host, else the `default` entry.
     ///
-    /// - Parameter isSame: Whether the name of a machine is the host's.
+    /// - Parameter isSame: Returns whether the name of a machine is the host's name.
     func entry(where isSame: (String) -> Bool) -> Entry? {
         entries.first { $0.machine.map(isSame) ?? true }
     }
@@ -65,7 +65,7 @@ extension NetrcFile.Entry {
     var isDefault: Bool { machine == nil }
 }
 
-/// Takes a file apart into words.
+/// Splits a file into words.
 private struct NetrcScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -73,11 +73,11 @@ private struct NetrcScanner {
 
     init(_ bytes: some Sequence<UInt8>) {
         self.bytes = Array(bytes)
-        // What some editors begin UTF-8 with.
+        // Some editors write a UTF-8 byte order mark.
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    /// The next keyword and its line; nil at the end.
+    /// Returns the next keyword and its line; nil at the end.
     mutating func keyword() throws(InvalidNetrc) -> (String, line: Int)? {
         skipSpace()
         while current == UInt8(ascii: "#") {
@@ -89,9 +89,9 @@ private struct NetrcScanner {
         return (try word(), line)
     }
 
-    /// What belongs to a keyword.
+    /// Returns the value of a keyword.
     ///
-    /// - Parameter keyword: The line that the keyword stands in.
+    /// - Parameter keyword: The line of the keyword.
     mutating func value(_ keyword: Int) throws(InvalidNetrc) -> String {
         skipSpace()
         guard current != nil else { throw InvalidNetrc(keyword, .noValue) }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// OAuth is how a program gets access tokens from an authorization server (RFC 6749). It knows sessions, and the
-// authentication that its tokens are for.
+// OAuth obtains access tokens from an authorization server (RFC 6749). It knows sessions, and the authentication that
+// its tokens are for.
 
 internal import FoundationEssentials
 
-/// A program that an authorization server knows, and that gets access tokens from it (RFC 6749).
+/// A program that is registered with an authorization server and gets access tokens from it (RFC 6749).
 ///
 /// ```swift
 /// let app = OAuth2Client(
@@ -13,46 +13,46 @@ internal import FoundationEssentials
 /// let api = Client("https://api.example.com").with { $0.auth = .clientCredentials(app) }
 /// ```
 public struct OAuth2Client: Sendable {
-    /// How the program proves to the authorization server who it is (RFC 6749 §2.3.1).
+    /// The method by which the program authenticates to the authorization server (RFC 6749 §2.3.1).
     public enum Proof: String, Sendable, Hashable, CaseIterable, Codable {
-        /// By Basic authentication, which every server has to know.
+        /// Basic authentication, which every server has to support.
         case basic
-        /// By `client_id` and `client_secret` in the body, for servers that know no better.
+        /// `client_id` and `client_secret` in the body, for servers that do not support Basic.
         case body
     }
 
     /// The token endpoint (RFC 6749 §3.2).
     public var tokenURL: String
-    /// The program's name (`client_id`).
+    /// The program's identifier (`client_id`).
     public var id: String
-    /// What it proves its name with; nil for a program that cannot keep a secret (RFC 6749 §2.1).
+    /// The secret that authenticates the program; nil for a program that cannot keep a secret (RFC 6749 §2.1).
     public var secret: String?
-    /// How it does.
+    /// The method of authentication.
     public var proof: Proof
-    /// What tokens are to allow; what the server thinks fit when there is none (RFC 6749 §3.3).
+    /// The permissions to request for tokens; when empty, the server chooses (RFC 6749 §3.3).
     public var scopes: [String]
-    /// What the server wants to know beside that, such as `audience` or `resource` (RFC 8707).
+    /// Additional parameters of the token request, such as `audience` or `resource` (RFC 8707).
     public var parameters: Query
-    /// Whether requests for tokens are sent without TLS, too, where others can read them (RFC 6749 §3.2); false unless
+    /// Whether requests for tokens are also sent without TLS, where others can read them (RFC 6749 §3.2); false unless
     /// set.
     ///
-    /// This machine (localhost, 127.0.0.0/8, ::1) gets them in any case. The requests that carry the tokens have an option
-    /// of their own, ``RefreshingAuthentication/Settings/allowsPlainHTTP``.
+    /// Requests to this machine (localhost, 127.0.0.0/8, ::1) are sent in any case. The requests that carry the tokens
+    /// have a separate option, ``RefreshingAuthentication/Settings/allowsPlainHTTP``.
     public var allowsPlainHTTP: Bool
-    /// What sends the requests.
+    /// The session that sends the requests.
     public var session: Session
 
-    /// A program and its authorization server.
+    /// Creates a client for a program and its authorization server.
     ///
     /// - Parameters:
     ///   - tokenURL: The token endpoint.
-    ///   - id: The program's name.
-    ///   - secret: What it proves its name with.
-    ///   - proof: How it does; by Basic authentication unless given.
-    ///   - scopes: What tokens are to allow.
-    ///   - parameters: What the server wants to know beside that.
-    ///   - allowsPlainHTTP: Whether secrets are sent without TLS, too; false unless given.
-    ///   - session: Sends the requests; `Session.shared` unless given.
+    ///   - id: The program's identifier.
+    ///   - secret: The secret that authenticates the program.
+    ///   - proof: The method of authentication; Basic unless given.
+    ///   - scopes: The permissions to request for tokens.
+    ///   - parameters: Additional parameters of the token request.
+    ///   - allowsPlainHTTP: Whether secrets are also sent without TLS; false unless given.
+    ///   - session: The session that sends the requests; `Session.shared` unless given.
     public init(
         _ tokenURL: String, id: String, secret: String? = nil, proof: Proof = .basic, scopes: [String] = [],
         parameters: Query = [:], allowsPlainHTTP: Bool = false, session: Session = .shared
@@ -68,22 +68,23 @@ public struct OAuth2Client: Sendable {
     }
 
     /// Gets a token for the program itself (RFC 6749 §4.4).
-    /// - Throws: What ``token(for:_:)`` throws.
+    /// - Throws: The errors of ``token(for:_:)``.
     public func clientCredentials() async throws(NetworkError) -> AccessToken {
         try await token(for: "client_credentials", scoped)
     }
 
-    /// Gets a new token in the place of one that came with a refresh token (RFC 6749 §6).
+    /// Gets a new token in place of a token that has a refresh token (RFC 6749 §6).
     ///
-    /// - Parameter token: The old one. Its refresh token stays the new one's, unless the server gives another.
-    /// - Throws: What ``token(for:_:)`` throws; `.authenticationFailed` when the old one has no refresh token.
+    /// - Parameter token: The old token. The new token keeps its refresh token, unless the server sends another.
+    /// - Throws: The errors of ``token(for:_:)``; `.authenticationFailed` when the old token has no refresh token.
     public func refresh(_ token: AccessToken?) async throws(NetworkError) -> AccessToken {
         guard let refreshToken = token?.refreshToken else {
             throw NetworkError(
                 .authenticationFailed, phase: .preparing, "There is no refresh token to get an access token with.",
-                hint: "Somebody has to log in (again).")
+                hint: "Ask the user to log in (again).")
         }
-        // Without scopes: the server knows what was granted, which may be less than was asked for (RFC 6749 §6).
+        // The request omits the scopes: the server knows which scopes it granted, which may be fewer than the requested
+        // ones (RFC 6749 §6).
         var fresh = try await self.token(for: "refresh_token", ["refresh_token": refreshToken])
         fresh.refreshToken = fresh.refreshToken ?? refreshToken
         fresh.permissions = fresh.permissions ?? token?.permissions
@@ -92,13 +93,14 @@ public struct OAuth2Client: Sendable {
 
     /// Gets a token by any grant of the token endpoint, such as `authorization_code`.
     ///
-    /// The request goes out without any ``Authenticator``, and follows no redirect: it carries secrets.
+    /// The request is sent without any ``Authenticator`` and follows no redirect, because it carries secrets.
     /// - Parameters:
     ///   - grant: The `grant_type`.
-    ///   - parameters: What the grant needs, such as `code`, `redirect_uri` and `code_verifier` (RFC 7636).
-    /// - Throws: `NetworkError`: `.invalidRequest` for a URL without TLS; `.authenticationFailed` when the server refuses,
-    ///   with an ``OAuth2Error`` as the cause if it says why, and when its answer has no token of a kind that is known;
-    ///   `.unacceptableStatus` when it is not able to; whatever else ends a transfer.
+    ///   - parameters: The parameters of the grant, such as `code`, `redirect_uri` and `code_verifier` (RFC 7636).
+    /// - Throws: `NetworkError`: `.invalidRequest` for a URL without TLS; `.authenticationFailed` when the server
+    ///   refuses, with an ``OAuth2Error`` as the cause if the response has one, and when the response has no token of a
+    ///   supported type; `.unacceptableStatus` when the server cannot handle the request; any other error that ends a
+    ///   transfer.
     public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
         let (request, form) = try request(for: grant, parameters)
         let (body, head) = try await session.data(for: request)
@@ -107,31 +109,31 @@ public struct OAuth2Client: Sendable {
         let isBusy = head.status.kind == .serverError || RetryPolicy.transient.contains(head.status)
         guard !isBusy else {
             throw NetworkError(
-                .unacceptableStatus, phase: .validating, "The authorization server answered \(head.status).",
+                .unacceptableStatus, phase: .validating, "The authorization server responded with \(head.status).",
                 cause: refusal, request: request, response: head)
         }
-        // Some servers refuse with 200, and an error in the body.
+        // Some servers refuse with status 200 and an error in the body.
         if let refusal {
             throw NetworkError(
-                .authenticationFailed, phase: .validating, "The authorization server gave no token: \(refusal).",
+                .authenticationFailed, phase: .validating, "The authorization server issued no token: \(refusal).",
                 hint: refusal.hint, cause: refusal, request: request, response: head)
         }
         guard head.status == .ok else {
             throw NetworkError(
-                .authenticationFailed, phase: .validating, "The authorization server answered \(head.status).",
+                .authenticationFailed, phase: .validating, "The authorization server responded with \(head.status).",
                 request: request, response: head)
         }
         do {
             return try decoder.decode(TokenResponse.self, from: body).token(now: Date())
         } catch {
             throw NetworkError(
-                .authenticationFailed, phase: .decoding, "The authorization server's answer has no token of use.",
-                hint: "It is to be JSON with access_token and the token_type “Bearer” (RFC 6749 §5.1).", cause: error,
+                .authenticationFailed, phase: .decoding, "The authorization server's response has no usable token.",
+                hint: "Expect JSON with access_token and the token_type “Bearer” (RFC 6749 §5.1).", cause: error,
                 request: request, response: head)
         }
     }
 
-    /// What was sent and must not come back in a message.
+    /// Returns the secrets of a request, which must not appear in a message.
     private func secrets(in form: String) -> [String] {
         let names: Set = ["refresh_token", "code", "code_verifier", "password", "assertion", "client_assertion"]
         let sent = form.split(separator: "&").compactMap { pair -> String? in
@@ -144,7 +146,7 @@ public struct OAuth2Client: Sendable {
 
     private var scoped: Query { scopes.isEmpty ? [:] : ["scope": scopes.joined(separator: " ")] }
 
-    /// The request, and the form it sends.
+    /// Returns the request, and the form that it sends.
     private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
         var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
         try request.refusePlainHTTP(
@@ -152,7 +154,7 @@ public struct OAuth2Client: Sendable {
         var form = self.parameters.merging(parameters).merging(["grant_type": grant])
         request.fields = [.accept: "application/json", .contentType: "application/x-www-form-urlencoded"]
         if let secret, proof == .basic {
-            // Name and secret are written like a form before they are joined (RFC 6749 §2.3.1).
+            // Name and secret are form-encoded before they are joined (RFC 6749 §2.3.1).
             let credential = try? Credential.basic(id.formEncoded, secret.formEncoded)
             request.fields[.authorization] = credential?.fieldValue
         } else {
@@ -165,14 +167,14 @@ public struct OAuth2Client: Sendable {
             return (request, text)
         } catch {
             throw NetworkError(
-                .encodingFailed, phase: .preparing, "The grant's parameters cannot be written.", cause: error,
+                .encodingFailed, phase: .preparing, "The grant's parameters cannot be encoded.", cause: error,
                 request: request)
         }
     }
 }
 
 extension OAuth2Client: CustomStringConvertible, CustomReflectable {
-    /// Name and endpoint, redacted.
+    /// The identifier and the endpoint, redacted.
     public var description: String { "OAuth2Client(\(id.escapingControls), \(redactedURL(tokenURL)))" }
 
     /// The description alone.
@@ -184,12 +186,12 @@ extension String {
 }
 
 extension Interceptor where Self == RefreshingAuthentication {
-    /// Tokens for the program itself, by the client credentials grant (RFC 6749 §4.4).
+    /// Authentication with tokens for the program itself, by the client credentials grant (RFC 6749 §4.4).
     ///
     /// - Parameters:
     ///   - client: The program and its authorization server.
-    ///   - store: Keeps the token from one run of the program to the next; nobody unless given.
-    ///   - settings: When it is replaced.
+    ///   - store: The storage for the token between runs of the program; the token is not saved unless it is given.
+    ///   - settings: The conditions for replacing the token.
     public static func clientCredentials(
         _ client: OAuth2Client, store: (any TokenStore)? = nil,
         settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings()
@@ -197,13 +199,13 @@ extension Interceptor where Self == RefreshingAuthentication {
         RefreshingAuthentication(store: store, settings: settings) { _ in try await client.clientCredentials() }
     }
 
-    /// Tokens for a user who has logged in, by the refresh token grant (RFC 6749 §6).
+    /// Authentication with tokens for a logged-in user, by the refresh token grant (RFC 6749 §6).
     ///
     /// - Parameters:
-    ///   - token: What came of the log-in; nil when the store has it.
+    ///   - token: The token of the log-in; nil when the store has it.
     ///   - client: The program and its authorization server.
-    ///   - store: Keeps the token from one run of the program to the next; nobody unless given.
-    ///   - settings: When it is replaced.
+    ///   - store: The storage for the token between runs of the program; the token is not saved unless it is given.
+    ///   - settings: The conditions for replacing the token.
     public static func refreshToken(
         _ token: AccessToken? = nil, of client: OAuth2Client, store: (any TokenStore)? = nil,
         settings: RefreshingAuthentication.Settings = RefreshingAuthentication.Settings()

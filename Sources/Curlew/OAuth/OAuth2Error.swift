@@ -3,28 +3,28 @@
 
 public import FoundationEssentials
 
-/// Why an authorization server gives no token (RFC 6749 §5.2): the cause of `.authenticationFailed`.
+/// The reason why an authorization server issues no token (RFC 6749 §5.2); the cause of `.authenticationFailed`.
 ///
 /// ```swift
 /// if (error.cause as? OAuth2Error)?.code == .invalidGrant { try await logInAgain() }
 /// ```
 public struct OAuth2Error: Error, Sendable, Hashable {
-    /// What kind of refusal it is: an open set.
+    /// The kind of refusal, an open set.
     public struct Code: RawRepresentable, Sendable, Hashable, Codable, ExpressibleByStringLiteral {
-        /// The server's word, such as "invalid_grant".
+        /// The server's code, such as "invalid_grant".
         public let rawValue: String
 
-        /// Takes any word.
+        /// Creates a code from any text.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Takes any word.
+        /// Creates a code from any text.
         public init(stringLiteral value: String) { self.init(rawValue: value) }
 
-        /// A parameter is missing, given twice or not known.
+        /// A parameter is missing, repeated or unknown.
         public static let invalidRequest: Code = "invalid_request"
-        /// The program did not prove who it is.
+        /// The program failed to authenticate.
         public static let invalidClient: Code = "invalid_client"
-        /// The code or the refresh token is wrong, expired or taken back: somebody has to log in again.
+        /// The authorization code or the refresh token is wrong, expired or revoked: the user has to log in again.
         public static let invalidGrant: Code = "invalid_grant"
         /// The program may not use this grant.
         public static let unauthorizedClient: Code = "unauthorized_client"
@@ -34,26 +34,26 @@ public struct OAuth2Error: Error, Sendable, Hashable {
         public static let invalidScope: Code = "invalid_scope"
     }
 
-    /// What kind of refusal it is.
+    /// The kind of refusal.
     public let code: Code
-    /// More of it, for developers; nil when the server says no more.
+    /// Further information for developers; nil when the server sends no message.
     public let message: String?
-    /// A page about it; nil when the server names none.
+    /// The URL of a page about the error; nil when the server sends no URL.
     public let page: String?
 }
 
 extension OAuth2Error {
-    /// The same without secrets that the server repeats.
+    /// Returns a copy whose message hides the given secrets, which the server may repeat.
     func redacting(_ secrets: [String]) -> OAuth2Error {
         let message = secrets.reduce(message) { $1.isEmpty ? $0 : $0?.replacing($1, with: redaction) }
         return OAuth2Error(code: code, message: message, page: page)
     }
 
-    /// What to try.
+    /// A suggestion for the developer.
     var hint: String? {
         switch code {
         case .invalidClient: "Check id and secret, or try another proof (.body)."
-        case .invalidGrant: "Somebody has to log in again; give what comes of it to replace(_:)."
+        case .invalidGrant: "Ask the user to log in again, and pass the new token to replace(_:)."
         default: nil
         }
     }
@@ -75,7 +75,7 @@ extension OAuth2Error: CustomStringConvertible {
     }
 }
 
-/// What an authorization server answers (RFC 6749 §5.1).
+/// The token response of an authorization server (RFC 6749 §5.1).
 struct TokenResponse: Decodable {
     private enum CodingKeys: String, CodingKey {
         case value = "access_token"
@@ -93,13 +93,13 @@ struct TokenResponse: Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         value = try container.decode(String.self, forKey: .value)
-        // Case does not matter; a few servers say nothing, and mean the same.
+        // The type is case-insensitive. A few servers omit it and mean "bearer".
         let type = try container.decodeIfPresent(String.self, forKey: .type) ?? "bearer"
         guard type.lowercased() == "bearer" else {
             throw DecodingError.dataCorruptedError(
-                forKey: .type, in: container, debugDescription: "Tokens of this type need more than a field.")
+                forKey: .type, in: container, debugDescription: "Tokens of this type require more than a header field.")
         }
-        // A few servers write the number as a string.
+        // A few servers send the number as a string.
         lifetime =
             (try? container.decodeIfPresent(Double.self, forKey: .lifetime))
             ?? (try? container.decodeIfPresent(String.self, forKey: .lifetime)).flatMap { Double($0) }
@@ -119,6 +119,6 @@ extension OAuth2Error: LocalizedError {
     /// The description, which is also `localizedDescription`.
     public var errorDescription: String? { description }
 
-    /// What to try, if there is something.
+    /// A suggestion for the developer, if there is one.
     public var recoverySuggestion: String? { hint }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A redirect that was followed: the request that was sent, and the response that led on.
+/// A redirect that was followed: the request that was sent, and the redirecting response.
 ///
 /// ```swift
 /// for hop in response.head.history { print(hop.head.status, hop.url) }
@@ -9,14 +9,15 @@
 public struct RedirectHop: Sendable, Hashable {
     /// The method of the request that was redirected.
     public let method: Method
-    /// The URL of the request that was redirected, as it was given; the first hop has the one the transfer began with.
+    /// The URL of the request that was redirected, as given; for the first hop, the URL of the transfer's original
+    /// request.
     public let url: String
-    /// The head of the response that redirected it; its own history is empty.
+    /// The head of the redirecting response; its own history is empty.
     public let head: ResponseHead
-    /// How this part of the transfer went.
+    /// The metrics of this attempt.
     public let metrics: TransferMetrics
 
-    /// A hop of its parts; the head's history is dropped.
+    /// Creates a hop from its parts; discards the head's history.
     public init(method: Method, url: String, head: ResponseHead, metrics: TransferMetrics = TransferMetrics()) {
         var head = head
         head.history = []

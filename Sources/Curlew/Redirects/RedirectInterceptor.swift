@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Interceptors are what Curlew itself puts around requests, by the same protocol that users conform to. A session puts
-// them into its chains; they know requests, responses and the chain, nothing of sessions.
+// Curlew's own interceptors conform to the public protocol, and a session puts them into its chains. They use requests,
+// responses and the chain, but not sessions.
 
 /// Follows redirects, each as a request of its own (RFC 9110 §15.4): the loop around ``RedirectRules``.
 struct RedirectInterceptor: Interceptor {
-    /// What holds for requests that say nothing themselves.
+    /// The policy for requests without a policy of their own.
     let policy: RedirectPolicy
 
     func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
         var policy = request.options.redirects ?? policy
-        // What the session calls sensitive is so for every request.
+        // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
-        // A try that came before this one may have been led elsewhere.
+        // An earlier attempt of the retry policy may have been redirected.
         context.run.isAskedAnew(request)
         var trail = RedirectTrail(max: policy.maximum)
         var request = request
@@ -27,7 +27,7 @@ struct RedirectInterceptor: Interceptor {
         }
     }
 
-    /// What is sent after a response; nil when it is the result.
+    /// Returns the next request after a response, or nil when the response is the result.
     private func following(
         _ response: IncomingResponse, _ request: Request, _ policy: RedirectPolicy
     ) async throws(NetworkError) -> Request? {

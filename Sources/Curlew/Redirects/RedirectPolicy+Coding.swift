@@ -6,9 +6,10 @@ extension RedirectPolicy: Codable {
         case policy, max, allowingDowngrade, sensitiveFields
     }
 
-    /// Decodes an object: `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing),
-    /// `allowingDowngrade` a Boolean that counts for "follow" (false when missing), and `sensitiveFields` an array of
-    /// names (empty when missing).
+    /// Decodes an object.
+    ///
+    /// `policy` is "follow", "none" or "sameOrigin", `max` a number (20 when missing), `allowingDowngrade` a Boolean
+    /// that applies to "follow" (false when missing), and `sensitiveFields` an array of names (empty when missing).
     /// - Throws: `DecodingError` for another policy or a negative number.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -16,7 +17,7 @@ extension RedirectPolicy: Codable {
         guard let known = Self.encodable.first(where: { $0.name == name }) else {
             throw DecodingError.dataCorruptedError(
                 forKey: .policy, in: container,
-                debugDescription: "“\(name)” is not a policy that can be read; follow, none and sameOrigin are.")
+                debugDescription: "“\(name)” is not a known policy; use follow, none or sameOrigin.")
         }
         let maximum = try container.decodeIfPresent(Int.self, forKey: .max) ?? Self.usualMaximum
         guard maximum >= 0 else {
@@ -28,8 +29,8 @@ extension RedirectPolicy: Codable {
         sensitiveFields = try container.decodeIfPresent([HeaderName].self, forKey: .sensitiveFields) ?? []
     }
 
-    /// Encodes an object that `init(from:)` reads.
-    /// - Throws: `EncodingError.invalidValue` for a custom policy, and what the encoder throws.
+    /// Encodes an object that `init(from:)` decodes.
+    /// - Throws: `EncodingError.invalidValue` for a custom policy, and the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         guard let known = Self.encodable.first(where: { $0.rule == rule }) else {
             throw EncodingError.invalidValue(

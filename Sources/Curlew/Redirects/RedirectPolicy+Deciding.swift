@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RedirectPolicy {
-    /// What is sent after a response; nil when it is the result.
+    /// Returns the next request after a response, or nil when the response is the result.
     ///
     /// - Parameters:
     ///   - request: The request that was sent, and `target` its normalised target.
     ///   - head: The response, with the history so far.
-    /// - Throws: What ``RedirectRules`` throw, unless nothing is followed anyway, and what `next` for a proposal throws.
+    /// - Throws: The errors of ``RedirectRules``, unless the policy follows no redirect, and those of `next` for a
+    ///   proposal.
     func next(
         after request: Request, target: RequestTarget, _ head: ResponseHead
     ) async throws(NetworkError) -> Request? {
@@ -17,14 +18,15 @@ extension RedirectPolicy {
         return try await next(proposal, after: request, target: target, head)
     }
 
-    /// What is sent after a redirect; nil when the redirecting response is the result.
+    /// Returns the next request after a redirect, or nil when the redirecting response is the result.
     ///
     /// - Parameters:
-    ///   - proposal: What ``RedirectRules`` made of the response.
+    ///   - proposal: The request that ``RedirectRules`` derived from the response.
     ///   - request: The request that was redirected, and `target` its normalised target.
     ///   - head: The response, with the history so far.
-    /// - Throws: `.redirectRefused` when the closure fails or the policy does not allow a downgrade, `.bodyNotReplayable` when the body is needed again and can
-    ///   be read only once, `.cancelled` when the closure was cancelled.
+    /// - Throws: `.redirectRefused` when the closure fails or the policy does not allow a downgrade,
+    ///   `.bodyNotReplayable` when the body must be sent again and can be read only once, `.cancelled` when the closure
+    ///   was cancelled.
     func next(
         _ proposal: RedirectRules.Proposal, after request: Request, target: RequestTarget, _ head: ResponseHead
     ) async throws(NetworkError) -> Request? {
@@ -38,13 +40,13 @@ extension RedirectPolicy {
             throw NetworkError(
                 .redirectRefused, phase: .receiving,
                 "The redirect policy refused a redirect with a \(type(of: cause)).",
-                hint: "See the error's cause, which the policy's closure gave.", cause: cause, request: request,
+                hint: "See the error's cause, which the policy's closure threw or returned.", cause: cause, request: request,
                 response: head)
         }
         guard !next.body.isSpent else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .receiving,
-                "A \(head.status.code) redirect asks for the body again, which can be read only once.",
+                "A \(head.status.code) redirect requires the body again, which can be read only once.",
                 hint: next.body.replayHint(or: "a redirect policy that stops here"), request: request,
                 response: head)
         }
@@ -79,8 +81,8 @@ extension RedirectPolicy {
 
     private static func downgrade(_ request: Request, _ head: ResponseHead) -> NetworkError {
         NetworkError(
-            .redirectRefused, phase: .receiving, "A \(head.status.code) redirect leads from https to http.",
-            hint: "If the request may go on without TLS, use RedirectPolicy.follow(allowingDowngrade: true).",
+            .redirectRefused, phase: .receiving, "A \(head.status.code) redirect goes from https to http.",
+            hint: "If the request may continue without TLS, use RedirectPolicy.follow(allowingDowngrade: true).",
             request: request, response: head)
     }
 }

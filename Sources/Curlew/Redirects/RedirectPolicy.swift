@@ -1,20 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which redirects are followed, and which fields they may take to another origin.
+/// Which redirects are followed, and which fields are sent to another origin.
 ///
-/// Followed are responses with status 301, 302, 303, 307 and 308 and a `Location` (RFC 9110 §15.4), each as a request
-/// of its own. 301 and 302 turn POST into GET, 303 turns everything but HEAD into GET, and 307 and 308 change neither
-/// method nor body. On the way to another origin (another scheme, host or port) credentials are left behind:
-/// user-info, the fields of ``HeaderName/isSensitive``, and those of ``sensitiveFields``, be they the request's own or
-/// the session's. ``follow(max:allowingDowngrade:)`` refuses to leave TLS, from https to http, unless that is allowed.
+/// A policy follows responses with status 301, 302, 303, 307 and 308 and a `Location` (RFC 9110 §15.4), each by a new
+/// request. 301 and 302 turn POST into GET, 303 turns every method but HEAD into GET, and 307 and 308 change neither
+/// method nor body. A request to another origin (another scheme, host or port) omits credentials: user-info, the fields
+/// of ``HeaderName/isSensitive``, and those of ``sensitiveFields``, both the request's and the session's.
+/// ``follow(max:allowingDowngrade:)`` refuses redirects from https to http, unless they are allowed.
 ///
 /// ```swift
 /// let session = Session(SessionConfiguration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
 /// request.options.redirects = .custom { $0.isDowngrade ? .stop : .follow }
 /// ```
 public struct RedirectPolicy: Sendable, Hashable {
-    /// A closure with an identity.
+    /// A closure with an identity, for comparisons.
     final class Question: Sendable, Hashable {
         let decide: @Sendable (Redirect) async throws -> RedirectDecision
 
@@ -33,14 +33,14 @@ public struct RedirectPolicy: Sendable, Hashable {
     }
 
     let rule: Rule
-    /// How many redirects of one transfer may be followed; one more is `.tooManyRedirects`.
+    /// The number of redirects of one transfer that may be followed; one more fails with `.tooManyRedirects`.
     let maximum: Int
 
-    /// Names that are left behind on the way to another origin, beside those of ``HeaderName/isSensitive``; none unless
+    /// Names of fields that are not sent to another origin, besides those of ``HeaderName/isSensitive``; empty unless
     /// set.
     public var sensitiveFields: [HeaderName] = []
 
-    /// Whether `.follow` goes from https to http.
+    /// Whether `.follow` includes redirects from https to http.
     let allowsDowngrade: Bool
 
     init(_ rule: Rule, maximum: Int = RedirectPolicy.usualMaximum, allowsDowngrade: Bool = false) {
@@ -51,47 +51,47 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     static let usualMaximum = 20
 
-    /// Whether a redirect may be followed.
+    /// Whether the policy may follow a redirect.
     var followsSome: Bool { rule != .none }
 
-    /// Every redirect is followed but for those from https to http: the default.
+    /// Follows every redirect except those from https to http: the default.
     ///
     /// - Parameters:
-    ///   - max: How many; one more, or a circle, is `.tooManyRedirects`. A negative number is refused with
-    ///     `.invalidRequest` when a request runs.
-    ///   - allowingDowngrade: Whether redirects from https to http are followed too, for the network to read and to
-    ///     change what is sent: the body of a 307 or 308, and fields other than the sensitive ones. Unless set, such a
-    ///     redirect is `.redirectRefused`.
+    ///   - max: The number of redirects that may be followed; one more, or a redirect loop, fails with
+    ///     `.tooManyRedirects`. A negative number fails with `.invalidRequest` when a request runs.
+    ///   - allowingDowngrade: Whether redirects from https to http are followed, too. The network can then read and
+    ///     change the data that is sent: the body of a 307 or 308, and fields other than the sensitive ones. Unless
+    ///     set, such a redirect fails with `.redirectRefused`.
     public static func follow(max: Int = 20, allowingDowngrade: Bool = false) -> RedirectPolicy {
         RedirectPolicy(.follow, maximum: max, allowsDowngrade: allowingDowngrade)
     }
 
-    /// No redirect is followed: the response with the redirecting status is the result.
+    /// Follows no redirect: the redirecting response is the result.
     ///
-    /// Where the policy is optional, as in a request's options, write `RedirectPolicy.none`: Swift takes a bare `.none`
-    /// for nil there, and warns.
+    /// If the policy is optional, as in a request's options, write `RedirectPolicy.none`: Swift interprets a bare
+    /// `.none` as nil there, and warns.
     public static let none = RedirectPolicy(.none)
 
-    /// Redirects to the same scheme, host and port are followed; one to another origin is the result.
+    /// Follows redirects to the same scheme, host and port; a redirect to another origin is the result.
     ///
-    /// - Parameter max: How many, as in ``follow(max:allowingDowngrade:)``.
+    /// - Parameter max: The number of redirects, as in ``follow(max:allowingDowngrade:)``.
     public static func sameOrigin(max: Int = 20) -> RedirectPolicy { RedirectPolicy(.sameOrigin, maximum: max) }
 
-    /// A closure decides about each redirect.
+    /// Decides about each redirect by a closure.
     ///
-    /// It is not asked about responses whose `Location` is missing or unusable. What it throws counts as
-    /// ``RedirectDecision/fail(_:)``. It decides about https to http as well: ``Redirect/isDowngrade`` tells of that.
-    /// Policies of different calls are never equal, and none can be encoded.
+    /// The closure is not called for responses whose `Location` is missing or unusable. An error that it throws counts
+    /// as ``RedirectDecision/fail(_:)``. It also decides about redirects from https to http; see
+    /// ``Redirect/isDowngrade``. Policies of different calls are never equal, and custom policies cannot be encoded.
     /// - Parameters:
-    ///   - max: How many are followed or rewritten, as in ``follow(max:allowingDowngrade:)``.
-    ///   - decide: Called in the transfer's task, one redirect after the other; what it awaits delays the transfer.
+    ///   - max: The number of followed or rewritten redirects, as in ``follow(max:allowingDowngrade:)``.
+    ///   - decide: Called in the transfer's task, for one redirect after the other; the transfer waits for its result.
     public static func custom(
         max: Int = 20, _ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision
     ) -> RedirectPolicy {
         RedirectPolicy(.custom(Question(decide)), maximum: max)
     }
 
-    /// A copy that leaves these fields behind too on the way to another origin.
+    /// Returns a copy that also omits these fields in requests to another origin.
     public func withholding(_ names: HeaderName...) -> RedirectPolicy {
         var copy = self
         copy.sensitiveFields += names
@@ -112,22 +112,22 @@ extension RedirectPolicy: CustomStringConvertible {
     }
 }
 
-/// A redirect that a policy is asked about (RFC 9110 §15.4).
+/// A redirect that the closure of a policy decides about (RFC 9110 §15.4).
 public struct Redirect: Sendable {
     /// The request that was redirected.
     public let request: Request
-    /// The head of the response that redirects it; its history has the redirects before.
+    /// The head of the redirecting response; its history contains the earlier redirects.
     public let response: ResponseHead
-    /// The request that would be sent next, without what must not go to another origin.
+    /// The request that would be sent next, without the fields that must not be sent to another origin.
     public let proposed: Request
     /// How many redirects were followed before this one.
     public let count: Int
     /// Whether `proposed` goes to the same scheme, host and port as `request`.
     public let isSameOrigin: Bool
-    /// Whether TLS would be left: `request` is https and `proposed` http.
+    /// Whether the redirect gives up TLS: `request` is https and `proposed` http.
     public let isDowngrade: Bool
 
-    /// A redirect of its parts; public so that tests of closures can make one.
+    /// Creates a redirect from its parts; public for tests of closures.
     public init(
         request: Request, response: ResponseHead, proposed: Request, count: Int = 0, isSameOrigin: Bool = true,
         isDowngrade: Bool = false
@@ -146,18 +146,18 @@ extension Redirect: CustomStringConvertible {
     public var description: String { "\(response.status.code): \(request) → \(proposed)" }
 }
 
-/// What becomes of a redirect.
+/// The decision about a redirect.
 public enum RedirectDecision: Sendable {
-    /// The proposed request is sent.
+    /// Send the proposed request.
     case follow
-    /// This request is sent in its place, counted as a redirect.
+    /// Send this request instead, counted as a redirect.
     ///
-    /// Change the proposed one where that is possible: what goes to another origin then lacks credentials already. All
-    /// fields of the given request are sent as they are; of the session's own fields those that hold credentials are
-    /// still left out on the way to another origin.
+    /// Change the proposed request if possible: credentials for another origin are already removed from it. All fields
+    /// of the given request are sent unchanged. The session's own fields are still sent to another origin without those
+    /// that hold credentials.
     case rewrite(Request)
-    /// The response with the redirecting status is the result.
+    /// Use the redirecting response as the result.
     case stop
-    /// The transfer fails with `.redirectRefused` and this error as its cause.
+    /// Fail the transfer with `.redirectRefused` and this error as its cause.
     case fail(any Error)
 }

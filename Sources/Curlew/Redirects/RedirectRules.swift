@@ -1,29 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a redirecting response makes of a request (RFC 9110 §15.4): values in, values out.
+/// Derives the next request from a redirecting response (RFC 9110 §15.4), as pure functions.
 enum RedirectRules {
-    /// The request that a response asks for.
+    /// The request that a response redirects to.
     struct Proposal: Sendable {
-        /// What would be sent next.
+        /// The next request.
         var request: Request
         /// Whether the body of the redirected request is sent again.
         var keepsBody: Bool
         /// Whether scheme, host and port stay the same.
         var isSameOrigin: Bool
-        /// Whether TLS would be left.
+        /// Whether the redirect goes from https to http.
         var isDowngrade: Bool
     }
 
-    /// A longer `Location` is refused, in bytes.
+    /// The maximum length of `Location` in bytes; a longer one is an error.
     static let longestLocation = 8192
 
-    /// The request that `head`, the response to `request`, asks for; nil when the response is the result.
+    /// Returns the request that `head`, the response to `request`, redirects to; nil when the response is the result.
     ///
     /// - Parameters:
     ///   - target: The normalised target of `request`.
-    ///   - names: Fields to leave behind on the way to another origin, beside the sensitive ones.
-    /// - Throws: `.invalidResponse` in phase `receiving` for a `Location` that leads nowhere, or to several places.
+    ///   - names: Fields to omit in a request to another origin, besides the sensitive ones.
+    /// - Throws: `.invalidResponse` in phase `receiving` for an invalid `Location`, or several different ones.
     static func answer(
         to request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName]
     ) throws(NetworkError) -> Proposal? {
@@ -50,13 +50,15 @@ enum RedirectRules {
             isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
     }
 
-    /// The statuses that are followed: not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
+    /// The statuses that are followed; not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
     static let redirecting: Set<Status> = [
         .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect,
     ]
 
-    /// 301 and 302 turn POST into GET, as everybody does (RFC 9110 §15.4.2, §15.4.3); 303 asks for a retrieval
-    /// (§15.4.4); 307 and 308 change nothing (§15.4.8, §15.4.9).
+    /// Returns the method of the next request.
+    ///
+    /// 301 and 302 turn POST into GET, as all common clients do (RFC 9110 §15.4.2, §15.4.3); 303 turns the method into
+    /// GET or HEAD (§15.4.4); 307 and 308 keep it (§15.4.8, §15.4.9).
     private static func method(after status: Status, _ method: Method) -> Method {
         switch status {
         case .movedPermanently, .found: method == .post ? .get : method
@@ -65,7 +67,7 @@ enum RedirectRules {
         }
     }
 
-    /// Whether a field is about the body, and so goes with it (RFC 9110 §15.4, item 5; RFC 9530 for digests).
+    /// Whether a field describes the body, and so is removed with it (RFC 9110 §15.4, item 5; RFC 9530 for digests).
     private static func describesContent(_ name: HeaderName) -> Bool {
         name.canonical.hasPrefix("content-") || aboutContent.contains(name)
     }
@@ -74,7 +76,7 @@ enum RedirectRules {
         "Digest", "Repr-Digest", .lastModified, .expect, .transferEncoding, .trailer,
     ]
 
-    /// The value of `Location` (RFC 9110 §10.2.2); nil without one.
+    /// Returns the value of `Location` (RFC 9110 §10.2.2); nil without one.
     private static func location(of head: ResponseHead, _ request: Request) throws(NetworkError) -> String? {
         let values = head.fields.values(for: .location)
         guard let first = values.first else { return nil }
@@ -86,21 +88,21 @@ enum RedirectRules {
         guard first.utf8.count <= longestLocation else {
             throw refused(
                 "has a Location of \(first.utf8.count) bytes.",
-                hint: "Curlew follows no more than \(longestLocation) bytes.", request, head)
+                hint: "Curlew accepts at most \(longestLocation) bytes.", request, head)
         }
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         guard let start = first.firstIndex(where: { !isSpace($0) }) else { return "" }
         return String(first[start...(first.lastIndex { !isSpace($0) } ?? start)])
     }
 
-    /// Where the reference leads, with the user-info of `target` when it stays at its origin.
+    /// Returns the target of the reference, with the user-info of `target` if the origin stays the same.
     private static func destination(
         _ reference: URLReference, from target: RequestTarget, _ request: Request, _ head: ResponseHead
     ) throws(NetworkError) -> RequestTarget {
         guard !reference.hasUserInfo else {
             throw refused(
                 "has user-info in its Location.",
-                hint: "A URL from elsewhere that brings credentials is taken for an error (RFC 9110 §4.2.4).", request,
+                hint: "A received URL with credentials is treated as an error (RFC 9110 §4.2.4).", request,
                 head)
         }
         do throws(InvalidURL) {
@@ -112,18 +114,18 @@ enum RedirectRules {
             return try RequestTarget(start + userInfo + "@" + next.text.dropFirst(start.count))
         } catch {
             throw refused(
-                "has an unusable Location: \(error).", hint: "Redirects lead to http and https URLs.", cause: error,
+                "has an unusable Location: \(error).", hint: "Redirects need http or https URLs.", cause: error,
                 request, head)
         }
     }
 
-    /// The URL with the fragment of the reference, or else that of the redirected request (RFC 9110 §10.2.2).
+    /// Returns the URL with the fragment of the reference, or else of the redirected request (RFC 9110 §10.2.2).
     private static func text(of next: RequestTarget, _ reference: URLReference, _ request: Request) -> String {
         guard let fragment = reference.fragment ?? URLReference(request.urlText).fragment else { return next.text }
         return next.text + "#" + String(decoding: fragment, as: UTF8.self)
     }
 
-    /// The names the session must not add from here on: once left behind, left behind at all later hops.
+    /// Returns the names of fields that the session must not add from now on; a name withheld once stays withheld.
     private static func withheld(
         after request: Request, isSameOrigin: Bool, _ names: [HeaderName]
     ) -> [HeaderName] {
@@ -133,7 +135,7 @@ enum RedirectRules {
         }
     }
 
-    /// What a policy's closure wants sent in the place of a proposal, with the session's credentials kept back.
+    /// Returns the request from a policy's closure, with the session's credentials withheld for another origin.
     static func rewritten(
         _ rewritten: Request, after request: Request, target: RequestTarget, withholding names: [HeaderName]
     ) -> Request {

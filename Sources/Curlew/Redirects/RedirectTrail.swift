@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The redirects one transfer has followed, and the end of those that would go on for ever.
+/// The redirects that one transfer has followed; it also detects redirect loops.
 ///
-/// The loop around it: a response comes and gets ``marking(_:)``, ``RedirectRules`` make a proposal of it, the policy
-/// decides, ``follow(_:after:_:metrics:)`` accepts what is next or throws, and that is sent.
+/// The loop around it: each response passes ``marking(_:)``, ``RedirectRules`` derive a proposal from it, the policy
+/// decides, ``follow(_:after:_:metrics:)`` accepts the next request or throws, and the request is sent.
 struct RedirectTrail: Sendable {
-    /// What makes two requests the same.
+    /// The identity of a request for the detection of loops.
     private struct Step: Hashable, Sendable {
         var method: Method
         var url: String
@@ -22,39 +22,40 @@ struct RedirectTrail: Sendable {
     private let maximum: Int
     /// The redirects followed, oldest first.
     private(set) var history: [RedirectHop] = []
-    /// How often each step was sent since a response last set a cookie.
+    /// How often each request was sent since a response last set a cookie.
     private var sent: [Step: Int] = [:]
 
-    /// How often the same may be sent: a server may send a request back until something is ready.
+    /// How often the same request may be sent: a server may redirect a request to its own URL until a resource is
+    /// ready.
     static let mostVisits = 5
 
     /// - Parameter max: How many redirects may be followed.
     init(max: Int) { maximum = max }
 
-    /// The head with the redirects that led to it.
+    /// Returns the head with the redirects that preceded it.
     func marking(_ head: ResponseHead) -> ResponseHead {
         var copy = head
         copy.history = history
         return copy
     }
 
-    /// Notes that `head`, the response to `request`, leads to `next`, which is sent now.
+    /// Records that `head`, the response to `request`, redirects to `next`, which is sent now.
     ///
-    /// - Throws: `.tooManyRedirects` when that is one too many, or when `next` was sent ``mostVisits`` times with the
-    ///   same method, URL and fields and no response since has set a cookie (RFC 9110 §15.4).
+    /// - Throws: `.tooManyRedirects` when the maximum is exceeded, or when `next` was sent ``mostVisits`` times with
+    ///   the same method, URL and fields and no response since has set a cookie (RFC 9110 §15.4).
     mutating func follow(
         _ next: Request, after request: Request, _ head: ResponseHead, metrics: TransferMetrics
     ) throws(NetworkError) {
         guard history.count < maximum else {
             throw refused(
-                "More than \(maximum) redirects came one after the other.",
-                hint: "Raise the maximum of the redirect policy if they lead somewhere.", request, head)
+                "More than \(maximum) redirects followed each other.",
+                hint: "Raise the maximum of the redirect policy if the redirects are intended.", request, head)
         }
         sent[Step(request), default: 0] += 1
         if head[.setCookie] != nil { sent.removeAll() }
         guard sent[Step(next), default: 0] < Self.mostVisits else {
             throw refused(
-                "The redirects go in a circle, which has led to \(next) \(Self.mostVisits) times.",
+                "The redirects form a loop, which has reached \(next) \(Self.mostVisits) times.",
                 hint: "The server may expect a cookie, another field, or a signed-in user.", request, head)
         }
         history.append(RedirectHop(method: request.method, url: request.urlText, head: head, metrics: metrics))

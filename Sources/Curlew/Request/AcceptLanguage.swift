@@ -3,24 +3,25 @@
 
 internal import FoundationEssentials
 
-/// The languages of whoever runs the program, as `Accept-Language` says them (RFC 9110 §12.5.4).
+/// The languages of the program's user as an `Accept-Language` value (RFC 9110 §12.5.4).
 ///
-/// Requests tell no languages unless the fields of a session, a client or a call do.
+/// Requests send no languages unless the fields of a session, a client or a call contain them.
 ///
 /// ```swift
 /// let session = Session { $0.fields[.acceptLanguage] = AcceptLanguage.system }
 /// ```
 public enum AcceptLanguage {
-    /// The field of this process's environment, read once; nil when it asks for no language.
+    /// The field value for this process's environment, read once; nil when the environment requests no language.
     ///
-    /// `LC_ALL`, else `LC_MESSAGES`, else `LANG` is the locale, before which `LANGUAGE` may name others: up to six
-    /// languages with falling weights.
+    /// `LC_ALL`, else `LC_MESSAGES`, else `LANG` is the locale. `LANGUAGE` may list other languages that take its
+    /// place: up to six languages with falling weights.
     public static let system: String? = field(environment: ProcessInfo.processInfo.environment)
 
-    /// The value of the field: tags from the most to the least wanted, at most six; nil when there is none.
+    /// Returns the field value: at most six tags, from the most to the least preferred; nil when there is no tag.
     ///
-    /// `LC_ALL`, else `LC_MESSAGES`, else `LANG` is the locale (POSIX.1-2024 §8.2). The locales C and POSIX ask for no
-    /// language. In any other, the list in `LANGUAGE` comes first, as in GNU gettext. What is no locale is ignored.
+    /// `LC_ALL`, else `LC_MESSAGES`, else `LANG` is the locale (POSIX.1-2024 §8.2). The locales C and POSIX request no
+    /// language. For any other locale, the list in `LANGUAGE` takes precedence, as in GNU gettext. Invalid locales are
+    /// ignored.
     static func field(environment: [String: String]) -> String? {
         let names = ["LC_ALL", "LC_MESSAGES", "LANG"]
         guard let locale = names.lazy.compactMap({ environment[$0] }).first(where: { !$0.isEmpty }),
@@ -37,7 +38,7 @@ public enum AcceptLanguage {
 
     private static let qualities = ["1", "0.9", "0.8", "0.7", "0.6", "0.5"]
 
-    /// The scripts that locales name by a modifier, by those names.
+    /// Scripts by the locale modifiers that name them.
     private static let scripts = ["latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva"]
 
     private static func isUntranslated(_ locale: String) -> Bool {
@@ -45,8 +46,8 @@ public enum AcceptLanguage {
         return name == "C" || name == "POSIX"
     }
 
-    /// The language tag (RFC 5646) of a locale: `de_AT.UTF-8@euro` is `de-AT`, `sr_RS@latin` is `sr-Latn-RS`; nil for
-    /// what is none.
+    /// Returns the language tag (RFC 5646) of a locale: `de_AT.UTF-8@euro` becomes `de-AT`, `sr_RS@latin` becomes
+    /// `sr-Latn-RS`; nil for an invalid locale.
     private static func tag(_ locale: Substring) -> String? {
         let name = locale.prefix { $0 != "." && $0 != "@" }
         let modifier = locale.firstIndex(of: "@").map { String(locale[locale.index(after: $0)...]) }

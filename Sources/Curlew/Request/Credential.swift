@@ -3,9 +3,9 @@
 
 public import FoundationEssentials
 
-/// What proves to a server who asks: the value of `Authorization` (RFC 9110 §11.6.2).
+/// A credential of the client for a server: the value of `Authorization` (RFC 9110 §11.6.2).
 ///
-/// No description shows more of it than its scheme.
+/// Descriptions show only its scheme.
 ///
 /// ```swift
 /// request.fields[.authorization] = try Credential.basic("anna", password).fieldValue
@@ -13,9 +13,9 @@ public import FoundationEssentials
 /// let api = Client("https://api.example.com").with { $0.fields = [.authorization: Credential.bearer(token)] }
 /// ```
 public struct Credential: Sendable, Hashable {
-    /// How it proves it, such as "Basic".
+    /// The authentication scheme, such as "Basic".
     public let scheme: String
-    /// What `Authorization` has to say: the scheme and the secret.
+    /// The value of `Authorization`: the scheme and the secret.
     public let fieldValue: String
 
     private init(scheme: String, secret: String) {
@@ -23,23 +23,24 @@ public struct Credential: Sendable, Hashable {
         fieldValue = scheme + " " + secret
     }
 
-    /// A user's name and password (RFC 7617), in UTF-8.
+    /// Creates a credential from a user's name and password (RFC 7617), in UTF-8.
     ///
-    /// Everybody on the way can read them unless the connection is secure.
-    /// - Throws: ``InvalidCredential`` when the name has a colon, at which servers would cut it, and when name or
+    /// Every host on the path can read them unless the connection is secure.
+    /// - Throws: ``InvalidCredential`` when the name has a colon, at which servers would split it, and when the name or
     ///   password has a control character (RFC 7617 §2).
     public static func basic(_ user: String, _ password: String) throws(InvalidCredential) -> Credential {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
-        // A control character is mostly the line end of a file that was read.
+        // A control character is usually the line end of a file that was read.
         guard !user.unicodeScalars.contains(where: isControl) else { throw .controlInUser }
         guard !password.unicodeScalars.contains(where: isControl) else { throw .controlInPassword }
         return Credential(scheme: "Basic", secret: Data("\(user):\(password)".utf8).base64EncodedString())
     }
 
-    /// A token (RFC 6750 §2.1).
+    /// Creates a credential from a token (RFC 6750 §2.1).
     ///
-    /// - Parameter token: Sent as it is, even if it is none by the grammar of RFC 6750: servers give out others, too. A
-    ///   request with one that has control characters is refused, like one with any such field.
+    /// - Parameter token: Sent unchanged, even if it is not valid in the grammar of RFC 6750, because servers issue
+    ///   such tokens, too. A request with a token that has control characters is invalid, like a request with any such
+    ///   field.
     public static func bearer(_ token: String) -> Credential { Credential(scheme: "Bearer", secret: token) }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.generalCategory == .control }
@@ -48,14 +49,14 @@ public struct Credential: Sendable, Hashable {
 extension Credential: HeaderValue {}
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// The scheme, and "<redacted>".
+    /// The scheme, followed by "<redacted>".
     public var description: String { "\(scheme) \(redaction)" }
 
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-/// Why a name and a password are no credential.
+/// The reason why a name and a password cannot form a credential.
 ///
 /// ```swift
 /// do {
@@ -65,7 +66,7 @@ extension Credential: CustomStringConvertible, CustomReflectable {
 /// }
 /// ```
 public enum InvalidCredential: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name has a colon, which would end it.
+    /// The name has a colon, which would end the name.
     case colonInUser
     /// The name has a control character.
     case controlInUser

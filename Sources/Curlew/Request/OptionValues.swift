@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The options that few requests set; nil is unset.
+/// The options that few requests set; nil means unset.
 struct OptionValues: Hashable, Codable, Sendable {
     var timeouts: Timeouts?
     var timeout: Duration?
@@ -17,7 +17,7 @@ struct OptionValues: Hashable, Codable, Sendable {
     var retry: RetryPolicy?
     var isAnonymous: Bool?
 
-    /// These values, with `other`'s in the place of those that it sets.
+    /// Returns these values, overridden by those that `other` sets.
     func merging(_ other: OptionValues) -> OptionValues {
         OptionValues(
             timeouts: other.timeouts ?? timeouts, timeout: other.timeout ?? (other.timeouts == nil ? timeout : nil),
@@ -29,7 +29,7 @@ struct OptionValues: Hashable, Codable, Sendable {
             isAnonymous: other.isAnonymous ?? isAnonymous)
     }
 
-    /// All but `timeout`, which is written in seconds.
+    /// All values but `timeout`, which is encoded in seconds.
     enum CodingKeys: CodingKey {
         case timeouts, responseLimit, decompression, compression, expectContinue, connection, redirects,
             statuses, accepting, bandwidth, retry, isAnonymous
@@ -37,59 +37,60 @@ struct OptionValues: Hashable, Codable, Sendable {
 }
 
 extension Request.Options: ExpressibleByArrayLiteral {
-    /// The options of all members, the later ones winning.
+    /// Merges the elements; later elements override earlier ones.
     public init(arrayLiteral elements: Request.Options...) {
         self = elements.reduce(Request.Options()) { $0.merging($1) }
     }
 
-    /// How long the whole transfer may take; the other timeouts stay.
+    /// Limits the duration of the whole transfer; the other timeouts stay.
     public static func timeout(_ total: Duration) -> Self { made { $0.timeout = total } }
 
-    /// All timeouts.
+    /// Sets all timeouts.
     public static func timeouts(_ timeouts: Timeouts) -> Self { made { $0.timeouts = timeouts } }
 
-    /// Which requests start first.
+    /// Sets the priority of the request.
     public static func priority(_ priority: Request.Priority) -> Self { made { $0.priority = priority } }
 
-    /// A name for logs and observers, without secrets.
+    /// Sets a name for logs and observers, which must not contain secrets.
     public static func label(_ label: String) -> Self { made { $0.label = label } }
 
-    /// How many decoded bytes of the response's body may be collected.
+    /// Limits how many decoded bytes of the response's body may be collected.
     public static func responseLimit(_ limit: ByteCount) -> Self { made { $0.responseLimit = limit } }
 
-    /// What happens to a compressed response.
+    /// Sets how a compressed response is handled.
     public static func decompression(_ decompression: Decompression) -> Self {
         made { $0.decompression = decompression }
     }
 
-    /// Whether the request's body is compressed.
+    /// Sets whether the request's body is compressed.
     public static func compression(_ compression: RequestCompression) -> Self { made { $0.compression = compression } }
 
-    /// Whether the body waits until the server has said that it wants it.
+    /// Sets whether the body waits until the server has sent an interim response.
     public static func expectContinue(_ policy: ExpectContinue) -> Self { made { $0.expectContinue = policy } }
 
-    /// Whether the request shares connections with others.
+    /// Sets whether the request shares connections with others.
     public static func connection(_ use: ConnectionUse) -> Self { made { $0.connection = use } }
 
-    /// Which redirects are followed.
+    /// Sets which redirects are followed.
     public static func redirects(_ policy: RedirectPolicy) -> Self { made { $0.redirects = policy } }
 
-    /// Which statuses are a success.
+    /// Sets which statuses are a success.
     public static func statuses(_ statuses: StatusSet) -> Self { made { $0.statuses = statuses } }
 
-    /// Which media types are asked for and taken, in the place of what the serializer says; without any, every type is taken,
-    /// and `Accept` is left to the fields of the client and the session.
+    /// Sets the media types that are requested and accepted, instead of those of the serializer.
+    ///
+    /// Without arguments, every type is accepted, and `Accept` is left to the fields of the client and the session.
     public static func accepting(_ types: MediaType...) -> Self { made { $0.accepting = types } }
 
-    /// How many bytes of bodies are sent and received in a second.
+    /// Limits how many bytes of bodies are sent and received per second.
     public static func bandwidth(upload: ByteCount? = nil, download: ByteCount? = nil) -> Self {
         made { $0.bandwidth = BandwidthLimit(upload: upload, download: download) }
     }
 
-    /// Whether the request is sent again, and when.
+    /// Sets whether the request is retried, and when.
     public static func retry(_ policy: RetryPolicy) -> Self { made { $0.retry = policy } }
 
-    /// No authenticator adds credentials.
+    /// Keeps authenticators from adding credentials.
     public static var anonymous: Self { made { $0.isAnonymous = true } }
 
     private static func made(_ change: (inout Self) -> Void) -> Self {
@@ -102,8 +103,8 @@ extension Request.Options: ExpressibleByArrayLiteral {
 extension Request.Options: Codable {
     private enum CodingKeys: CodingKey { case priority, label, timeout }
 
-    /// Decodes what is there, times in seconds; what is missing is unset.
-    /// - Throws: `DecodingError` for a value that makes no sense.
+    /// Decodes options, times in seconds; a missing key leaves its option unset.
+    /// - Throws: `DecodingError` for an invalid value.
     public init(from decoder: any Decoder) throws {
         self.init()
         values = try OptionValues(from: decoder)
@@ -115,8 +116,8 @@ extension Request.Options: Codable {
         timeout = try container.seconds(.timeout)
     }
 
-    /// Encodes what is set, times in seconds.
-    /// - Throws: What the encoder throws.
+    /// Encodes the options that are set, times in seconds.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         try values.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Request {
-    /// This request as a command for curl(1), with "<redacted>" for whatever may be secret.
+    /// This request as a command for curl(1), with "<redacted>" in place of everything that may be secret.
     ///
-    /// Credentials in fields, user-info, values of the query and bodies are left out; see
+    /// The command omits credentials in fields, user-info, values of the query and bodies; see
     /// ``curlDescription(showingSecrets:)`` for the rest.
     ///
     /// ```swift
@@ -15,23 +15,24 @@ extension Request {
     /// ```
     public var curlDescription: String { curlDescription(showingSecrets: false) }
 
-    /// This request as a command for curl(1), one option on each line, to be run in a shell.
+    /// Returns this request as a command for curl(1), one option on each line, to be run in a shell.
     ///
-    /// With its secrets it sends what the request says: method, URL, fields, body and timeouts. Streams and descriptors
-    /// are read from standard input, files by their path; bodies that are no plain text, or too long for an argument,
-    /// come out of a `printf` in front. What only the session knows is not in it (its own fields, so `User-Agent`, its
-    /// trust), nor are redirects; and compressing of bodies is left out.
+    /// With secrets, the command sends the request's method, URL, fields, body and timeouts. Streams and descriptors
+    /// are read from standard input, files from their paths. A `printf` in front of curl writes bodies that are not
+    /// plain text or are too long for an argument. The command omits settings of the session (its fields, so
+    /// `User-Agent`, and its trust), redirects, and the compression of bodies.
     ///
     /// Words are quoted for any POSIX shell. Only tabs and bidirectional controls in fields, control characters in the
-    /// path of a file, and what makes a request invalid are written as `$'…'`, which bash, zsh, ksh, busybox and
-    /// POSIX.1-2024 know, and dash does not.
-    /// - Parameter showingSecrets: Whether credentials and bodies stand in it; whoever sees the text then has them.
+    /// path of a file, and the parts that make a request invalid are written as `$'…'`, which bash, zsh, ksh, busybox
+    /// and POSIX.1-2024 support, and dash does not.
+    /// - Parameter showingSecrets: Whether the text contains credentials and bodies; every reader of the text then sees
+    ///   them.
     public func curlDescription(showingSecrets: Bool) -> String {
         CurlCommand(self, showsSecrets: showingSecrets).text
     }
 }
 
-/// The parts of a command line for curl(1), made of a request.
+/// Builds a command line for curl(1) from a request.
 private struct CurlCommand {
     private let request: Request
     private let showsSecrets: Bool
@@ -59,7 +60,7 @@ private struct CurlCommand {
         let target = try? RequestTarget(request.urlText)
         let whole = target?.text ?? request.urlText
         let shown = showsSecrets ? whole : redactedURL(whole)
-        // An option's argument is never taken for an option, whatever it begins with.
+        // curl never parses the argument of an option as an option, even if it begins with a hyphen.
         if target == nil { add("--url", shown) } else { options.append(ShellWord.quoted(shown)) }
         if shown.utf8.contains(where: ByteSet("[]{}").contains) { add("--globoff") }
         if request.method == .head, request.body.isNone {
@@ -86,7 +87,7 @@ private struct CurlCommand {
         }
     }
 
-    /// A value without the blanks around it, as it is sent.
+    /// Returns a value without the spaces and tabs around it, as it is sent.
     private static func trimmed(_ value: String) -> String {
         let scalars = value.unicodeScalars
         guard let first = scalars.firstIndex(where: { $0 != " " && $0 != "\t" }),
@@ -101,7 +102,8 @@ private struct CurlCommand {
         if let seconds = (total ?? timeouts?.total).flatMap(Self.seconds) { add("--max-time", seconds) }
     }
 
-    /// Seconds with up to three decimals, rounded up; nil for what curl would not take: zero, negative, decades.
+    /// Returns seconds with up to three decimals, rounded up; nil for durations that curl rejects: zero, negative,
+    /// decades.
     private static func seconds(_ duration: Duration) -> String? {
         guard duration > .zero, duration < .seconds(Duration.longestAccepted) else { return nil }
         let (seconds, attoseconds) = duration.components
@@ -113,13 +115,13 @@ private struct CurlCommand {
 }
 
 extension CurlCommand {
-    /// Half of what one argument may have on Linux.
+    /// Half of the maximum length of one argument on Linux.
     private static let longestArgument = 64 << 10
 
     private mutating func addBody() {
         switch request.body.content {
         case .none:
-            // Said to be empty, as these methods' bodies are unless there is one (RFC 9110 §8.6).
+            // These methods send an empty body with `Content-Length: 0` (RFC 9110 §8.6).
             if [.post, .put, .patch].contains(request.method) { addData("--data-binary", "") }
         case .bytes(let bytes) where showsSecrets: addBytes(bytes)
         case .bytes(let bytes): addData("--data-binary", "<redacted: \(ByteCount(Int64(bytes.count)))>")
@@ -143,7 +145,7 @@ extension CurlCommand {
         }
     }
 
-    /// Pieces come out of commands in a row; streams and descriptors are read from standard input there.
+    /// Adds commands that write the pieces one after the other; streams and descriptors read standard input there.
     private mutating func addJoined(_ joined: JoinedBody) {
         guard showsSecrets else {
             return addData(
@@ -164,18 +166,21 @@ extension CurlCommand {
         addInput(hasLength: isLengthKnown)
     }
 
-    /// With a length curl says it, and so reads everything first; without, it sends chunks as they come.
+    /// Adds standard input as the body, with or without a declared length.
+    ///
+    /// With a length curl reads all input first; without one it sends chunks as they arrive.
     private mutating func addInput(hasLength: Bool) {
         if hasLength { addData("--data-binary", "@-") } else { add("--upload-file", "-") }
     }
 
     private mutating func addData(_ option: String, _ value: String) {
         add(option, value, keepsLines: showsSecrets)
-        // curl would call it a form.
+        // Without a content type curl adds that of a form.
         if !request.fields.contains(.contentType) { add("--header", "Content-Type:") }
     }
 
-    /// Whether the request says that its body waits; nil when it leaves that to the session, whose rule is curl's.
+    /// Whether the request's own option makes its body wait; nil without that option: the session's rule then applies,
+    /// which curl follows by itself.
     private var waitsForContinue: Bool? {
         guard let policy = request.options.expectContinue else { return nil }
         guard let threshold = policy.threshold else { return false }

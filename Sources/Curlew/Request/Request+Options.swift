@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Request {
-    /// What a request does differently from the session's configuration; nil members leave it as it is there.
+    /// The settings with which a request overrides the session's configuration; nil members leave the configured value.
     ///
     /// ```swift
     /// request.options.timeouts = Timeouts(total: .seconds(5))
@@ -14,9 +14,11 @@ extension Request {
         private(set) var ownPriority: Priority?
         /// A name for logs and observers.
         ///
-        /// It is shown as it is, so it must hold no secret.
+        /// It is shown unchanged, so it must not contain a secret.
         public var label: String?
-        /// Nil when there is nothing in it, as mostly: requests are copied often, and lie in the frames of those who wait.
+        /// The rarely set options; nil when no such option is set.
+        ///
+        /// The box keeps `Options` small, because requests are copied often and live in the frames of suspended tasks.
         private var others: Others?
 
         /// Which requests start first when the session's limits make them wait; `.normal` unless set.
@@ -29,66 +31,66 @@ extension Request {
             get { others?.values.timeouts }
             set { values.timeouts = newValue }
         }
-        /// How long the whole transfer may take, in the place of `timeouts.total`; the other timeouts stay.
+        /// The limit for the whole transfer, in place of `timeouts.total`; the other timeouts stay.
         ///
-        /// Where options are merged, whole timeouts replace it.
+        /// When options are merged, `timeouts` of the overriding options replace it.
         public var timeout: Duration? {
             get { others?.values.timeout }
             set { values.timeout = newValue }
         }
-        /// How many decoded bytes of the response's body may be collected.
+        /// How many decoded bytes of the response's body may be collected; nil for the session's limit.
         public var responseLimit: ByteCount? {
             get { others?.values.responseLimit }
             set { values.responseLimit = newValue }
         }
-        /// What happens to a compressed response; nil leaves it to the session's configuration.
+        /// How a compressed response is handled; nil for the session's setting.
         public var decompression: Decompression? {
             get { others?.values.decompression }
             set { values.decompression = newValue }
         }
-        /// Whether the request's body is compressed; nil leaves it to the session's configuration.
+        /// Whether the request's body is compressed; nil for the session's setting.
         public var compression: RequestCompression? {
             get { others?.values.compression }
             set { values.compression = newValue }
         }
 
-        /// Whether the body waits until the server has said that it wants it.
+        /// Whether the body waits until the server has sent an interim response; nil for the session's setting.
         public var expectContinue: ExpectContinue? {
             get { others?.values.expectContinue }
             set { values.expectContinue = newValue }
         }
-        /// Whether the request shares connections with others; it does unless set.
+        /// Whether the request shares connections with others; `.shared` unless set.
         public var connection: ConnectionUse {
             get { others?.values.connection ?? .shared }
             set { values.connection = newValue }
         }
-        /// Which redirects are followed; nil leaves it to the session's configuration.
+        /// Which redirects are followed; nil for the session's policy.
         public var redirects: RedirectPolicy? {
             get { others?.values.redirects }
             set { values.redirects = newValue }
         }
-        /// How many bytes of bodies the request sends and receives in a second, beside what the session allows; nil for no
-        /// limit of its own.
+        /// How many bytes of bodies the request sends and receives per second, in addition to the session's limit; nil
+        /// for no limit of the request itself.
         public var bandwidth: BandwidthLimit? {
             get { others?.values.bandwidth }
             set { values.bandwidth = newValue }
         }
-        /// Whether the request is sent again, and when; nil leaves it to the session's configuration.
+        /// Whether the request is retried, and when; nil for the session's policy.
         public var retry: RetryPolicy? {
             get { others?.values.retry }
             set { values.retry = newValue }
         }
-        /// Whether the request says nothing about who asks: no ``Authenticator`` is asked for it; false unless set.
+        /// Whether the request carries no identity, so that no ``Authenticator`` is applied to it; false unless set.
         ///
-        /// For requests that get credentials in the first place. A client leaves its own credential fields out, too; those
-        /// that stand in the request or the call itself stay.
+        /// Use it for requests that fetch credentials. A client also omits the credential fields that it would add;
+        /// credential fields of the request or of the call itself stay.
         public var isAnonymous: Bool {
             get { others?.values.isAnonymous ?? false }
             set { values.isAnonymous = newValue }
         }
-        /// Which statuses a client takes for a success; nil for 200…299.
+        /// Which statuses a client accepts as a success; nil for 200…299.
         ///
-        /// Only a ``Client`` judges; a session returns whatever comes.
+        /// Only a ``Client`` checks it; a session returns every response.
         public var statuses: StatusSet? {
             get { others?.values.statuses }
             set { values.statuses = newValue }
@@ -98,16 +100,16 @@ extension Request {
         ///
         /// An empty list accepts every type, and responses without one. It adds no `Accept`: the field of the client
         /// or the session is sent, `*/*` unless set.
-        /// Only a ``Client`` judges; a session returns whatever comes.
+        /// Only a ``Client`` checks it; a session returns every response.
         public var accepting: [MediaType]? {
             get { others?.values.accepting }
             set { values.accepting = newValue }
         }
 
-        /// Options of which none is set.
+        /// Creates options with every member unset.
         public init() {}
 
-        /// Options, each unset unless given.
+        /// Creates options; each member is unset unless given.
         public init(
             timeouts: Timeouts? = nil, priority: Priority? = nil, label: String? = nil,
             responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
@@ -121,9 +123,9 @@ extension Request {
                 compression: compression, expectContinue: expectContinue, connection: connection, redirects: redirects)
         }
 
-        /// These options, with `other`'s in the place of those that it sets.
+        /// Returns these options, overridden by those that `other` sets.
         ///
-        /// - Parameter other: What wins.
+        /// - Parameter other: The options that take precedence.
         public func merging(_ other: Options) -> Options {
             var result = self
             result.ownPriority = other.ownPriority ?? ownPriority
@@ -137,7 +139,7 @@ extension Request {
             set { others = newValue == OptionValues() ? nil : Others(newValue) }
         }
 
-        /// What few requests say.
+        /// A box for the options that few requests set.
         private final class Others: Hashable, Sendable {
             let values: OptionValues
 
@@ -149,21 +151,21 @@ extension Request {
         }
     }
 
-    /// How urgent a request is among those that wait: an open set of integers, higher first.
+    /// The urgency of a request among the waiting ones: an open set of integers, higher first.
     public struct Priority: RawRepresentable, Hashable, Sendable, Comparable, Codable {
         /// The rank; 0 is normal.
         public let rawValue: Int
 
-        /// Takes any rank.
+        /// Creates a priority of any rank.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
 
-        /// Behind everything normal: prefetching, analytics.
+        /// Lower than normal: for prefetching and analytics.
         public static let low = Priority(rawValue: -100)
         /// The default.
         public static let normal = Priority(rawValue: 0)
-        /// Before everything normal: what a user waits for.
+        /// Higher than normal: for requests that a user waits for.
         public static let high = Priority(rawValue: 100)
 
         /// Orders by rank.

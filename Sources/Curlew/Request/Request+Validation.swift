@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Request {
-    /// Checks all that can be checked without running the request, and gives its normalised target.
-    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the part that is wrong.
+    /// Checks everything that can be checked without running the request, and returns its normalised target.
+    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the invalid part.
     func validated() throws(NetworkError) -> RequestTarget {
         try validateParts()
         return try target()
@@ -100,16 +100,17 @@ extension Request {
         NetworkError(invalid: flaw, message, hint: hint, cause: cause, request: self)
     }
 
-    /// Fields that frame or route the message, and what to use in their place.
+    /// Fields that frame or route the message, each with the hint what to use instead.
     static var ownedFields: OwnedFields { OwnedFields() }
 
-    /// No dictionary, since the first of its kind is the longest work that a session does before its first request.
+    /// A switch instead of a dictionary: creating the first dictionary of this type would be the slowest step of a
+    /// session before its first request.
     struct OwnedFields {
         subscript(name: HeaderName) -> String? {
             switch name {
-            case .contentLength: "The length comes from the body; give the body, or a stream with its length."
-            case .transferEncoding: "A streamed body without a length is sent in chunks by itself."
-            case .host: "The host comes from the URL; put the name there."
+            case .contentLength: "The length is that of the body; give the body, or a stream with its length."
+            case .transferEncoding: "A streamed body without a length is sent in chunks automatically."
+            case .host: "The host is that of the URL; put the name there."
             default: nil
             }
         }

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Request is what callers say they want: a request as a value, its options, its body and the serializers that make
-// bodies. Pure but for streamed bodies; it names nothing to its right, and every room to its right reads it.
+// This folder holds requests as values: the request, its options, its body and the serializers that make bodies. The
+// code is pure, except for streamed bodies. It does not use the session or the engine's loop.
 
 public import FoundationEssentials
 
 /// A request: method, URL, header fields, body and options, as a value to copy and change.
 ///
-/// Nothing is checked when it is made. A request with a bad URL, method or field fails when it is run, with
-/// `NetworkError.Kind.invalidRequest`, so that there is one place where errors come from.
+/// The initializers check nothing. A request with an invalid URL, method or field fails when it is run, with
+/// `NetworkError.Kind.invalidRequest`, so that all errors surface in one place.
 ///
 /// ```swift
 /// var request = Request(.post, "https://api.example.com/photos", fields: [.accept: "application/json"])
@@ -18,25 +18,27 @@ public import FoundationEssentials
 public struct Request: Sendable {
     /// The method; GET unless given.
     public var method: Method
-    /// The absolute http or https URL as it was given; it is checked and normalised when the request is run.
+    /// The absolute http or https URL as given; checked and normalised when the request is run.
     public var urlText: String
-    /// The header fields; they win over those of the session's configuration.
+    /// The header fields; they override those of the session's configuration.
     public var fields: HeaderFields
-    /// The body; none unless given.
+    /// The body; no body unless given.
     public var body: RequestBody
-    /// What this request does differently from the session's configuration.
+    /// The options that override the session's configuration for this request.
     public var options: Options
-    /// Who judges the server's certificates; nil leaves it to the session.
+    /// The evaluator of the server's certificates; nil for the session's evaluator.
     public var trust: (any TrustEvaluator)?
-    /// Names that the session's configuration must not add: what a redirect to another origin left behind.
+    /// Names of fields that the session's configuration must not add, because a redirect to another origin removed
+    /// them.
     var withheld: [HeaderName] = []
-    /// Notes for those who see the request on its way; none unless set, and never on the wire.
+    /// Notes for interceptors and observers of the request; empty unless set, and never sent.
     public var tags = RequestTags()
 
-    /// What surrounds this request, outside of the session's interceptors, the first one outermost; none unless given.
+    /// The interceptors of this request, outside of the session's interceptors, the first one outermost; empty unless
+    /// given.
     public var interceptors: [any Interceptor] = []
 
-    /// A request for a URL written as text.
+    /// Creates a request for a URL written as text.
     public init(
         _ method: Method, _ url: String, fields: HeaderFields = [:], body: RequestBody = .none,
         options: Options = Options()
@@ -48,12 +50,12 @@ public struct Request: Sendable {
         self.options = options
     }
 
-    /// A GET request for a URL written as text.
+    /// Creates a GET request for a URL written as text.
     public init(_ url: String, fields: HeaderFields = [:], options: Options = Options()) {
         self.init(.get, url, fields: fields, options: options)
     }
 
-    /// A request for a `URL`.
+    /// Creates a request for a `URL`.
     public init(
         _ method: Method, _ url: URL, fields: HeaderFields = [:], body: RequestBody = .none,
         options: Options = Options()
@@ -61,14 +63,14 @@ public struct Request: Sendable {
         self.init(method, url.absoluteString, fields: fields, body: body, options: options)
     }
 
-    /// A GET request for a `URL`.
+    /// Creates a GET request for a `URL`.
     public init(_ url: URL, fields: HeaderFields = [:], options: Options = Options()) {
         self.init(.get, url.absoluteString, fields: fields, options: options)
     }
 
     /// ``urlText`` as a `URL`, or nil when Foundation cannot parse it.
     ///
-    /// Setting nil leaves an empty text.
+    /// Setting nil sets ``urlText`` to an empty text.
     public var url: URL? {
         get { URL(string: urlText) }
         set { urlText = newValue?.absoluteString ?? "" }
@@ -76,7 +78,7 @@ public struct Request: Sendable {
 }
 
 extension Request: ExpressibleByStringLiteral, CustomStringConvertible {
-    /// A GET request for a literal URL.
+    /// Creates a GET request for a literal URL.
     public init(stringLiteral value: String) {
         self.init(.get, value)
     }

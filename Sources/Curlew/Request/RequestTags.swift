@@ -1,21 +1,22 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A kind of note that a request carries for those who see it on its way, with the type of what it says.
+/// A kind of note that a request carries for interceptors and observers, with the type of its value.
 ///
 /// ```swift
 /// enum Screen: RequestTag { typealias Value = String }
 /// request.tags[Screen.self] = "checkout"
 /// ```
 public protocol RequestTag {
-    /// What the note says.
+    /// The type of the note's value.
     associatedtype Value: Sendable
 }
 
-/// What a request carries for interceptors, observers and its own caller, at most one value for each RequestTag.
+/// The notes that a request carries for interceptors, observers and its caller, at most one value for each
+/// `RequestTag`.
 ///
-/// Tags stay with a request in every copy, so through redirects and interceptors, and never go on the wire. Descriptions
-/// name the tags and show no value.
+/// Tags stay with a request in every copy, so through redirects and interceptors, and are never sent. Descriptions list
+/// the names of the tags without their values.
 public struct RequestTags: Sendable {
     private struct Entry: Sendable {
         let name: String
@@ -24,10 +25,10 @@ public struct RequestTags: Sendable {
 
     private var entries: [ObjectIdentifier: Entry] = [:]
 
-    /// No tags.
+    /// Creates an empty set of tags.
     public init() {}
 
-    /// The value of a tag, nil when there is none; setting nil removes it.
+    /// The value of a tag, or nil when the request has no such tag; setting nil removes it.
     public subscript<Tag: RequestTag>(tag: Tag.Type) -> Tag.Value? {
         get { entries[ObjectIdentifier(tag)]?.value as? Tag.Value }
         set { entries[ObjectIdentifier(tag)] = newValue.map { Entry(name: String(describing: tag), value: $0) } }

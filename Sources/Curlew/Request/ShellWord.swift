@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes as one word of a shell's command line, or as a format of its `printf`.
+/// Quotes bytes as one word of a shell's command line, or as a format of its `printf`.
 ///
-/// Words are bare where that is safe, else in single quotes, inside which nothing is special but the quote itself.
-/// Control characters and bidirectional controls need `$'…'`, which POSIX has since 2024, and bash, ksh,
-/// zsh and busybox have had for long; dash has not.
+/// Words are bare where that is safe, otherwise in single quotes, inside which only the quote itself is special.
+/// Control characters and bidirectional controls need `$'…'`, which POSIX has since 2024, and bash, ksh, zsh and
+/// busybox have had for long; dash does not support it.
 enum ShellWord {
-    /// - Parameter keepsLines: Whether line feeds stand as they are, in single quotes, or as escapes.
+    /// - Parameter keepsLines: Whether line feeds stay unchanged, in single quotes, or become escapes.
     static func quoted(_ text: String, keepsLines: Bool = false) -> String {
         if !text.isEmpty, bare.containsAll(of: text), !text.hasPrefix("=") { return text }
         let scalars = text.unicodeScalars
         let isPlain = scalars.allSatisfy { !String.needsEscape($0) || (keepsLines && $0 == "\n") }
-        // A quote ends the quoted part, stands behind a backslash, and begins the next part.
+        // A quote becomes `'\''`: the end of the quoted part, an escaped quote, and the start of the next part.
         if isPlain { return "'" + scalars.map { $0 == "'" ? #"'\''"# : String($0) }.joined() + "'" }
         return "$'" + scalars.map(escaped).joined() + "'"
     }
@@ -27,12 +27,12 @@ enum ShellWord {
         }
     }
 
-    /// A single-quoted format with which `printf` of any POSIX shell writes exactly these bytes, NUL too.
+    /// Returns a single-quoted format with which `printf` of any POSIX shell writes exactly these bytes, including NUL.
     static func printfFormat(_ bytes: [UInt8]) -> String {
         var format = "'"
         for (index, byte) in bytes.enumerated() {
             switch byte {
-            // What begins with a hyphen is taken for an option.
+            // `printf` takes a format that begins with a hyphen for an option.
             case UInt8(ascii: "-") where index == 0: format += octal(byte)
             case UInt8(ascii: "%"): format += "%%"
             case UInt8(ascii: "\n"): format += #"\n"#

@@ -3,19 +3,19 @@
 
 internal import FoundationEssentials
 
-/// What a program calls itself unless it is told otherwise (RFC 9110 §10.1.5).
+/// The default `User-Agent` of a program (RFC 9110 §10.1.5).
 ///
-/// It tells nothing of the machine: neither kernel, nor distribution, nor the version of libcurl, which say to every
-/// server what can be attacked.
+/// It reveals nothing about the machine: no kernel, no distribution and no version of libcurl, which would tell every
+/// server how the machine can be attacked.
 enum UserAgent {
-    /// For this process: program Curlew/version.
+    /// The value for this process: program Curlew/version.
     static let standard = text(
         program: program(link: try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")),
         version: nil, library: libraryVersion)
 
-    /// The field of its parts; those that are nil, or have nothing that may stand in the field, are left out.
+    /// Builds the field value from its parts, and leaves out parts that are nil or have no allowed byte.
     ///
-    /// Products are tokens (RFC 9110 §5.6.2): everything else is dropped.
+    /// Products are tokens (RFC 9110 §5.6.2): all other bytes are dropped.
     static func text(program: String?, version: String?, library: String) -> String {
         [product(program, version), product("Curlew", library)].compactMap(\.self).joined(separator: " ")
     }
@@ -25,14 +25,15 @@ enum UserAgent {
         return [name, kept(version, .token)].compactMap(\.self).joined(separator: "/")
     }
 
-    /// The allowed bytes of a part, at most 64; nil when none is left.
+    /// Returns the allowed bytes of a part, at most 64; nil when no byte is left.
     private static func kept(_ text: String?, _ allowed: ByteSet) -> String? {
         guard let text else { return nil }
         let kept = String(decoding: text.utf8.filter(allowed.contains).prefix(64), as: UTF8.self)
         return kept.isEmpty ? nil : kept
     }
 
-    /// The last component of a program's path; the kernel marks one whose file was replaced.
+    /// Returns the last component of a program's path, without the mark that the kernel appends when the file was
+    /// replaced.
     static func program(link: String?) -> String? {
         guard var name = link?.split(separator: "/").last else { return nil }
         let mark = " (deleted)"

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 // Response is what came back: the head, the response around a value, and what judges and decodes bodies. Pure; it may
+internal import CurlewSupport
+
 // name Request, HTTP and Errors, and every room to its right reads it.
 
 /// The head of a response: status, protocol version and header fields.

@@ -3,31 +3,31 @@
 
 internal import Glibc
 
-/// How long to wait before the next of several tries: longer each time, and by chance, so that those who failed together
-/// do not come back together.
+/// The wait before the next attempt: longer after each failure, and random, so that clients that failed together do not
+/// return together.
 ///
-/// The wait before try *n* + 1 is drawn evenly from `least` to `first` × `factor`ⁿ⁻¹, but at most `longest`. With a `least`
-/// of zero, the default, that is "full jitter", which may give next to no wait.
+/// The wait before attempt *n* + 1 is drawn evenly from `least` to `first` × `factor`ⁿ⁻¹, but at most `longest`. With a
+/// `least` of zero, the default, this is "full jitter", which may yield almost no wait.
 ///
 /// ```swift
 /// var policy = RetryPolicy.standard
 /// policy.backOff = BackOff(first: .milliseconds(200), longest: .seconds(5))
 /// ```
 public struct BackOff: Sendable, Hashable, Codable {
-    /// The longest wait before the second try.
+    /// The longest wait before the second attempt.
     public var first: Duration
-    /// By how much it grows each time.
+    /// The factor by which the longest wait grows with each failure.
     public var factor: Double
-    /// The longest wait there is.
+    /// The upper bound of all waits.
     public var longest: Duration
-    /// The shortest wait there is; zero unless set.
+    /// The lower bound of all waits; zero unless set.
     ///
-    /// Chance never gives less; `longest` bounds it.
+    /// No random wait is shorter; `longest` takes precedence over it.
     public var least: Duration
 
-    /// Waits that double, from 500 ms to 30 s, unless given.
+    /// Creates waits that double, from 500 ms to 30 s, unless given.
     ///
-    /// What is negative counts as zero, a factor below 1 as 1.
+    /// Negative durations count as zero, and a factor below 1 as 1.
     public init(
         first: Duration = .milliseconds(500), factor: Double = 2, longest: Duration = .seconds(30),
         least: Duration = .zero
@@ -41,10 +41,10 @@ public struct BackOff: Sendable, Hashable, Codable {
     /// No wait at all.
     public static let none = BackOff(first: .zero, longest: .zero)
 
-    /// The longest wait after so many failures, from 1; never below ``least``.
+    /// Returns the longest wait after a number of failures, counted from 1; never below ``least``.
     public func ceiling(after failures: Int) -> Duration { max(growing(after: failures), floor) }
 
-    /// The shortest wait, within what is allowed.
+    /// The lower bound: ``least``, limited to the range from zero to `longest`.
     private var floor: Duration { min(max(least, .zero), max(longest, .zero)) }
 
     private func growing(after failures: Int) -> Duration {
@@ -53,23 +53,23 @@ public struct BackOff: Sendable, Hashable, Codable {
         let times = pow(growth, Double(max(failures, 1) - 1))
         let seconds = first.inSeconds * times
         guard seconds < longest.inSeconds else { return longest }
-        // Exact where the factor is whole.
+        // The product is exact if the factor is a whole number.
         return min(Int(exactly: times).map { first * $0 } ?? .seconds(seconds), longest)
     }
 
-    /// The wait after so many failures, from 1.
+    /// Returns the wait after a number of failures, counted from 1.
     ///
     /// - Parameters:
-    ///   - failures: How many tries have failed.
-    ///   - chance: A number from 0 to 1 drawn at random.
+    ///   - failures: How many attempts have failed.
+    ///   - chance: A random number from 0 to 1.
     public func wait(after failures: Int, chance: Double) -> Duration {
         floor + (ceiling(after: failures) - floor) * min(max(chance, 0), 1)
     }
 
     private enum CodingKeys: CodingKey { case first, factor, longest, least }
 
-    /// Decodes seconds as numbers; what is missing takes its default.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative or endless number.
+    /// Decodes seconds as numbers; a missing key leaves the default.
+    /// - Throws: `DecodingError.dataCorrupted` for a duration that is negative or above about 31 years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
@@ -80,7 +80,7 @@ public struct BackOff: Sendable, Hashable, Codable {
     }
 
     /// Encodes seconds as numbers.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(first.inSeconds, forKey: .first)

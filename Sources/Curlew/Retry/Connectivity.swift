@@ -3,9 +3,9 @@
 
 internal import CurlewEngine
 
-/// Whether there is a way out of the machine, as the kernel's links and routes tell.
+/// Whether the machine has a network path to the outside, according to the kernel's links and routes.
 enum Connectivity {
-    /// Returns when there is a way out, or the task is cancelled.
+    /// Returns when the machine has a path to the outside, or the task is cancelled.
     static let wait: @Sendable () async -> Void = {
         let (states, continuation) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = LinkMonitor.shared.observe { continuation.yield($0.outward != nil) }

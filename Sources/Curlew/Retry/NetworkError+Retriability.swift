@@ -2,21 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NetworkError {
-    /// Whether sending the request again is harmless and could help.
+    /// Whether sending the request again is harmless and can succeed.
     public enum Retriability: Hashable, Sendable {
-        /// It would fail again, or it must not be repeated.
+        /// The request would fail again, or must not be sent again.
         case never
-        /// The server may have acted on the request, whose method is not one RFC 9110 §9.2.2 calls idempotent: repeat
-        /// it only if you know that doing it twice is harmless, for instance because of an idempotency key.
+        /// The server may have acted on the request, and RFC 9110 §9.2.2 does not call its method idempotent: send it
+        /// again only if processing it twice is harmless, for instance because of an idempotency key.
         case ifIdempotent
-        /// It can be repeated; not before `after`, where that is known (``NetworkError/retryAfter``).
+        /// The request can be sent again, after the time `after` if the server requested one
+        /// (``NetworkError/retryAfter``).
         case safe(after: Duration?)
     }
 
-    /// Whether sending the request again is harmless and could help, by a table over kind, phase, status and method.
+    /// Whether sending the request again is harmless and can succeed, by a table over kind, phase, status and method.
     ///
-    /// For a request known to be idempotent (RFC 9110 §9.2.2) the answer is never `ifIdempotent` but `safe`. Whether
-    /// the body can be sent again is not considered; see `RequestBody`.
+    /// For a request with an idempotent method (RFC 9110 §9.2.2) the value is `safe` instead of `ifIdempotent`. It does
+    /// not consider whether the body can be sent again; see `RequestBody`.
     public var retriability: Retriability {
         switch rule.verdict {
         case .never: .never
@@ -25,7 +26,7 @@ extension NetworkError {
         }
     }
 
-    /// The reason for ``retriability``, as half a sentence in English.
+    /// The reason for ``retriability``, as an English clause without a full stop.
     public var retriabilityReason: String { rule.reason }
 
     private var rule: RetryRule {
@@ -35,15 +36,15 @@ extension NetworkError {
         return RetryRule.rule(for: kind, phase: phase, status: response?.status)
     }
 
-    /// What the table says whatever the method is.
+    /// The verdict of the table, without regard to the method.
     var repetition: RetryRule.Verdict { rule.verdict }
 }
 
-/// One row of the table: which errors it is about, what it says, and why.
+/// One row of the table: the errors it applies to, its verdict, and the reason.
 struct RetryRule: Sendable {
     enum Verdict: Sendable {
         case never
-        /// Repeating is harmless if the method is idempotent.
+        /// Sending the request again is harmless if its method is idempotent.
         case repeatable
         case safe
     }
@@ -65,7 +66,7 @@ struct RetryRule: Sendable {
         self.reason = reason
     }
 
-    /// The first row that fits; a kind without a row is not retried.
+    /// Returns the first row that matches; a kind without a row is not retried.
     static func rule(
         for kind: NetworkError.Kind, phase: NetworkError.Phase, status: Status?
     ) -> RetryRule {
@@ -76,16 +77,16 @@ struct RetryRule: Sendable {
         return row ?? RetryRule(kind, .never, "nothing is known about this kind of error")
     }
 
-    /// Nothing was done with the request itself.
+    /// The request itself was not sent.
     static let credentialsLater = RetryRule(
-        .authenticationFailed, .safe, "what gives credentials could not be reached, and may be back in a moment")
+        .authenticationFailed, .safe, "the source of the credentials could not be reached, and may recover soon")
 
     private static let unsent: ClosedRange<NetworkError.Phase> = .preparing ... .securing
     private static let sent: ClosedRange<NetworkError.Phase> = .sending ... .saving
 
     static let table: [RetryRule] = [
         RetryRule(.cannotResolve, .safe, "nothing was sent, and name servers recover"),
-        RetryRule(.cannotConnect, .safe, "nothing was sent, and hosts come back"),
+        RetryRule(.cannotConnect, .safe, "nothing was sent, and hosts recover"),
         RetryRule(.timedOut, in: unsent, .safe, "the time passed before anything was sent"),
         RetryRule(.timedOut, in: sent, .repeatable, "the server may have acted before the time passed"),
         RetryRule(.connectionLost, in: unsent, .safe, "the connection broke before anything was sent"),
@@ -96,40 +97,40 @@ struct RetryRule: Sendable {
         RetryRule(.resourceExhausted, in: sent, .repeatable, "the server may have acted before resources ran out"),
         RetryRule(
             .invalidResponse, in: .decoding ... .decoding, .never, "the server will use the same content coding again"),
-        RetryRule(.invalidResponse, .repeatable, "the answer was garbled, and the server may have acted"),
-        RetryRule(.truncatedEncoding, .repeatable, "the server acted, and its answer broke off"),
-        RetryRule(.corruptEncoding, .repeatable, "the server acted, and its answer was garbled"),
+        RetryRule(.invalidResponse, .repeatable, "the response was invalid, and the server may have acted"),
+        RetryRule(.truncatedEncoding, .repeatable, "the server acted, and its response was cut off"),
+        RetryRule(.corruptEncoding, .repeatable, "the server acted, and its response was corrupt"),
 
-        RetryRule(.checksumMismatch, .repeatable, "the bytes were garbled on the way, if the digest is right"),
-        RetryRule(.contentChanged, .repeatable, "what is there now can be fetched from its start"),
+        RetryRule(.checksumMismatch, .repeatable, "the bytes were corrupted on the way, if the digest is right"),
+        RetryRule(.contentChanged, .repeatable, "the changed content can be fetched from its start"),
 
         RetryRule(.unacceptableStatus, statuses: [.misdirectedRequest], .safe, "another connection may be right"),
         RetryRule(.unacceptableStatus, statuses: [.tooEarly], .safe, "the server did not act on an early request"),
         RetryRule(.unacceptableStatus, statuses: [.tooManyRequests], .repeatable, "the server asks to slow down"),
-        RetryRule(.unacceptableStatus, statuses: [.requestTimeout], .repeatable, "the server did not wait for it all"),
+        RetryRule(.unacceptableStatus, statuses: [.requestTimeout], .repeatable, "the server stopped waiting for it"),
         RetryRule(.unacceptableStatus, statuses: [.serviceUnavailable], .repeatable, "the server is busy for a while"),
         RetryRule(
             .unacceptableStatus, statuses: [.internalServerError, .badGateway, .gatewayTimeout], .repeatable,
             "the server failed, and may have acted before"),
-        RetryRule(.unacceptableStatus, .never, "the server's answer to the same request will be the same"),
+        RetryRule(.unacceptableStatus, .never, "the same request will get the same response"),
 
-        RetryRule(.invalidRequest, .never, "the request is wrong and will stay so"),
+        RetryRule(.invalidRequest, .never, "the request is invalid and stays invalid"),
         RetryRule(.encodingFailed, .never, "the value cannot be encoded"),
-        RetryRule(.tlsFailed, .never, "the two sides do not agree about TLS"),
+        RetryRule(.tlsFailed, .never, "the client and the server do not agree about TLS"),
         RetryRule(.untrusted, .never, "the peer is not trusted"),
         RetryRule(.tooManyRedirects, .never, "the redirects will be the same"),
-        RetryRule(.redirectRefused, .never, "the redirect policy does not want it"),
-        RetryRule(.unacceptableContentType, .never, "the answer will have the same type"),
-        RetryRule(.bodyTooLarge, .never, "the answer will have the same size"),
-        RetryRule(.decodingFailed, .never, "the answer will have the same content"),
+        RetryRule(.redirectRefused, .never, "the redirect policy refuses it"),
+        RetryRule(.unacceptableContentType, .never, "the response will have the same type"),
+        RetryRule(.bodyTooLarge, .never, "the response will have the same size"),
+        RetryRule(.decodingFailed, .never, "the response will have the same content"),
         RetryRule(.bodyNotReplayable, .never, "the body cannot be read twice"),
         RetryRule(.bodyFailed, .never, "the body's source failed"),
         RetryRule(.cacheMiss, .never, "nothing will be stored in the meantime"),
-        RetryRule(.destinationFailed, .never, "the file cannot be put there until somebody makes place"),
+        RetryRule(.destinationFailed, .never, "the file cannot be saved until its destination is writable"),
         RetryRule(.unsupported, .never, "this machine cannot do it"),
-        RetryRule(.authenticationFailed, .never, "there are no credentials, and asking again brings none"),
-        RetryRule(.interceptorFailed, .never, "what an interceptor's own error means is not known"),
-        RetryRule(.cancelled, .never, "somebody asked to stop"),
+        RetryRule(.authenticationFailed, .never, "there are no valid credentials, and another attempt finds no others"),
+        RetryRule(.interceptorFailed, .never, "the meaning of an interceptor's own error is unknown"),
+        RetryRule(.cancelled, .never, "the transfer was cancelled on request"),
         RetryRule(.sessionClosed, .never, "the session will not open again"),
         RetryRule(.internal, .never, "the state of the transfer is unknown"),
     ]

@@ -2,35 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// How many repetitions each origin has left: a share of the requests sent to it, and a reserve.
+/// The number of retries that each origin has left: a share of the requests sent to it, and a reserve.
 ///
-/// A server that is down gets no more than that on top of what it gets anyway, however many clients' tries fail.
+/// A server that is down receives no more retries than that, however many attempts of the clients fail.
 final class RetryBudget: Sendable {
-    /// What an origin has.
+    /// The budget of one origin.
     private struct Account: OriginRecord {
         var balance = RetryBudget.reserve
         var settledAt = Duration.zero
         var isInUse: Bool { false }
     }
 
-    /// What each origin has at first and never more than in reserve, and how fast it comes back each second.
+    /// The initial balance of an origin, up to which time refills it at `refill` per second.
     static let reserve = 10.0
     static let refill = 1.0
-    /// What can be saved by many requests that went well.
+    /// The highest balance that successful requests can accumulate.
     static let most = 100.0
     private let start = ContinuousClock.now
     private let accounts = Lock(OriginTable<Account>())
     private let successes = Lock<UInt64>(0)
 
-    /// Takes note of a request, which earns a part of a repetition.
+    /// Records a request, which earns a fraction of a retry.
     func deposit(_ share: Double, for origin: String, at time: Duration? = nil) {
         change(origin, time) { $0.balance = max($0.balance, min(RetryBudget.most, $0.balance + share)) }
     }
 
-    /// Takes note of a request that went well: about one of eight is looked at, and earns eight times its share.
+    /// Records a successful request: about one of eight is counted, and earns eight times its share.
     ///
-    /// Which ones is scattered, so that a pattern in the requests does not leave an origin out.
+    /// The counted requests are scattered, so that a regular pattern in the requests does not leave an origin out.
     func earn(_ share: Double, for origin: @autoclosure () -> String?) {
         let number = successes.withLock { number in
             number &+= 1
@@ -40,7 +41,7 @@ final class RetryBudget: Sendable {
         deposit(share * 8, for: origin)
     }
 
-    /// Whether there is a repetition left; it is taken.
+    /// Takes one retry from the balance; returns false when no retry is left.
     func withdraw(for origin: String, at time: Duration? = nil) -> Bool {
         change(origin, time) { account in
             guard account.balance >= 1 else { return false }
@@ -49,7 +50,7 @@ final class RetryBudget: Sendable {
         }
     }
 
-    /// Gives back what was not used.
+    /// Returns an unused retry to the balance.
     func refund(_ origin: String, at time: Duration? = nil) {
         change(origin, time) { $0.balance = min(RetryBudget.most, $0.balance + 1) }
     }

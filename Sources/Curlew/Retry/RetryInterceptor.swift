@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// Sends requests again by a ``RetryPolicy``.
+/// Retries requests by a ``RetryPolicy``.
 ///
-/// A session has one of its own, which `configuration.retry` and `options.retry` steer; this is for a client or a request
-/// whose tries are to surround other interceptors, and for tests, which bring a clock and chance.
+/// Every session has a retry interceptor of its own, which `configuration.retry` and `options.retry` control. Add
+/// another one to a client or a request if its attempts must surround other interceptors, or to a test, which can pass
+/// a clock and random numbers.
 ///
-/// While a response's body is collected, a failure before its end counts as one of the request's; of a stream only what
-/// comes before its head is repeated, since its reader has had the rest.
+/// While a response's body is collected, a failure before its end counts as a failure of the request. A stream is
+/// retried only for failures before its head, since its reader has already received the later chunks.
 ///
-/// Each has a budget of its own, for all requests that pass it: one value is to serve many requests.
+/// Each interceptor has a budget of its own for all requests that pass it, so use one value for many requests.
 ///
 /// ```swift
 /// let patient = api.with { $0.interceptors = [.retry(.upTo(5))] }
@@ -24,14 +26,14 @@ public struct RetryInterceptor: Interceptor {
     private let chance: @Sendable () -> Double
     private let connectivity: @Sendable () async -> Void
 
-    /// Repeats by a policy, whatever the options of a request say.
+    /// Creates an interceptor with a fixed policy; it ignores the policy in the options of a request.
     ///
     /// - Parameters:
-    ///   - policy: When and how often.
-    ///   - clock: What waits are measured by.
-    ///   - chance: Numbers from 0 to 1 drawn at random, for the waits.
-    ///   - connectivity: Returns when there is a way to servers, and soon when its task is cancelled, for a policy that
-    ///     waits for that; unless given, when the machine has a default route.
+    ///   - policy: When and how often to retry.
+    ///   - clock: The clock that measures waits.
+    ///   - chance: Returns random numbers from 0 to 1, for the waits.
+    ///   - connectivity: Returns when the network is reachable, and soon when its task is cancelled; used by a policy
+    ///     that waits for connectivity. Unless given, it returns when the machine has a default route.
     public init(
         _ policy: RetryPolicy, clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) },
@@ -53,8 +55,10 @@ public struct RetryInterceptor: Interceptor {
         budget = RetryBudget()
     }
 
-    /// Passes the request on until there is a response to keep, or no reason to go on.
-    /// - Throws: The last try's `NetworkError`, with the ones before in ``NetworkError/earlier``.
+    /// Passes the request on until an attempt yields a response to keep, or the policy gives up.
+    ///
+    /// - Throws: The `NetworkError` of the last attempt, with those of the earlier attempts in
+    ///   ``NetworkError/earlier``.
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         let policy = isOfSession ? request.options.retry ?? policy : policy
@@ -72,7 +76,8 @@ public struct RetryInterceptor: Interceptor {
                 let refusal = tries.refusal(by: response)
                 let following = refusal.map { step(after: $0, tries) }
                 guard let refusal, case .again(let time)? = following else {
-                    // The caller hears of no half of a body that is collected.
+                    // A failure before the end of a collected body is a failure of this attempt, so wait for the end
+                    // here.
                     if !context.isStreamed { try await response.complete() }
                     return tries.marking(response, following?.end)
                 }
@@ -86,7 +91,8 @@ public struct RetryInterceptor: Interceptor {
             tries.note(reason, wait)
             do {
                 if tries.needsConnectivity(after: reason) {
-                    // The back-off comes after it, so that not all who waited come back at once.
+                    // The back-off follows the wait for connectivity, so that waiting requests do not all return at
+                    // once.
                     let isThere = try await context.wait(atMost: tries.left(with: wait), by: clock, until: connectivity)
                     guard isThere else { throw tries.giveUp() }
                 }
@@ -98,12 +104,12 @@ public struct RetryInterceptor: Interceptor {
         }
     }
 
-    /// Takes note of a request that went well without passing here.
+    /// Records a successful request that did not pass this interceptor.
     func noteSuccess(at origin: @autoclosure () -> String?) {
         if let share = policy.budget { budget.earn(share, for: origin()) }
     }
 
-    /// What follows a try.
+    /// Returns the next step after a failed attempt.
     private func step(after error: NetworkError, _ tries: Tries) -> Tries.Step {
         let step = tries.step(after: error, chance: chance)
         guard case .again = step, tries.policy.budget != nil, !budget.withdraw(for: tries.origin) else { return step }
@@ -112,18 +118,18 @@ public struct RetryInterceptor: Interceptor {
 }
 
 extension Interceptor where Self == RetryInterceptor {
-    /// Sends requests again by a policy.
+    /// Retries requests by a policy.
     public static func retry(_ policy: RetryPolicy) -> RetryInterceptor { RetryInterceptor(policy) }
 }
 
-/// The tries of one request so far.
+/// The attempts of one request so far.
 private struct Tries {
     let policy: RetryPolicy
     let request: Request
     let context: InterceptorContext
-    /// The time since the transfer's start by the policy's clock.
+    /// The time since the transfer's start, by the interceptor's clock.
     private let time: @Sendable () -> Duration
-    /// What was left of `timeouts.total` at time zero.
+    /// The remaining part of `timeouts.total` at time zero.
     private let total: Duration?
     private var failures: [NetworkError] = []
 
@@ -138,32 +144,32 @@ private struct Tries {
 
     private var remaining: Duration? { total.map { max($0 - time(), .zero) } }
 
-    /// Whose budget is asked.
+    /// The origin whose budget pays for retries.
     var origin: String {
         request.origin ?? ""
     }
 
-    /// What a response that is to be asked for again says; nil for one to keep.
+    /// Returns the error for a response that asks for a retry, or nil for a response to keep.
     func refusal(by response: IncomingResponse) -> NetworkError? {
         guard policy.statuses.contains(response.head.status) else { return nil }
         return NetworkError(
-            .unacceptableStatus, phase: .validating, "The server answered \(response.head.status).",
+            .unacceptableStatus, phase: .validating, "The server responded with \(response.head.status).",
             request: response.request, response: response.head, duration: context.elapsed)
     }
 
     enum Step {
-        /// Another try, after so long.
+        /// Another attempt, after this wait.
         case again(Duration)
-        /// None; why, where that is not plain to see.
+        /// No other attempt; the reason, unless it is obvious.
         case stop(String?)
 
         var end: String? { if case .stop(let why) = self { why } else { nil } }
     }
 
-    /// What follows a try, by everything but the budget.
+    /// Returns the next step after a failed attempt, without regard to the budget.
     func step(after error: NetworkError, chance: () -> Double) -> Step {
         let count = failures.count + 1
-        // An open circuit is there to fail at once.
+        // The purpose of an open circuit is to fail at once.
         guard count <= policy.limit, !Task.isCancelled, error.repetition != .never || isNamed(error),
             error.kind != .circuitOpen
         else {
@@ -171,13 +177,13 @@ private struct Tries {
         }
         guard mayRepeat(after: error) else {
             return .stop(
-                "It was not sent again, since the server may have acted on it: an `Idempotency-Key` would allow it.")
+                "It was not sent again, since the server may have acted on it; an `Idempotency-Key` would allow it.")
         }
         if request.body.isSpent { return .stop("It was not sent again: its body can be read only once.") }
         let (backOff, asked) = (policy.backOff.wait(after: count, chance: chance()), error.retryAfter ?? .zero)
         guard asked <= policy.longestWait else {
             let (asked, longest) = (asked.inSeconds, policy.longestWait.inSeconds)
-            return .stop("It was not sent again: a wait of \(asked) s is asked for, and `longestWait` is \(longest) s.")
+            return .stop("It was not sent again: the requested wait is \(asked) s, and `longestWait` is \(longest) s.")
         }
         let (least, most) = (max(backOff, asked), backOff + asked)
         if let left = remaining, least >= left {
@@ -186,16 +192,16 @@ private struct Tries {
         if let deadline = policy.deadline, time() + least > deadline {
             return .stop("It was not sent again: the policy's `deadline` leaves no time for it.")
         }
-        // All who were asked for the same would come back at once, so the back-off comes on top where there is time.
+        // Clients with the same requested wait would all return at once, so add the back-off if time allows.
         return .again(left(with: most) == .zero ? least : most)
     }
 
-    /// Whether doing it again does no harm and could help.
+    /// Whether sending the request again is harmless and can succeed.
     private func mayRepeat(after error: NetworkError) -> Bool {
         switch error.repetition {
         case .safe: true
         case .repeatable: isIdempotent
-        // The policy names the status: whoever wrote it knows more than the table.
+        // The policy lists the status explicitly, which overrides the table.
         case .never: isNamed(error) && isIdempotent
         }
     }
@@ -213,25 +219,25 @@ private struct Tries {
         context.run.willRetry(after: wait, error)
     }
 
-    /// Whether it was the way to the server that failed, and the policy waits for one.
+    /// Whether reaching the server failed, and the policy waits for connectivity.
     func needsConnectivity(after error: NetworkError) -> Bool {
         policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
     }
 
-    /// How long a wait may still be put off; nil for any time.
+    /// Returns the time left beyond a wait, by `deadline` and `timeouts.total`; nil for no limit.
     func left(with wait: Duration) -> Duration? {
         let untilDeadline = policy.deadline.map { $0 - time() }
         let left = [untilDeadline, remaining].compactMap { $0 }.min()
         return left.map { max($0 - wait, .zero) }
     }
 
-    /// The error of a try that was to be followed by another one.
+    /// Returns the error of an attempt whose announced retry did not happen.
     mutating func giveUp() -> NetworkError {
         let last = failures.removeLast()
         return summary(last)
     }
 
-    /// A response to keep, with what came before it.
+    /// Returns a response to keep, with the errors of the attempts before it.
     func marking(_ response: IncomingResponse, _ end: String?) -> IncomingResponse {
         guard !failures.isEmpty || end != nil else { return response }
         var response = response
@@ -239,7 +245,7 @@ private struct Tries {
         return response
     }
 
-    /// The last try's error, with those before.
+    /// Returns the error of the last attempt, with those of the attempts before it.
     func summary(_ error: NetworkError, _ end: String? = nil) -> NetworkError {
         let error = end.map { error.adding(hint: $0) } ?? error
         if failures.isEmpty { return error }
@@ -248,7 +254,7 @@ private struct Tries {
 }
 
 extension RetryPolicy {
-    /// The request with a key, where the policy wants one for it.
+    /// Returns the request, with an idempotency key if the policy wants one for it.
     fileprivate func marking(_ request: Request) -> Request {
         guard addsIdempotencyKey, !methods.contains(request.method), !request.fields.contains(.idempotencyKey) else {
             return request

@@ -1,19 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a request is sent again, how often, and after how long.
+/// When, how often, and after how long a wait a request is sent again.
 ///
-/// Without a policy Curlew repeats only what no server can have acted on: a request that met the end of a connection it
-/// was to reuse, or whose stream was refused. A policy repeats more:
+/// Without a policy Curlew resends only requests that no server can have acted on: those that lost a reused connection
+/// at its end, and those whose stream was refused. A policy also retries after:
 ///
-/// - errors after which nothing can have happened (``NetworkError/retriability-swift.property`` is `safe` for any
-///   method), whatever the method is;
-/// - errors and `statuses` after which the server may have acted, where the method is one of `methods` or the request
+/// - errors after which the server cannot have acted (``NetworkError/retriability-swift.property`` is `safe` for any
+///   method), for every method;
+/// - errors and `statuses` after which the server may have acted, if the method is one of `methods` or the request
 ///   carries an `Idempotency-Key`.
 ///
-/// Never is repeated what cannot help, what the caller cancelled, what an open circuit has stopped, and a request whose body
-/// can be read only once and was. After the last try the caller gets that try's response or error;
-/// ``ResponseHead/earlier`` and ``NetworkError/earlier`` have the ones before.
+/// A policy never retries after errors that another attempt cannot avoid, cancelled requests, requests that an open
+/// circuit has stopped, and requests whose body can be read only once and was read. After the last attempt the caller
+/// receives that attempt's response or error; ``ResponseHead/earlier`` and ``NetworkError/earlier`` contain the earlier
+/// errors.
 ///
 /// ```swift
 /// let session = Session { $0.retry = .standard }
@@ -22,39 +23,41 @@
 public struct RetryPolicy: Sendable, Hashable {
     /// How many times a request may be sent again; 0 for never.
     public var limit: Int
-    /// Methods that are repeated although the server may have acted; the idempotent ones (RFC 9110 §9.2.2) unless set.
+    /// Methods that are retried although the server may have acted; the idempotent ones (RFC 9110 §9.2.2) unless set.
     public var methods: Set<Method>
     /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
     public var statuses: StatusSet
-    /// How long to wait, on top of what the server asks for.
+    /// The wait before an attempt, in addition to a requested wait (`Retry-After`, `RateLimit`).
     public var backOff: BackOff
-    /// How long a server may make a request wait, by `Retry-After` or `RateLimit`; 60 s unless set.
+    /// The longest wait that a server may ask for by `Retry-After` or `RateLimit`; 60 s unless set.
     ///
-    /// Asked for more, the policy gives up.
+    /// If the server asks for more, the policy gives up.
     public var longestWait: Duration
-    /// How long after the transfer's start a try may begin; nil, the default, for as long as `timeouts.total` allows.
+    /// The latest start of an attempt, counted from the transfer's start; nil, the default, for any time within
+    /// `timeouts.total`.
     public var deadline: Duration?
-    /// How many repetitions there may be for one request, on average over all requests to an origin; 0.2 unless set, nil
-    /// for any number.
+    /// The number of retries per request, on average over all requests to an origin; 0.2 unless set, nil for any
+    /// number.
     ///
-    /// Each request adds this share to the budget of its origin, and each repetition takes one. A budget starts at ten
-    /// repetitions, regains one each second while it is below ten, and holds at most a hundred. When it is empty, the
-    /// request is not sent again: the caller gets the last response or error, whose hint says so. With zero, requests
-    /// add nothing; the initial ten and the one each second remain. So a server that is down is spared, and a script
-    /// that sends few requests notices nothing.
+    /// Each request adds this share to the budget of its origin, and each retry takes one. A budget starts at ten
+    /// retries, regains one per second while it is below ten, and holds at most a hundred. When it is empty, the
+    /// request is not sent again: the caller receives the last response or error, whose hint says so. With zero,
+    /// requests add nothing; the initial ten and the one per second remain. This protects a server that is down, and
+    /// does not affect a script that sends few requests.
     public var budget: Double?
-    /// Whether a request of another method than `methods` gets an `Idempotency-Key` (a random UUID, the same for each
-    /// try), and so may be repeated; false unless set.
+    /// Whether a request whose method is not in `methods` gets an `Idempotency-Key` (a random UUID, the same for each
+    /// attempt), and so may be retried; false unless set.
     ///
-    /// It helps with servers that know the field.
+    /// Use it with servers that support the field.
     public var addsIdempotencyKey: Bool
-    /// Whether a try waits until the machine has a way out, after a failure to resolve or to connect; false unless set.
+    /// Whether an attempt waits until the machine has a default route, after a failure to resolve or to connect; false
+    /// unless set.
     ///
-    /// It waits before the back-off, no longer than `deadline` and `timeouts.total` allow. A way out is a default route, as
-    /// in `NetworkPath.isSatisfied`, so leave it off for servers that are reached without one.
+    /// The wait precedes the back-off and lasts no longer than `deadline` and `timeouts.total` allow. The condition is
+    /// that of `NetworkPath.isSatisfied`, so leave it off for servers that are reached without a default route.
     public var waitsForConnectivity: Bool
 
-    /// A policy, each member with its default.
+    /// Creates a policy; each member has its default unless given.
     public init(
         limit: Int, methods: Set<Method> = RetryPolicy.idempotent, statuses: StatusSet = RetryPolicy.transient,
         backOff: BackOff = BackOff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
@@ -73,33 +76,33 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// Methods that RFC 9110 §9.2.2 calls idempotent.
     public static let idempotent: Set<Method> = [.get, .head, .options, .trace, .put, .delete]
-    /// 408, 429, 500, 502, 503 and 504: what may be different in a moment.
+    /// The statuses 408, 429, 500, 502, 503 and 504, whose cause may vanish soon.
     public static let transient: StatusSet = [
         .requestTimeout, .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
     ]
 
-    /// Nothing is repeated but what no server can have acted on: the default of a session.
+    /// No retries, except for requests that no server can have acted on: the default of a session.
     ///
-    /// Where the policy is optional, as in a request's options, write `RetryPolicy.none`, or `.retry(.none)`.
+    /// If the policy is optional, as in a request's options, write `RetryPolicy.none` or `.retry(.none)`.
     public static let none = RetryPolicy(limit: 0)
 
-    /// Two more tries, after up to half a second and up to a second.
+    /// Two more attempts, after up to half a second and up to a second.
     public static let standard = RetryPolicy(limit: 2)
 
-    /// So many more tries, else as ``standard``.
+    /// Returns a policy with a number of retries, otherwise like ``standard``.
     public static func upTo(_ limit: Int) -> RetryPolicy { RetryPolicy(limit: limit) }
 
-    /// Whether anything is repeated.
+    /// Whether the policy retries at all.
     var isOn: Bool { limit > 0 }
 
-    /// The member that makes no sense, and why; nil when all do.
+    /// The name of the first invalid member, with the rule it breaks; nil when all are valid.
     var firstBrokenRule: String? {
         if limit < 0 { return "limit must not be negative" }
         if longestWait < .zero { return "longestWait must not be negative" }
         if let deadline, deadline <= .zero { return "deadline must be above zero" }
         if let budget, !(budget >= 0) { return "budget must not be negative" }
         if backOff.first < .zero || backOff.longest < .zero || backOff.least < .zero || !(backOff.factor >= 1) {
-            return "backOff must not be negative nor grow by a factor below 1"
+            return "backOff must not be negative, and its factor not below 1"
         }
         return nil
     }
@@ -110,8 +113,9 @@ extension RetryPolicy: Codable {
         case limit, methods, statuses, backOff, longestWait, deadline, budget, addsIdempotencyKey, waitsForConnectivity
     }
 
-    /// Decodes what is there, times in seconds; what is missing takes its default, and null is no limit.
-    /// - Throws: `DecodingError` for a missing limit and for what is negative or endless.
+    /// Decodes a policy, times in seconds; a missing key leaves the default, and null means no limit.
+    ///
+    /// - Throws: `DecodingError` for a missing limit and for negative or too large values.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(limit: try container.decode(Int.self, forKey: .limit))
@@ -130,7 +134,7 @@ extension RetryPolicy: Codable {
     }
 
     /// Encodes all members, times in seconds.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(limit, forKey: .limit)

@@ -3,12 +3,12 @@
 
 internal import FoundationEssentials
 
-/// How long a server wants its client to wait, read from the fields of a response.
+/// The wait that a server asks of its client, read from the fields of a response.
 ///
-/// `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), the date measured by the server's own clock where it says
-/// `Date`. Without it, a used-up quota: `RateLimit` with its `r` and `t`, `RateLimit-Remaining` with `RateLimit-Reset`
-/// (drafts of the IETF's HTTPAPI working group), and the same with `X-` in front, where a reset that is a point in time
-/// counts from now.
+/// `Retry-After` is a number of seconds or a date (RFC 9110 §10.2.3); a date is compared with the server's `Date` if it
+/// sends one. Without `Retry-After`, a used-up quota counts: `RateLimit` with its `r` and `t`, `RateLimit-Remaining`
+/// with `RateLimit-Reset` (drafts of the IETF's HTTPAPI working group), and the latter two with the prefix `X-`. A
+/// reset that is a point in time is compared with the client's clock.
 struct WaitAdvice {
     private let head: ResponseHead
     private let now: HTTPDate
@@ -18,10 +18,10 @@ struct WaitAdvice {
         self.now = now
     }
 
-    /// Nil when the server says nothing, or nothing that can be understood.
+    /// The wait; nil when the response contains no wait, or no valid one.
     var wait: Duration? { retryAfter ?? usedUp }
 
-    /// How long a quota lasts that is used up, whatever else the response says.
+    /// The time until a used-up quota is renewed, regardless of the other fields.
     var usedUp: Duration? { quota ?? oldQuota("RateLimit") ?? oldQuota("X-RateLimit") }
 
     private var retryAfter: Duration? {
@@ -32,7 +32,7 @@ struct WaitAdvice {
         return WaitAdvice.wait(Double(max(0, date.seconds - reference.seconds)))
     }
 
-    /// `RateLimit: "default";r=0;t=30`: of those that are used up the longest.
+    /// The longest wait among the used-up quotas, as in `RateLimit: "default";r=0;t=30`.
     private var quota: Duration? {
         var longest: Duration?
         for item in head["RateLimit"]?.split(separator: ",") ?? [] {
@@ -52,12 +52,12 @@ struct WaitAdvice {
         guard let left = head[HeaderName("\(prefix)-Remaining")], WaitAdvice.number(left) == 0,
             let reset = head[HeaderName("\(prefix)-Reset")].flatMap({ WaitAdvice.number($0) })
         else { return nil }
-        // No quota lasts for thirty years, so that is a date.
+        // No quota lasts for thirty years, so the number is a date.
         let isDate = reset >= Duration.longestAccepted
         return WaitAdvice.wait(isDate ? max(0, reset - Double(now.seconds)) : reset)
     }
 
-    /// What is longer than can be meant is still long.
+    /// Limits a wait to about 31 years.
     private static func wait(_ seconds: Double) -> Duration { .seconds(min(seconds, Duration.longestAccepted)) }
 
     private static func number(_ text: String) -> Double? {

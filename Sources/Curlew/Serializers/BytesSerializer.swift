@@ -3,18 +3,18 @@
 
 public import FoundationEssentials
 
-/// Gives the body as it came, decoded from its content codings.
+/// Returns the body, decoded from its content codings and otherwise unchanged.
 ///
 /// ```swift
 /// let sound = BytesSerializer(accepting: ["audio/mpeg", "audio/ogg;q=0.5"])
 /// ```
 public struct BytesSerializer: ResponseSerializer {
-    /// What it is for: becomes `Accept`, and the rule for the response's `Content-Type`.
+    /// The media types of the body, for `Accept` and for checking the response's `Content-Type`.
     public let accepts: [MediaType]
 
-    /// Reads bytes of some types; of any unless given.
+    /// Creates a serializer for some media types; for any type unless given.
     ///
-    /// An empty list takes every type as well, and writes no `Accept`: what the fields of the client or the session say is
+    /// An empty list also accepts every type, but sets no `Accept` field: the field of the client or the session is
     /// sent.
     public init(accepting types: [MediaType] = [.any]) {
         accepts = types
@@ -22,14 +22,14 @@ public struct BytesSerializer: ResponseSerializer {
 
     /// Reads the whole body.
     ///
-    /// - Throws: `NetworkError`: whatever ended the transfer.
+    /// - Throws: `NetworkError`: the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> Data { try await response.collect() }
 }
 
 extension ResponseSerializer where Self == BytesSerializer {
-    /// The body as it came, of any type.
+    /// Returns the unchanged body, of any type.
     public static var bytes: BytesSerializer { BytesSerializer() }
 
-    /// The body as it came, if it is of one of these types; of any type if there are none.
+    /// Returns the unchanged body if it has one of the given types; any type if the list is empty.
     public static func bytes(accepting types: [MediaType]) -> BytesSerializer { BytesSerializer(accepting: types) }
 }

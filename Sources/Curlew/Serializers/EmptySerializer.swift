@@ -1,23 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads nothing: for requests whose answer is in the status.
+/// Discards the body, for requests whose status is the whole response.
 ///
-/// A client's verbs take at most 64 KiB of a body that nobody wants, also for interceptors, and break off what is longer;
-/// a transfer collects it within its limit.
+/// A client's verbs read at most 64 KiB of a discarded body, also for interceptors, and abort a longer one; a transfer
+/// collects the body within its limit.
 ///
 /// ```swift
 /// try await api.delete("users/42", using: EmptySerializer())
 /// ```
 public struct EmptySerializer: ResponseSerializer {
-    /// Reads nothing.
+    /// Creates a serializer that reads nothing.
     public init() {}
 
-    /// Lets go of the body.
+    /// Discards the body.
     public func output(from response: IncomingResponse) async { await response.discard() }
 }
 
 extension ResponseSerializer where Self == EmptySerializer {
-    /// Nothing, whatever the body is.
+    /// Discards any body.
     public static var empty: EmptySerializer { EmptySerializer() }
 }

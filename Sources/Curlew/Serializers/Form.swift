@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 
-/// Forms: names and values as `application/x-www-form-urlencoded`, the way AFNetworking writes them by default.
+/// Forms: names and values as `application/x-www-form-urlencoded`, in AFNetworking's default style.
 ///
 /// ```swift
 /// let api = Client("https://api.example.com", requests: .form)     // forms out, JSON in
@@ -12,14 +12,14 @@ public struct Form: RequestFormat {
     /// The rules for names and values.
     public let encoder: QueryEncoder
 
-    /// Writes by these rules; AFNetworking's unless given.
+    /// Creates a format with the given rules; AFNetworking's unless given.
     public init(_ encoder: QueryEncoder = QueryEncoder()) { self.encoder = encoder }
 
     /// `application/x-www-form-urlencoded`.
     public var contentType: MediaType { .form }
 
-    /// The pairs, joined by "&".
-    /// - Throws: `EncodingError` when the value is not keyed, or what its own encoding throws.
+    /// Returns the pairs, joined by "&".
+    /// - Throws: `EncodingError` when the value is not keyed, or the error of the value's own encoding.
     public func encode(_ value: some Encodable) throws -> Data {
         if let query = value as? Query { return Data(try query.text(encoder).utf8) }
         return Data(try encoder.encode(value).utf8)

@@ -3,10 +3,10 @@
 
 internal import FoundationEssentials
 
-/// Reads any `Decodable` type by a format: its own, or the one of the client it is used with.
+/// Decodes any `Decodable` type with a format: its own format, or that of its client.
 ///
-/// Three kinds of results are special. `Data` is the body as it came, whatever its type. An `Optional` is nil when the
-/// body is empty, or holds nothing but white space or a null. Everything else needs a body that is not empty.
+/// Three kinds of results are special. `Data` is the unchanged body of any type. An `Optional` is nil when the
+/// body is empty, or contains only white space or a null. Every other type requires a body that is not empty.
 ///
 /// ```swift
 /// let users = FormatSerializer<[User]>(JSON { $1.keyDecodingStrategy = .convertFromSnakeCase })
@@ -14,21 +14,21 @@ internal import FoundationEssentials
 public struct FormatSerializer<Output: Decodable & Sendable>: ResponseSerializer {
     private let format: (any ResponseFormat)?
 
-    /// Reads by a format.
+    /// Creates a serializer with a format.
     ///
-    /// - Parameter format: The client's when it is nil, and JSON where there is no client.
+    /// - Parameter format: The format; nil for the client's format, and for JSON without a client.
     public init(_ format: (any ResponseFormat)? = nil) {
         self.format = format
     }
 
-    /// What the format can read; anything when the body is not to be read as a format at all.
+    /// The media types that the format can read; any type when the result is `Data`.
     public var accepts: [MediaType] {
         Output.self == Data.self || Output.self == Data?.self ? [.any] : (format ?? JSON.standard).accepts
     }
 
     /// Decodes the body.
     ///
-    /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or whatever ended the transfer.
+    /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> Output {
         let body = try await response.collect()
         let reading = BodyReading(body: body, head: response.head, format: format ?? JSON.standard)
@@ -42,15 +42,15 @@ public struct FormatSerializer<Output: Decodable & Sendable>: ResponseSerializer
         }
     }
 
-    /// The same serializer with a format, if it has none of its own.
+    /// Returns the serializer with the given format, unless it has a format of its own.
     public func bound(to format: any ResponseFormat) -> FormatSerializer {
         FormatSerializer(self.format ?? format)
     }
 }
 
-/// A body about to become a value.
+/// A body that is being decoded.
 private struct BodyReading {
-    /// What is thrown for a body that is empty.
+    /// The error for an empty body.
     struct Nothing: Error {}
 
     let body: Data
@@ -64,7 +64,7 @@ private struct BodyReading {
         return try format.decode(type, from: body, of: head)
     }
 
-    /// Whether there is no value at all.
+    /// Whether the body contains no value.
     var isEmpty: Bool {
         guard let first = body.first else { return true }
         return first.isBlank && format is any TextualFormat && body.allSatisfy(\.isBlank)
@@ -73,7 +73,7 @@ private struct BodyReading {
     var isNull: Bool { (format as? any TextualFormat)?.isNull(body, of: head) ?? false }
 }
 
-/// What every `Optional` of a decodable type is, found out at run time.
+/// Identifies an `Optional` of a decodable type at run time.
 private protocol Absence {
     static func read(_ reading: BodyReading) throws -> Self
 }
@@ -85,36 +85,37 @@ extension Optional: Absence where Wrapped: Decodable {
         do {
             return try reading.value(as: Wrapped.self)
         } catch DecodingError.valueNotFound(_, let context) where context.codingPath.isEmpty {
-            // The null of a format that is not ours.
+            // The null of a format outside of this module.
             return nil
         }
     }
 }
 
 extension ResponseSerializer {
-    /// Reads the client's format, where a serializer has to be said: `.oneOf(.when(.decoding(User.self), Reply.user), …)`.
+    /// Decodes with the client's format, for positions that need a serializer: `.oneOf(.when(.decoding(User.self),
+    /// Reply.user), …)`.
     ///
-    /// - Parameter type: The result.
+    /// - Parameter type: The type of the result.
     public static func decoding<T: Decodable & Sendable>(
         _ type: T.Type = T.self
     ) -> FormatSerializer<T> where Self == FormatSerializer<T> {
         FormatSerializer()
     }
 
-    /// Reads JSON, whatever the client's format is.
+    /// Decodes JSON, independently of the client's format.
     ///
     /// - Parameters:
-    ///   - type: The result.
-    ///   - format: How the JSON is read.
+    ///   - type: The type of the result.
+    ///   - format: The options for decoding JSON.
     public static func json<T: Decodable & Sendable>(
         _ type: T.Type = T.self, _ format: JSON = JSON()
     ) -> FormatSerializer<T> where Self == FormatSerializer<T> {
         FormatSerializer(format)
     }
 
-    /// Reads property lists, whatever the client's format is.
+    /// Decodes property lists, independently of the client's format.
     ///
-    /// - Parameter type: The result.
+    /// - Parameter type: The type of the result.
     public static func plist<T: Decodable & Sendable>(
         _ type: T.Type = T.self
     ) -> FormatSerializer<T> where Self == FormatSerializer<T> {

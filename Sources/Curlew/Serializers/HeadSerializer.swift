@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The head of a response, whose body is let go as by ``EmptySerializer``.
+/// Returns the head of a response, and discards the body like ``EmptySerializer``.
 public struct HeadSerializer: ResponseSerializer {
-    /// Takes any response.
+    /// Creates a serializer for any response.
     public init() {}
 
-    /// The head.
+    /// Returns the head.
     public func output(from response: IncomingResponse) async -> ResponseHead {
         await response.discard()
         return response.head

@@ -7,7 +7,7 @@ extension JSON: RequestFormat, ResponseFormat {
     /// `application/json`.
     public var contentType: MediaType { .json }
 
-    /// `application/json`, every type with the suffix `+json` (RFC 6839 §3.1), and the two older names.
+    /// `application/json`, every type with the suffix `+json` (RFC 6839 §3.1), and the two older types.
     public var accepts: [MediaType] { Self.ranges }
 
     private static let ranges: [MediaType] = [
@@ -16,10 +16,10 @@ extension JSON: RequestFormat, ResponseFormat {
 
     /// Decodes the body of a response.
     ///
-    /// Accepts what ``decode(_:from:)`` accepts. A body that is not Unicode is converted from the charset of
+    /// Accepts the same input as ``decode(_:from:)``. A body that is not Unicode is converted from the charset of
     /// `Content-Type`, for old servers.
-    /// - Throws: `DecodingError`, with a ``Fault``; `NetworkError` of kind `decodingFailed` when the body is not JSON; or what
-    ///   the type's own decoding throws.
+    /// - Throws: `DecodingError`, with a ``Fault``; `NetworkError` of kind `decodingFailed` when the body is not JSON;
+    ///   or the error of the type's own decoding.
     public func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T {
         let text = prefixes.isEmpty ? body : try plain(body, of: head)
         do {
@@ -37,9 +37,9 @@ extension JSON: RequestFormat, ResponseFormat {
         }
     }
 
-    /// The value of one element of a stream.
+    /// Returns the value of one element of a stream.
     ///
-    /// - Parameter place: Which element it is, for the error.
+    /// - Parameter place: The name of the element, for the error.
     func value<Value: Decodable>(
         of bytes: Span<UInt8>, at place: @autoclosure () -> String, _ head: ResponseHead
     ) throws -> Value {
@@ -73,21 +73,21 @@ extension JSON: RequestFormat, ResponseFormat {
             cause: DecodingError.dataCorrupted(context))
     }
 
-    /// The body in UTF-8, UTF-16 or UTF-32, without what stands before the JSON.
+    /// Returns the body in UTF-8, UTF-16 or UTF-32, without any prefix before the JSON.
     private func plain(_ body: Data, of head: ResponseHead) throws(NetworkError) -> Data {
         var text = body
         if let encoding = Self.encoding(of: body, head) { text = Data(try encoding.text(of: body).utf8) }
         return stripped(text)
     }
 
-    /// What the body has to be converted from; nil when it is Unicode.
+    /// Returns the encoding that the body has to be converted from; nil when the body is Unicode.
     ///
-    /// JSON has no charset parameter (RFC 8259 §11), so it counts only when the body is not what it should be.
+    /// JSON has no charset parameter (RFC 8259 §11), so the charset counts only when the body is not Unicode.
     private static func encoding(of body: Data, _ head: ResponseHead) -> TextEncoding? {
         guard let charset = head.charset, let named = TextEncoding(label: charset), named != .utf8,
             TextEncoding(byteOrderMarkOf: body) == nil
         else { return nil }
-        // JSON holds no NUL, while what it begins with has one in UTF-16 and UTF-32.
+        // JSON contains no NUL, whereas its first characters contain a zero byte in UTF-16 and UTF-32.
         let isUnicode = body.prefix(4).contains(0) || String(validating: body, as: UTF8.self) != nil
         return isUnicode ? nil : named
     }
@@ -95,7 +95,7 @@ extension JSON: RequestFormat, ResponseFormat {
     private static let null = Array("null".utf8)
 }
 
-/// Any JSON, of which nothing is read.
+/// Any JSON value; its initializer reads nothing.
 private struct Anything: Decodable {
     init(from decoder: any Decoder) {}
 }
@@ -111,7 +111,7 @@ extension RequestFormat where Self == JSON {
     /// JSON with the default options.
     public static var json: JSON { JSON() }
 
-    /// JSON by an encoder of Foundation, which must not be changed afterwards.
+    /// JSON with an encoder of Foundation, which must not be changed afterwards.
     public static func json(encoder: JSONEncoder) -> JSON { JSON(encoder: encoder) }
 }
 
@@ -119,11 +119,11 @@ extension ResponseFormat where Self == JSON {
     /// JSON with the default options.
     public static var json: JSON { JSON() }
 
-    /// JSON by a decoder of Foundation, which must not be changed afterwards.
+    /// JSON with a decoder of Foundation, which must not be changed afterwards.
     ///
     /// - Parameters:
     ///   - decoder: The decoder.
-    ///   - prefixes: What may stand before the JSON and is skipped; see ``JSON/guardPrefixes``.
+    ///   - prefixes: The prefixes that are skipped before the JSON; see ``JSON/guardPrefixes``.
     public static func json(decoder: JSONDecoder, stripping prefixes: [String] = []) -> JSON {
         JSON(decoder: decoder, stripping: prefixes)
     }

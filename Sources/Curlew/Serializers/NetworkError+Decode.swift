@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 
 extension NetworkError {
-    /// What the server said about a failure, read as a value: most explain a refused status in JSON.
+    /// Returns the body of the refused response as a value; most servers explain a failure in JSON.
     ///
     /// An error keeps the first 64 KiB of the body of a refused response, so a longer one cannot be decoded.
     ///
@@ -13,9 +13,9 @@ extension NetworkError {
     /// ```
     ///
     /// - Parameters:
-    ///   - type: What to read; ``ProblemDetails`` is what RFC 9457 standardises.
-    ///   - format: How it is written; JSON unless given.
-    /// - Returns: Nil when there is no body, and when it is something else.
+    ///   - type: The type of the value; ``ProblemDetails`` is the format that RFC 9457 standardises.
+    ///   - format: The format of the body; JSON unless given.
+    /// - Returns: The value; nil when there is no body, or when it cannot be decoded.
     public func decode<T: Decodable>(_ type: T.Type = T.self, by format: some ResponseFormat = JSON()) -> T? {
         guard let response, !body.isEmpty else { return nil }
         return try? format.decode(type, from: Data(body), of: response)

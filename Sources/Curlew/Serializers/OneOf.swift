@@ -3,11 +3,12 @@
 
 internal import FoundationEssentials
 
-/// Reads a response by one of several serializers, whose results are the cases of an enum of yours.
+/// Reads a response with one of several serializers, whose results are usually the cases of an enum.
 ///
-/// The content type chooses: first the serializers that accept just this type, then those of `application/*+json`, then
-/// those of `text/*`, then those of `*/*`, always in the order given. The first that succeeds gives the result. Without
-/// a content type, or when none accepts it, all are tried in order.
+/// The content type determines the order: first the serializers that accept exactly this type, then those of
+/// `application/*+json`, then those of `text/*`, then those of `*/*`, each in the given order. The first serializer
+/// that succeeds determines the result. Without a content type, or when no serializer accepts it, all are used in the
+/// given order.
 ///
 /// ```swift
 /// enum Reply: Sendable { case user(User), problem(ProblemDetails), text(String) }
@@ -18,18 +19,18 @@ internal import FoundationEssentials
 ///     .when(.text, Reply.text))
 /// ```
 public struct OneOf<Output: Sendable>: ResponseSerializer {
-    /// A serializer and what becomes of its result.
+    /// A serializer and the conversion of its result.
     public struct Choice: Sendable {
         let accepts: [MediaType]
         let read: @Sendable (IncomingResponse) async throws -> Output
         let bound: @Sendable (any ResponseFormat) -> Choice
 
-        /// A serializer and what becomes of its result.
+        /// Creates a choice from a serializer and the conversion of its result.
         ///
         /// - Parameters:
-        ///   - serializer: Reads the response.
-        ///   - transform: Makes the common result of what was read: a case of an enum, as a rule. Where it throws, the
-        ///     next choice is tried.
+        ///   - serializer: The serializer that reads the response.
+        ///   - transform: Converts the serializer's result to the common type, usually a case of an enum. If it throws,
+        ///     the next choice is used.
         public static func when<S: ResponseSerializer>(
             _ serializer: S, _ transform: @escaping @Sendable (S.Output) throws -> Output
         ) -> Choice {
@@ -42,20 +43,20 @@ public struct OneOf<Output: Sendable>: ResponseSerializer {
 
     private let choices: [Choice]
 
-    /// Reads by one of several serializers.
+    /// Creates a serializer from several choices.
     public init(_ choices: [Choice]) {
         self.choices = choices
     }
 
-    /// What any of them can read.
+    /// The media types of all choices.
     public var accepts: [MediaType] {
         choices.flatMap(\.accepts).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// Reads the body once, and gives it to one serializer after the other, until one succeeds.
+    /// Reads the body once, and passes it to one serializer after the other, until one succeeds.
     ///
-    /// - Throws: `NetworkError`: when none succeeds, the error of the first, which names those of the others; whatever
-    ///   ended the transfer.
+    /// - Throws: `NetworkError`: when all serializers fail, the error of the first one, with the messages of the
+    ///   others; or the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> Output {
         let body = try await response.collect()
         var failures: [NetworkError] = []
@@ -73,10 +74,10 @@ public struct OneOf<Output: Sendable>: ResponseSerializer {
         throw Self.failure(failures, response)
     }
 
-    /// The same choices, each with the format.
+    /// Returns the same choices, each bound to the format.
     public func bound(to format: any ResponseFormat) -> OneOf { OneOf(choices.map { $0.bound(format) }) }
 
-    /// The choices to try, the best first.
+    /// Returns the choices in the order of use.
     private func order(for type: MediaType?) -> [Choice] {
         guard let type else { return choices }
         let ranked = choices.map { choice in
@@ -95,13 +96,13 @@ public struct OneOf<Output: Sendable>: ResponseSerializer {
         if failures.count == 1 { return first }
         let others = failures.dropFirst().map(\.message).joined(separator: " ")
         return NetworkError(
-            first.kind, phase: first.phase, "\(first.message) Nor could others read it: \(others)", hint: first.hint,
+            first.kind, phase: first.phase, "\(first.message) Other serializers failed: \(others)", hint: first.hint,
             cause: first.cause, request: first.request, response: first.response, body: first.body)
     }
 }
 
 extension MediaType {
-    /// How closely a range names this type: 0 when it is just that; nil when it is another.
+    /// Returns how closely a range matches this type: 0 for an exact match, 3 for `*/*`; nil for another type.
     fileprivate func rank(in range: MediaType) -> Int? {
         guard matches(range) else { return nil }
         if range.type == "*" { return 3 }
@@ -111,9 +112,9 @@ extension MediaType {
 }
 
 extension ResponseSerializer {
-    /// Reads by one of several serializers: the content type chooses first, then the order.
+    /// Reads with one of several serializers, ordered by the content type and then by position.
     ///
-    /// - Parameter choices: `.when(serializer, transform)`, where the transform is a case of an enum, as a rule.
+    /// - Parameter choices: `.when(serializer, transform)`, where the transform is usually a case of an enum.
     public static func oneOf<O: Sendable>(_ choices: OneOf<O>.Choice...) -> OneOf<O> where Self == OneOf<O> {
         OneOf(choices)
     }

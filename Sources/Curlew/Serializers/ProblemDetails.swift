@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What went wrong, in the words of a server that speaks `application/problem+json` (RFC 9457 §3).
+/// The description of a failure that a server sends as `application/problem+json` (RFC 9457 §3).
 ///
 /// Members of a wrong type are ignored (RFC 9457 §3.1).
 ///
@@ -11,20 +11,20 @@
 /// }
 /// ```
 public struct ProblemDetails: Sendable, Hashable {
-    /// The kind of problem, a URI; "about:blank" when it is no other than the status.
+    /// The kind of problem, a URI; "about:blank" when the status alone describes it.
     public var type: String
-    /// What the kind is called, for people.
+    /// A name of the kind, for people.
     public var title: String?
-    /// The status the server chose; the response may have another one, from a proxy.
+    /// The status that the server chose; a proxy may have changed the status of the response.
     public var status: Status?
-    /// What happened this time, for people.
+    /// An explanation of this occurrence, for people.
     public var detail: String?
-    /// Which occurrence it is, a URI.
+    /// The identifier of this occurrence, a URI.
     public var instance: String?
     /// All other members.
     public var extensions: [String: JSONValue]
 
-    /// A problem of its parts; nothing is known unless given.
+    /// Creates a problem from its parts; parts that are not given are nil or empty.
     public init(
         type: String = "about:blank", title: String? = nil, status: Status? = nil, detail: String? = nil,
         instance: String? = nil, extensions: [String: JSONValue] = [:]
@@ -39,15 +39,15 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ProblemDetails: Codable {
-    // Taken and given as a dictionary, whose keys no strategy of a decoder touches.
+    // Coded as a dictionary, because a decoder's key strategy does not change the keys of dictionaries.
 
     /// Decodes an object.
-    /// - Throws: `DecodingError` when it is none.
+    /// - Throws: `DecodingError` when the value is not an object.
     public init(from decoder: any Decoder) throws {
         self.init(members: try decoder.singleValueContainer().decode([String: JSONValue].self))
     }
 
-    /// The problem that an object describes.
+    /// Creates the problem that an object describes.
     init(members: [String: JSONValue]) {
         var members = members
         type = members.removeValue(forKey: "type")?.asString ?? "about:blank"
@@ -59,7 +59,7 @@ extension ProblemDetails: Codable {
     }
 
     /// Encodes an object, without the members that are nil.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The error that the encoder throws.
     public func encode(to encoder: any Encoder) throws {
         var members = extensions
         members["type"] = .string(type)

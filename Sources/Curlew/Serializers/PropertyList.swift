@@ -3,13 +3,13 @@
 
 public import FoundationEssentials
 
-/// Apple's property lists, both ways, by Foundation's encoder and decoder: written as XML or binary, read as either.
+/// Apple's property lists, for encoding and decoding with Foundation: written as XML or binary, read as either.
 ///
 /// ```swift
 /// let body = try PropertyList(.binary).encode(["volume": 11])
 /// ```
 public struct PropertyList: RequestFormat, ResponseFormat {
-    /// How a property list is written.
+    /// The layout of a property list.
     public enum Layout: Sendable, Hashable, CaseIterable {
         /// As text (`<plist version="1.0">`).
         case xml
@@ -20,7 +20,7 @@ public struct PropertyList: RequestFormat, ResponseFormat {
     private let encoder: PropertyListEncoder
     private let decoder = PropertyListDecoder()
 
-    /// Property lists, written in a layout; XML unless given.
+    /// Creates a format that writes property lists in a layout; XML unless given.
     public init(_ layout: Layout = .xml) {
         encoder = PropertyListEncoder()
         encoder.outputFormat = layout == .xml ? .xml : .binary
@@ -29,23 +29,24 @@ public struct PropertyList: RequestFormat, ResponseFormat {
     /// `application/x-plist`.
     public var contentType: MediaType { .propertyList }
 
-    /// `application/x-plist`, and XML, which property lists are often served as.
+    /// `application/x-plist`, and XML, because property lists are often served as XML.
     public var accepts: [MediaType] { [.propertyList, "application/xml;q=0.5", "text/xml;q=0.5"] }
 
     /// Encodes in the layout.
-    /// - Throws: `EncodingError`, or what the value's own encoding throws.
+    /// - Throws: `EncodingError`, or the error of the value's own encoding.
     public func encode(_ value: some Encodable) throws -> Data { try encoder.encode(value) }
 
-    /// Decodes, whatever the layout; XML in UTF-8.
-    /// - Throws: `DecodingError`, what the value's own decoding throws, or `NetworkError` when the body is no property list,
-    ///   is more than 256 levels deep, or refers to the same objects so often that it stands for far more than it holds.
+    /// Decodes a property list in either layout; XML must be in UTF-8.
+    /// - Throws: `DecodingError`, the error of the value's own decoding, or `NetworkError` when the body is not a
+    ///   property list, is more than 256 levels deep, or refers to the same objects so often that its expanded size is
+    ///   far above its length.
     public func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T {
         do throws(PropertyListCheck.Failure) {
             try PropertyListCheck.check(Array(body))
         } catch {
             let reason =
                 switch error {
-                case .malformed: "the body is no valid property list"
+                case .malformed: "the body is not a valid property list"
                 case .tooDeep: "the property list is more than \(PropertyListCheck.depthLimit) levels deep"
                 case .tooLarge: "the property list refers to the same objects too often"
                 }
@@ -69,6 +70,6 @@ extension RequestFormat where Self == PropertyList {
 }
 
 extension ResponseFormat where Self == PropertyList {
-    /// Property lists, whatever their layout.
+    /// Property lists in either layout.
     public static var plist: PropertyList { PropertyList() }
 }

@@ -1,28 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether Foundation's decoder can be trusted with a property list.
+/// Checks whether Foundation's decoder can decode a property list safely.
 ///
-/// It goes as deep as the list does, until the stack ends, and follows references of binary lists wherever they lead, so
-/// that few bytes stand for more than any memory holds.
+/// The decoder recurses as deeply as the list is nested, until the stack overflows. It expands every reference of a
+/// binary list, so that few bytes can stand for more objects than fit into memory.
 enum PropertyListCheck {
     enum Failure: Error, Equatable {
-        /// It is neither XML in UTF-8 nor a binary property list, or ends too early.
+        /// The list is neither XML in UTF-8 nor a binary property list, or it is truncated.
         case malformed
-        /// More arrays and dictionaries are within each other than anybody means.
+        /// Arrays and dictionaries are nested too deeply.
         case tooDeep
-        /// By references to the same objects it stands for far more than was received.
+        /// The list refers to the same objects so often that its expanded size is far above its length.
         case tooLarge
     }
 
-    /// How many elements or objects may be within each other.
+    /// The maximum depth of nested elements or objects.
     static let depthLimit = 256
-    /// How many objects a binary list may stand for, when it has fewer bytes.
+    /// The maximum number of expanded objects in a binary list; a list with more bytes may have as many objects as
+    /// bytes.
     static let objectLimit = 1 << 20
-    /// How many bytes strings and data of a binary list may stand for, when it has few itself.
+    /// The maximum number of expanded bytes in strings and data of a binary list; larger for a long list.
     static let byteLimit = 1 << 26
 
-    /// Looks at a whole body.
+    /// Checks a whole body.
     static func check(_ bytes: [UInt8]) throws(Failure) {
         if bytes.starts(with: "bplist".utf8) {
             var list = try BinaryPropertyList(bytes)
@@ -34,7 +35,7 @@ enum PropertyListCheck {
     }
 }
 
-/// The tags of a property list in XML, taken apart exactly as Foundation's decoder does until it refuses the list.
+/// The tags of a property list in XML, parsed exactly as Foundation's decoder parses them until it rejects the list.
 private struct PropertyListText {
     private let bytes: [UInt8]
     private var position = 0
@@ -45,7 +46,7 @@ private struct PropertyListText {
     }
 
     mutating func check() throws(PropertyListCheck.Failure) {
-        // Else it is in UTF-16, or a property list of NeXT's.
+        // Otherwise the text is UTF-16, or a property list in the NeXT format.
         guard bytes[position...].first(where: { !$0.isBlank }) == UInt8(ascii: "<") else { throw .malformed }
         var depth = 0
         repeat {
@@ -59,12 +60,12 @@ private struct PropertyListText {
                 depth += 1
             }
             guard depth <= PropertyListCheck.depthLimit else { throw .tooDeep }
-            // What follows the first element is not read.
+            // The decoder ignores the text after the first element.
             if depth <= 0 { return }
         } while true
     }
 
-    /// Goes past what is markup but no tag.
+    /// Skips markup that is not a tag; returns false at a tag.
     private mutating func skipped() throws(PropertyListCheck.Failure) -> Bool {
         let rest = bytes[position...]
         if rest.starts(with: "<!--".utf8) {
@@ -73,7 +74,7 @@ private struct PropertyListText {
         } else if rest.starts(with: "<![CDATA[".utf8) {
             try skip(to: "]]>")
         } else if rest.starts(with: "<?".utf8) {
-            // Of this one the decoder does not always say the same.
+            // The decoder does not treat this form consistently.
             guard !rest.starts(with: "<?>".utf8) else { throw .malformed }
             try skip(to: "?>")
         } else if rest.starts(with: "<!".utf8) {
@@ -86,7 +87,7 @@ private struct PropertyListText {
         return true
     }
 
-    /// Goes behind the next place where an end stands.
+    /// Moves behind the next occurrence of an end marker.
     private mutating func skip(to end: StaticString) throws(PropertyListCheck.Failure) {
         let end = end.description.utf8
         while position < bytes.count {
@@ -100,13 +101,14 @@ private struct PropertyListText {
     }
 }
 
-/// The objects of a binary property list: a table of offsets behind them, of which a trailer says where it is.
+/// The objects of a binary property list, followed by a table of their offsets and a trailer with the offset of the
+/// table.
 private struct BinaryPropertyList {
     private let bytes: [UInt8]
     private let offsetSize: Int
     private let referenceSize: Int
     private let count: Int
-    /// Where the objects end.
+    /// The offset of the table, where the objects end.
     private let table: Int
     let top: Int
     private var objectsLeft: Int
@@ -135,7 +137,7 @@ private struct BinaryPropertyList {
         return value
     }
 
-    /// Goes through an object and, as often as they are referred to, all objects in it.
+    /// Visits an object and all objects in it, as often as they are referred to.
     mutating func visit(_ object: Int, depth: Int) throws(PropertyListCheck.Failure) {
         guard depth <= PropertyListCheck.depthLimit else { throw .tooDeep }
         guard objectsLeft > 0 else { throw .tooLarge }
@@ -176,7 +178,7 @@ private struct BinaryPropertyList {
         bytesLeft -= items * size
     }
 
-    /// Where the items of an object begin, and how many there are.
+    /// Returns the offset of an object's first item, and the number of items.
     private func extent(_ start: Int) throws(PropertyListCheck.Failure) -> (first: Int, items: Int) {
         let low = Int(bytes[start] & 0x0F)
         guard low == 0x0F else { return (start + 1, low) }
@@ -186,7 +188,7 @@ private struct BinaryPropertyList {
         return (start + 2 + size, try Self.integer(bytes, start + 2, size: size))
     }
 
-    /// Refuses items that are not all before the table.
+    /// Rejects items that do not all precede the table.
     private func check(_ first: Int, items: Int, of size: Int) throws(PropertyListCheck.Failure) {
         let (length, isTooLong) = items.multipliedReportingOverflow(by: size)
         guard !isTooLong, first <= table, length <= table - first else { throw .malformed }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Serializers turn values into bodies and responses into values. A *format* does it for every `Codable` type, a
-// *serializer* for one kind of result. They run in the task of whoever calls, never on the session's loop.
+// Serializers encode values as bodies and decode responses as values. A *format* does so for every `Codable` type, a
+// *serializer* for one kind of result. They run in the caller's task, never on the session's loop.
 
 public import FoundationEssentials
 
-/// Turns values of any `Encodable` type into the bodies of requests: JSON, forms, property lists, or your own.
+/// Encodes values of any `Encodable` type as bodies of requests: JSON, forms, property lists, or a custom format.
 ///
 /// ```swift
 /// struct MessagePack: RequestFormat {
@@ -14,15 +14,15 @@ public import FoundationEssentials
 /// }
 /// ```
 public protocol RequestFormat: Sendable {
-    /// What the bytes are, for `Content-Type`.
+    /// The media type of the bytes, for `Content-Type`.
     var contentType: MediaType { get }
 
-    /// Turns a value into bytes.
+    /// Encodes a value.
     ///
-    /// Called in the task of whoever makes the request, before anything is sent.
+    /// Called in the task that makes the request, before anything is sent.
     /// - Throws: Any error; it becomes the cause of a `NetworkError` of kind `encodingFailed`.
     func encode(_ value: some Encodable) throws -> Data
 }
 
-/// A format for both ways.
+/// A format that encodes and decodes.
 public typealias WireFormat = RequestFormat & ResponseFormat

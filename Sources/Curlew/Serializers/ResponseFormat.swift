@@ -3,7 +3,7 @@
 
 public import FoundationEssentials
 
-/// Turns the bodies of responses into values of any `Decodable` type: JSON, property lists, or your own.
+/// Decodes the bodies of responses as values of any `Decodable` type: JSON, property lists, or a custom format.
 ///
 /// ```swift
 /// struct MessagePack: ResponseFormat {
@@ -15,16 +15,16 @@ public import FoundationEssentials
 /// }
 /// ```
 public protocol ResponseFormat: Sendable {
-    /// What it can read: becomes `Accept`, and the rule for the response's `Content-Type`.
+    /// The media types that the format can read, for `Accept` and for checking the response's `Content-Type`.
     var accepts: [MediaType] { get }
 
-    /// Turns a body into a value.
+    /// Decodes a body as a value.
     ///
-    /// Called in the task of whoever awaits the value, with a body that is not empty.
+    /// Called in the task that awaits the value, with a body that is not empty.
     /// - Parameters:
-    ///   - type: What is wanted; never an `Optional` around it.
+    ///   - type: The type of the value; never an `Optional` of it.
     ///   - body: The whole body, decoded from its content codings.
-    ///   - head: Status and fields.
+    ///   - head: The status and the fields.
     /// - Throws: Any error; it becomes the cause of a `NetworkError` of kind `decodingFailed`.
     func decode<T: Decodable>(_ type: T.Type, from body: Data, of head: ResponseHead) throws -> T
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns a response into one kind of result.
+/// Converts a response to one kind of result.
 ///
 /// ```swift
 /// struct LineCount: ResponseSerializer {
@@ -13,30 +13,31 @@
 /// let lines = try await api.get("log.txt", using: LineCount())
 /// ```
 public protocol ResponseSerializer<Output>: Sendable {
-    /// What it makes of a response.
+    /// The type of the result.
     associatedtype Output: Sendable
 
-    /// What it can read: becomes `Accept`, and the rule for the response's `Content-Type`; anything unless said
-    /// otherwise.
+    /// The media types that the serializer can read, for `Accept` and for checking the response's `Content-Type`; any
+    /// type by default.
     var accepts: [MediaType] { get }
 
-    /// Turns a response, which was found acceptable, into the result.
+    /// Converts an acceptable response to the result.
     ///
-    /// Called in the task of whoever awaits the value.
-    /// - Throws: Any error. A `NetworkError` passes as it is, any other becomes the cause of one of kind
-    ///   `decodingFailed`.
+    /// Called in the task that awaits the value.
+    /// - Throws: Any error. A `NetworkError` passes unchanged; any other error becomes the cause of a `NetworkError` of
+    ///   kind `decodingFailed`.
     func output(from response: IncomingResponse) async throws -> Output
 
-    /// The same serializer with a format for what it leaves to the client; itself unless said otherwise.
+    /// Returns the serializer with the client's format for the parts that it leaves to the client; by default, the
+    /// serializer itself.
     ///
-    /// - Parameter format: The client's.
+    /// - Parameter format: The client's format.
     func bound(to format: any ResponseFormat) -> Self
 }
 
 extension ResponseSerializer {
-    /// Anything.
+    /// Any media type.
     public var accepts: [MediaType] { [.any] }
 
-    /// Itself: it has no need of the client's format.
+    /// Returns the serializer unchanged, because it does not use the client's format.
     public func bound(to format: any ResponseFormat) -> Self { self }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns the body of a response into elements while it arrives.
+/// Decodes the body of a response into elements while it arrives.
 ///
 /// ```swift
 /// struct Bytes: StreamSerializer {
@@ -10,7 +10,7 @@
 /// }
 /// ```
 ///
-/// A framing of your own keeps the start of a frame, and bounds it:
+/// A custom framing keeps the start of a frame, and limits its length:
 ///
 /// ```swift
 /// struct Records: StreamSerializer {      // NUL ends each, as with `find -print0`
@@ -26,58 +26,58 @@
 /// }
 /// ```
 public protocol StreamSerializer<Element>: Sendable {
-    /// What the stream consists of.
+    /// The type of the stream's elements.
     associatedtype Element: Sendable
-    /// What is kept from chunk to chunk, such as the start of a line; it has to be bounded.
+    /// The data that is kept between chunks, such as the start of a line; its size must be limited.
     associatedtype State: Sendable
 
-    /// What it can read: becomes `Accept`, and the rule for the response's `Content-Type`; anything unless said
-    /// otherwise.
+    /// The media types that the serializer can read, for `Accept` and for checking the response's `Content-Type`; any
+    /// type by default.
     var accepts: [MediaType] { get }
 
-    /// Begins with an acceptable response.
+    /// Starts with an acceptable response.
     ///
-    /// Called in the task that iterates the stream, as `decode` is.
+    /// Called in the task that iterates the stream, like `decode`.
     /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
     func begin(_ head: ResponseHead) throws -> State
 
-    /// Gives the elements that a chunk completes.
+    /// Returns the elements that a chunk completes.
     ///
     /// - Parameters:
     ///   - chunk: The next bytes, decoded from their content codings; nil once, at the end of the body.
-    ///   - state: What is kept.
+    ///   - state: The data that is kept between chunks.
     /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
     func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Element]
 
-    /// Adds the elements that a chunk completes, which is what readers call; by ``decode(_:_:)`` unless said otherwise.
+    /// Adds the elements that a chunk completes; by default, those that ``decode(_:_:)`` returns.
     ///
-    /// To be implemented by those that may fail in the middle of a chunk: what was added before the error comes first,
-    /// so that where the network cuts a body does not matter.
+    /// Readers call this method. Implement it for a serializer that may fail in the middle of a chunk: elements that it
+    /// added before the error are delivered first, so that the result does not depend on how the network splits the
+    /// body.
     /// - Parameters:
     ///   - chunk: The next bytes, decoded from their content codings; nil once, at the end of the body.
-    ///   - state: What is kept.
-    ///   - elements: What they are added to.
+    ///   - state: The data that is kept between chunks.
+    ///   - elements: The array to add the elements to.
     /// - Throws: Any error; it ends the stream as the cause of a `NetworkError` of kind `decodingFailed`.
     func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws
 
-    /// Whether no more elements come, whatever the rest of the body is: the stream ends then, and the transfer with it;
-    /// false unless said otherwise.
+    /// Returns whether the stream ends before the rest of the body; false by default.
     ///
-    /// Asked after each chunk.
-    /// - Parameter state: What is kept.
+    /// Called after each chunk. When the result is true, the stream and the transfer end.
+    /// - Parameter state: The data that is kept between chunks.
     func isOver(_ state: State) -> Bool
 }
 
 extension StreamSerializer {
-    /// Anything.
+    /// Any media type.
     public var accepts: [MediaType] { [.any] }
 
-    /// False: the body's end is the stream's.
+    /// Returns false: the stream ends with the body.
     public func isOver(_ state: State) -> Bool { false }
 
-    /// Adds what ``decode(_:_:)`` gives.
+    /// Adds the elements that ``decode(_:_:)`` returns.
     ///
-    /// - Throws: What it throws.
+    /// - Throws: The error that ``decode(_:_:)`` throws.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws {
         elements += try decode(chunk, &state)
     }
@@ -85,13 +85,13 @@ extension StreamSerializer {
 
 /// The bytes of a body as they arrive.
 public struct Chunks: StreamSerializer {
-    /// Takes any media type.
+    /// Creates a serializer for any media type.
     public init() {}
 
-    /// Nothing has to be kept.
+    /// Does nothing, because no state is needed.
     public func begin(_ head: ResponseHead) {}
 
-    /// The chunk itself.
+    /// Returns the chunk itself.
     public func decode(_ chunk: ByteChunk?, _ state: inout Void) -> [ByteChunk] { chunk.map { [$0] } ?? [] }
 }
 

@@ -1,9 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the body as text, in the encoding it says itself or the server says for it.
+/// Decodes the body as text.
 ///
-/// A byte order mark decides, then the charset of `Content-Type`, then `assuming`. An empty body is the empty text.
+/// A byte order mark determines the encoding, else the charset of `Content-Type`, else `assuming`. An empty body is the
+/// empty text.
 ///
 /// ```swift
 /// let page = TextSerializer(assuming: .windows1252, lossy: true)
@@ -12,23 +13,23 @@ public struct TextSerializer: ResponseSerializer {
     private let assumed: TextEncoding
     private let isLossy: Bool
 
-    /// Reads text.
+    /// Creates a serializer for text.
     ///
     /// - Parameters:
-    ///   - assuming: The encoding when nobody names one.
-    ///   - lossy: Whether what is no character becomes U+FFFD instead of an error.
+    ///   - assuming: The encoding when neither the body nor the server declares one.
+    ///   - lossy: Whether invalid characters become U+FFFD instead of an error.
     public init(assuming: TextEncoding = .utf8, lossy: Bool = false) {
         assumed = assuming
         isLossy = lossy
     }
 
-    /// Text, and anything else, since every body can be read as text.
+    /// Text, and with low priority any type, because every body can be read as text.
     public var accepts: [MediaType] { ["text/*", "*/*;q=0.1"] }
 
     /// Reads the whole body.
     ///
-    /// - Throws: `NetworkError`: `.decodingFailed` when the charset is unknown or a byte is no character of it,
-    ///   `.unsupported` when its table is not installed, or whatever ended the transfer.
+    /// - Throws: `NetworkError`: `.decodingFailed` when the charset is unknown or a byte is invalid in it,
+    ///   `.unsupported` when its table is not installed, or the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> String {
         let body = try await response.collect()
         do throws(NetworkError) {
@@ -40,6 +41,6 @@ public struct TextSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == TextSerializer {
-    /// The body as text; UTF-8 when nobody says otherwise.
+    /// Decodes the body as text; UTF-8 when neither the body nor the server declares an encoding.
     public static var text: TextSerializer { TextSerializer() }
 }

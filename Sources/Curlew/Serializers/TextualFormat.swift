@@ -3,8 +3,8 @@
 
 internal import FoundationEssentials
 
-/// A format in which white space alone says nothing; in others it may be a value.
+/// A format in which white space alone is not a value.
 protocol TextualFormat: ResponseFormat {
-    /// Whether a body is a null and nothing else.
+    /// Returns whether a body is just a null.
     func isNull(_ body: Data, of head: ResponseHead) -> Bool
 }

@@ -2,22 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Calls the recorders of a session for the end of each attempt and each transfer, one call after the other, in a task of
-/// its own.
+/// Calls the recorders of a session for the end of each attempt and each transfer, serially, in a separate task.
 ///
-/// The loop only queues. A task that waits for a transfer waits for what was queued until then, so that as many ends wait
-/// as there are transfers that tasks wait for.
+/// The loop only queues the ends. A task that waits for a transfer also waits until all ends queued before are
+/// recorded, so the number of queued ends is bounded by the number of transfers that tasks wait for.
 final class EndRecorder: Sendable {
     private struct State {
-        /// Those from `first` on wait.
+        /// The queue of ends; those from index `first` on are not recorded yet.
         var ends: [TransferEvent] = []
         var first = 0
         var isServing = false
-        /// How many were ever queued, and how many of these were recorded.
+        /// The number of ends queued so far, and the number of those recorded.
         var queued: UInt64 = 0
         var recorded: UInt64 = 0
-        /// Tasks that wait until so many were recorded, in this order; those from `firstWaiter` on.
+        /// The waiting tasks in ascending order of the `recorded` count they wait for; those from index `firstWaiter`
+        /// on.
         var waiters: [(count: UInt64, continuation: UnsafeContinuation<Void, Never>)] = []
         var firstWaiter = 0
     }
@@ -25,16 +26,16 @@ final class EndRecorder: Sendable {
     private let recorders: [any SessionRecorder]
     private let state = Lock(State())
 
-    /// The recorders among a session's observers; nil when there is none.
+    /// Collects the recorders among a session's observers; nil when there is no recorder.
     init?(_ observers: [any SessionObserver]) {
         recorders = observers.compactMap { $0 as? any SessionRecorder }
         if recorders.isEmpty { return nil }
     }
 
-    /// Takes an event if it is an end; any thread.
+    /// Queues an event if it is an end; callable from any thread.
     ///
-    /// - Parameter isLate: Whether its transfer is over already.
-    /// - Returns: Whether `serve()` is to be called, once no lock is held.
+    /// - Parameter isLate: Whether the transfer of the event has already ended.
+    /// - Returns: Whether the caller must call `serve()` after releasing all locks.
     func take(_ event: TransferEvent, isLate: Bool) -> Bool {
         switch event.kind {
         case .metrics: break
@@ -49,7 +50,7 @@ final class EndRecorder: Sendable {
         }
     }
 
-    /// Has what is queued recorded, away from the calling thread.
+    /// Records the queued ends in a detached task.
     func serve() {
         Task.detached {
             while let end = self.next() {
@@ -59,7 +60,7 @@ final class EndRecorder: Sendable {
         }
     }
 
-    /// Waits until everything that was queued before is recorded.
+    /// Waits until all ends queued before are recorded.
     func settled() async {
         if state.withLock({ $0.recorded == $0.queued }) { return }
         await withUnsafeContinuation { continuation in
@@ -81,7 +82,7 @@ final class EndRecorder: Sendable {
                 return nil
             }
             state.first += 1
-            // What was recorded goes before it is as much as what waits.
+            // Recorded ends are removed before they outnumber the waiting ones.
             if state.first > 64, 2 * state.first > state.ends.count {
                 state.ends.removeFirst(state.first - 1)
                 state.first = 1

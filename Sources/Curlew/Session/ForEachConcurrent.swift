@@ -1,12 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension Sequence where Element: Sendable {
-    /// Runs a closure for each element, a limited number of them at once.
+    /// Runs a closure for each element, with a limit for concurrent closures.
     ///
-    /// Closures start in the order of the elements, each in a child task of the caller's, and the function returns when
-    /// all have ended. The first error cancels those that run, keeps the others from starting, and is thrown when all
-    /// have ended.
+    /// Closures start in the order of the elements, each in a child task of the calling task, and the function returns
+    /// when all have ended. The first error cancels the running closures, keeps the others from starting, and is thrown
+    /// when all have ended.
     ///
     /// ```swift
     /// try await urls.forEachConcurrent(limit: 4) { url in
@@ -14,14 +16,15 @@ extension Sequence where Element: Sendable {
     /// }
     /// ```
     ///
-    /// When the calling task is cancelled, so are the closures that run. No more are started, if their type of error can
-    /// say so: `CancellationError` is thrown, or `NetworkError` of kind `cancelled` by closures that throw nothing else.
-    /// Closures that throw nothing, or errors of another type, all run, in a cancelled task.
+    /// When the calling task is cancelled, the running closures are cancelled. No more closures start if their error
+    /// type can express the cancellation: the function throws `CancellationError`, or `NetworkError` of kind
+    /// `cancelled` if `Failure` is `NetworkError`. Closures that throw nothing, or errors of another type, all run, in
+    /// a cancelled task.
     /// - Parameters:
-    ///   - limit: How many run at once; less than 1 counts as 1.
-    ///   - isolation: Where the sequence is iterated: where the caller is.
-    ///   - operation: What to do with an element.
-    /// - Throws: The first error in time that `operation` throws, or that the task was cancelled, in any phase.
+    ///   - limit: The number of concurrent closures; less than 1 counts as 1.
+    ///   - isolation: The actor on which the sequence is iterated; the caller's.
+    ///   - operation: The closure to run for an element.
+    /// - Throws: The first error in time that `operation` throws, or the cancellation of the task, in any phase.
     public func forEachConcurrent<Failure: Error>(
         limit: Int, isolation: isolated (any Actor)? = #isolation,
         _ operation: @escaping @Sendable (Element) async throws(Failure) -> Void
@@ -29,18 +32,18 @@ extension Sequence where Element: Sendable {
         _ = try await collectConcurrent(limit: limit, isolation: isolation, keepsResults: false, operation)
     }
 
-    /// The results of a closure for each element, in the order of the elements, a limited number computed at once.
+    /// Returns the results of a closure for each element, in the order of the elements, computed concurrently.
     ///
-    /// Start, errors and cancellation are as with ``forEachConcurrent(limit:isolation:_:)``.
+    /// Start, errors and cancellation work as in ``forEachConcurrent(limit:isolation:_:)``.
     ///
     /// ```swift
     /// let pages = try await urls.mapConcurrent(limit: 4) { try await session.data(for: Request($0)).0 }
     /// ```
     /// - Parameters:
-    ///   - limit: How many run at once; less than 1 counts as 1.
-    ///   - isolation: Where the sequence is iterated: where the caller is.
-    ///   - operation: What makes a result of an element.
-    /// - Throws: The first error in time that `operation` throws, or that the task was cancelled, in any phase.
+    ///   - limit: The number of concurrent closures; less than 1 counts as 1.
+    ///   - isolation: The actor on which the sequence is iterated; the caller's.
+    ///   - operation: The closure that computes the result for an element.
+    /// - Throws: The first error in time that `operation` throws, or the cancellation of the task, in any phase.
     public func mapConcurrent<Output: Sendable, Failure: Error>(
         limit: Int, isolation: isolated (any Actor)? = #isolation,
         _ operation: @escaping @Sendable (Element) async throws(Failure) -> Output
@@ -53,7 +56,7 @@ extension Sequence where Element: Sendable {
         _ operation: @escaping @Sendable (Element) async throws(Failure) -> Output
     ) async throws(Failure) -> [Output] {
         let run = await withTaskGroup(of: Finished<Output, Failure>.self) { group in
-            // A closure is isolated like its function only when it captures what says how.
+            // A closure has its function's isolation only if it captures the `isolation` parameter.
             _ = isolation
             var run = ConcurrentRun<Output, Failure>(limit: limit, keepsResults: keepsResults)
             for element in self {
@@ -74,32 +77,33 @@ extension Sequence where Element: Sendable {
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-    /// Runs a closure for each element as it comes, a limited number of them at once.
+    /// Runs a closure for each element as it arrives, with a limit for concurrent closures.
     ///
-    /// An element is asked for when there is room for its closure, in a task of its own. The first error, of a closure
-    /// or of the sequence, cancels both and is thrown when all have ended. A cancelled caller gets what they throw, or
-    /// `CancellationError`, since a sequence that ends then may not have given everything.
+    /// The next element is requested when the limit allows another closure; each closure runs in a task of its own. The
+    /// first error, of a closure or of the sequence, cancels both and is thrown when all have ended. If the caller is
+    /// cancelled, the function throws their error or `CancellationError`, since a sequence that ends upon cancellation
+    /// may not have delivered all elements.
     ///
     /// ```swift
     /// try await lines.forEachConcurrent(limit: 8) { line in try await upload(line) }
     /// ```
     /// - Parameters:
-    ///   - limit: How many run at once; less than 1 counts as 1.
-    ///   - operation: What to do with an element.
-    /// - Throws: The first error in time of `operation` or the sequence; `CancellationError`. In phases of theirs.
+    ///   - limit: The number of concurrent closures; less than 1 counts as 1.
+    ///   - operation: The closure to run for an element.
+    /// - Throws: The first error in time of `operation` or the sequence, in its phase; `CancellationError`.
     public func forEachConcurrent(
         limit: Int, _ operation: @escaping @Sendable (Element) async throws -> Void
     ) async throws {
         try await collectConcurrent(limit: limit, keepsResults: false, operation)
     }
 
-    /// The results of a closure for each element, in the order of the elements, a limited number computed at once.
+    /// Returns the results of a closure for each element, in the order of the elements, computed concurrently.
     ///
-    /// Start, errors and cancellation are as with ``forEachConcurrent(limit:_:)``.
+    /// Start, errors and cancellation work as in ``forEachConcurrent(limit:_:)``.
     /// - Parameters:
-    ///   - limit: How many run at once; less than 1 counts as 1.
-    ///   - operation: What makes a result of an element.
-    /// - Throws: The first error in time of `operation` or the sequence; `CancellationError`. In phases of theirs.
+    ///   - limit: The number of concurrent closures; less than 1 counts as 1.
+    ///   - operation: The closure that computes the result for an element.
+    /// - Throws: The first error in time of `operation` or the sequence, in its phase; `CancellationError`.
     public func mapConcurrent<Output: Sendable>(
         limit: Int, _ operation: @escaping @Sendable (Element) async throws -> Output
     ) async throws -> [Output] {
@@ -128,7 +132,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
                 for await _ in failures {}
                 return nil
             }
-            // Whoever is first, the loop or a failure, ends the other.
+            // The loop and the wait for a failure end each other: the first to finish cancels the group.
             var outputs: [Output]?
             while let finished = await group.next() {
                 outputs = outputs ?? finished
@@ -156,7 +160,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
                 }
                 try Task.checkCancellation()
             } catch {
-                // What follows from the cancellation after a failure comes too late to be the first.
+                // Errors caused by the cancellation after a failure arrive too late to be the first.
                 _ = first.value { error }
                 group.cancelAll()
             }
@@ -166,7 +170,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     }
 }
 
-/// How one closure ended.
+/// The result of one closure.
 private struct Finished<Output: Sendable, Failure: Error>: Sendable {
     let index: Int
     let result: Result<Output, Failure>
@@ -183,7 +187,7 @@ private struct Finished<Output: Sendable, Failure: Error>: Sendable {
     }
 }
 
-/// What the loop knows of the closures it has started.
+/// The state of the loop about the closures it has started.
 private struct ConcurrentRun<Output: Sendable, Failure: Error>: Sendable {
     let limit: Int
     let keepsResults: Bool
@@ -198,7 +202,7 @@ private struct ConcurrentRun<Output: Sendable, Failure: Error>: Sendable {
 
     var isFull: Bool { running >= max(1, limit) }
 
-    /// Counts one that begins, and says where its result goes.
+    /// Counts a starting closure, and returns the index for its result.
     mutating func start() -> Int {
         running += 1
         guard keepsResults else { return 0 }

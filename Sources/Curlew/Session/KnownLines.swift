@@ -3,12 +3,12 @@
 
 internal import CurlewEngine
 
-/// The header lines that a session made last, since the requests of one client mostly have the same.
+/// A cache of the header lines that a session built last, since the requests of one client mostly have the same lines.
 ///
-/// Names are sent as they are spelled, so spellings count. Strings are equal that are spelled in different bytes; of ASCII
-/// no other spelling is as long, so that no others are kept.
+/// Names are sent as spelled, so spelling matters. Swift strings of different bytes can be equal, but no two ASCII
+/// strings of the same length are; so only ASCII lines are kept, and lengths are compared.
 struct KnownLines {
-    /// What lines are made of beside the session's own fields.
+    /// The input for header lines, besides the session's own fields.
     struct Wish {
         let fields: HeaderFields
         let withheld: [HeaderName]

@@ -3,14 +3,14 @@
 
 internal import CurlewEngine
 
-/// The URLs that a session used last, checked, normalised and made ready for its loop: found by one hash and one
-/// comparison.
+/// A cache of the URLs that a session used last, checked, normalised and prepared for its loop; a look-up costs one
+/// hash and one comparison.
 ///
-/// Strings are equal that are spelled in different bytes, which are different URLs. Of ASCII no other spelling is as long,
-/// so that no others are kept.
+/// Swift strings of different bytes can be equal and still be different URLs. No two ASCII strings of the same length
+/// are, so only ASCII URLs are kept, and lengths are compared.
 struct PlannedURLs {
     private static let size = 256
-    /// The one that was asked for last, which is mostly the same again.
+    /// The entry used last, which the next look-up usually asks for again.
     private var last: (text: String, url: PlannedURL)?
     private var entries = [(text: String, url: PlannedURL)?](repeating: nil, count: size)
 
@@ -18,7 +18,7 @@ struct PlannedURLs {
         Int(truncatingIfNeeded: UInt(bitPattern: text.hashValue) % UInt(size))
     }
 
-    /// What was kept for a URL as it was given.
+    /// Returns the cached value for a URL as given by the request.
     mutating func known(_ text: String) -> PlannedURL? {
         if let last, PlannedURLs.isSame(text, last.text) { return last.url }
         guard let entry = entries[PlannedURLs.slot(of: text)], PlannedURLs.isSame(text, entry.text) else { return nil }

@@ -1,17 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Session: owns sockets. The actor's executor is the loop thread, so what is isolated to it sees the wire at one
-// instant; what is hot or constant is nonisolated and goes through the loop's inbox.
+// This folder holds the session, which owns the sockets. The actor's executor is the loop thread, so isolated code sees
+// all connections at one instant. Frequently used or constant members are nonisolated and use the loop's inbox.
 
 package import CurlewEngine
 public import FoundationEssentials
+internal import CurlewSupport
 
-/// Owns connections and runs transfers on them: one loop thread, libcurl's connection pools, one set for each trust.
+/// Owns connections and runs transfers on them: one loop thread, and libcurl's connection pools, one set for each trust
+/// evaluator.
 ///
-/// Make one for a program and share it: connections are reused within a session only. It starts its thread when it
-/// is first used. Letting it go without `shutdown` is fine: transfers that somebody holds keep it alive, detached ones
-/// finish first.
+/// Create one session for a program and share it, because connections are reused only within a session. The session
+/// starts its thread when it is first used. Releasing it without `shutdown` is fine: transfers that are still
+/// referenced keep it alive, and detached transfers finish first.
 ///
 /// ```swift
 /// let (data, head) = try await Session.shared.data(for: "https://example.com/users/42")
@@ -20,19 +22,20 @@ public actor Session {
     nonisolated let core: SessionCore
     private nonisolated let isShared: Bool
 
-    /// A session with the default configuration for the whole process; it cannot be shut down.
+    /// The session with the default configuration for the whole process; it cannot be shut down.
     public static let shared = Session(core: SessionCore(SessionConfiguration(), trust: SystemTrust()), isShared: true)
 
-    /// Makes a session; nothing is opened before the first transfer.
+    /// Creates a session; it opens no connection before the first transfer.
     ///
-    /// A configuration that makes no sense makes every transfer fail with `.invalidRequest`; `validate()` tells before.
+    /// With an invalid configuration every transfer fails with `.invalidRequest`; `validate()` reports the error
+    /// earlier.
     /// - Parameters:
     ///   - configuration: Timeouts, limits and so on; all defaults unless given.
-    ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
-    ///   - identities: Who we are to servers that demand a certificate; nobody by default.
-    ///   - interceptors: Surround every request, the first one outermost; none by default.
-    ///   - observers: Hear of everything that happens in the session; none by default.
-    ///   - downloads: Where downloads go that do not say so themselves; nowhere by default.
+    ///   - trust: Evaluates the servers of requests without an evaluator of their own; the system's roots by default.
+    ///   - identities: The client certificates for servers that demand one; empty by default.
+    ///   - interceptors: The interceptors of every request, the first one outermost; empty by default.
+    ///   - observers: The observers of all events of the session; empty by default.
+    ///   - downloads: The destination of downloads without a destination of their own; nil by default.
     public init(
         _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
@@ -46,16 +49,16 @@ public actor Session {
         for observer in observers { core.relay.serve(observer) }
     }
 
-    /// Makes a session from the default configuration, changed by a closure.
+    /// Creates a session from the default configuration, changed by a closure.
     ///
     /// - Parameters:
-    ///   - trust: Judges the servers of requests that name no evaluator of their own; the system's roots by default.
-    ///   - identities: Who we are to servers that demand a certificate; nobody by default.
-    ///   - interceptors: Surround every request, the first one outermost; none by default.
-    ///   - observers: Hear of everything that happens in the session; none by default.
-    ///   - downloads: Where downloads go that do not say so themselves; nowhere by default.
+    ///   - trust: Evaluates the servers of requests without an evaluator of their own; the system's roots by default.
+    ///   - identities: The client certificates for servers that demand one; empty by default.
+    ///   - interceptors: The interceptors of every request, the first one outermost; empty by default.
+    ///   - observers: The observers of all events of the session; empty by default.
+    ///   - downloads: The destination of downloads without a destination of their own; nil by default.
     ///   - configure: Changes the default configuration, at once.
-    /// - Throws: What the closure throws.
+    /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
         interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
@@ -66,7 +69,7 @@ public actor Session {
             observers: observers, downloads: downloads)
     }
 
-    /// A session that asks another name service.
+    /// Creates a session with another resolver.
     package init(_ configuration: SessionConfiguration = SessionConfiguration(), resolver: Resolver) {
         self.init(core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver), isShared: false)
     }
@@ -79,25 +82,30 @@ public actor Session {
     /// The loop thread, on which everything isolated to the session runs.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { core.share.loop.asUnownedSerialExecutor() }
 
-    /// What the session was made with.
+    /// The configuration that the session was created with.
     public nonisolated var configuration: SessionConfiguration { core.configuration }
 
-    /// Makes another session with the same configuration, identities, interceptors and place of downloads, without observers; no connection is shared.
+    /// Creates a session with the same configuration, identities, interceptors and download destination, but without
+    /// observers.
     ///
-    /// - Parameter trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
+    /// The two sessions share no connection.
+    ///
+    /// - Parameter trust: Evaluates the servers of requests without an evaluator of their own; this session's unless
+    ///   given.
     /// - Returns: A new session.
     public nonisolated func copy(trust: (any TrustEvaluator)? = nil) -> Session {
         copy(trust: trust) { _ in }
     }
 
-    /// Makes another session with the same configuration, changed by a closure, and the same identities and interceptors; no connection
-    /// is shared.
+    /// Creates a session with the same identities and interceptors, and the same configuration changed by a closure.
+    ///
+    /// The two sessions share no connection.
     ///
     /// - Parameters:
-    ///   - trust: Judges the servers of requests that name no evaluator of their own; this session's unless given.
+    ///   - trust: Evaluates the servers of requests without an evaluator of their own; this session's unless given.
     ///   - configure: Changes the copy of the configuration.
     /// - Returns: A new session.
-    /// - Throws: What the closure throws.
+    /// - Throws: The error of the closure.
     public nonisolated func copy(
         trust: (any TrustEvaluator)? = nil, _ configure: (inout SessionConfiguration) throws -> Void
     ) rethrows -> Session {
@@ -112,8 +120,8 @@ public actor Session {
 
     /// Runs a request and collects its body.
     ///
-    /// Any status is a result but for redirects, which are followed as ``RedirectPolicy`` says; nothing is judged but the
-    /// wire. Cancelling the task cancels the transfer. Interceptors run in the calling task.
+    /// Every status is a result, except that redirects are followed by the ``RedirectPolicy``; the session validates
+    /// neither status nor content. Cancelling the task cancels the transfer. Interceptors run in the calling task.
     /// - Parameter request: A request, or a URL as a string literal.
     /// - Returns: The body, decoded and at most `limits.responseBody` bytes, and the response's head.
     /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`, `.timedOut`,
@@ -123,15 +131,16 @@ public actor Session {
         try await core.collect(request)
     }
 
-    /// Makes a cold transfer, which starts when it is first awaited, iterated or `start()`ed.
+    /// Creates a cold transfer, which starts when it is first awaited, iterated or `start()`ed.
     ///
-    /// - Parameter request: A request, or a URL as a string literal; a bad one makes the transfer throw when it is used.
+    /// - Parameter request: A request, or a URL as a string literal; with an invalid request the transfer throws when
+    ///   it is used.
     /// - Returns: The transfer.
     public nonisolated func transfer(_ request: Request) -> Transfer<Data> {
         Transfer(core.transfer(request)) { response throws(NetworkError) in response.value }
     }
 
-    /// The transfers queued, running and paused at this instant, the oldest first.
+    /// The transfers that are queued, running and paused at this instant, the oldest first.
     public var transfers: [TransferSnapshot] {
         (core.share.loop.transport?.snapshots ?? []).map { snapshot in
             TransferSnapshot(
@@ -141,20 +150,20 @@ public actor Session {
         }
     }
 
-    /// What happens to the session and to its transfers, from now on: any number of observers, each with up to 256 events
-    /// that wait, then the oldest are dropped and counted.
+    /// The events of the session and its transfers from now on, for any number of observers.
     ///
-    /// Of transfers on their way an observer hears first how they stand. Observing starts nothing and keeps nothing
-    /// alive. Without observers no event is made.
+    /// For each observer up to 256 events are buffered; after that the oldest are dropped and counted. An observer
+    /// first receives the current state of running transfers. Observing starts nothing and keeps nothing alive. Without
+    /// observers no event is created.
     public nonisolated var events: AsyncStream<SessionEvent> {
         let reader = SessionEventReader(core.relay)
         return AsyncStream { await reader.next() }
     }
 
-    /// Waits until no transfer is queued, running or paused, also none between two of its attempts.
+    /// Waits until no transfer is queued, running, paused or between two of its attempts.
     ///
-    /// Nobody is kept from starting another one right after.
-    /// - Throws: `NetworkError` of kind `.cancelled` when the task is cancelled before.
+    /// Other code may start another transfer right after.
+    /// - Throws: `NetworkError` of kind `.cancelled` when the task is cancelled during the wait.
     public nonisolated func idle() async throws(NetworkError) {
         guard await core.share.loop.idle() else {
             throw NetworkError(.cancelled, phase: .waiting, "The wait for an idle session was cancelled.")
@@ -162,36 +171,37 @@ public actor Session {
         await core.recorder?.settled()
     }
 
-    /// Whether and how the machine is connected; nothing is watched until somebody iterates it.
+    /// Whether and how the machine is connected; monitoring starts when the sequence is iterated.
     public nonisolated var path: PathMonitor { PathMonitor() }
 
     /// The loop thread as a task executor: a task that prefers it makes requests without a single thread switch.
     ///
-    /// Code that runs there must not block or compute for long, since every transfer of the session waits for it.
+    /// Code that runs on it must not block or compute for long, since every transfer of the session waits for it.
     public nonisolated var executor: any TaskExecutor { LoopTaskExecutor(core.share) }
 
     // MARK: The end
 
     /// How a session is shut down.
     public enum Shutdown: Sendable, Hashable {
-        /// Running transfers may finish, for a time; what is left then ends with `.sessionClosed`.
+        /// Running transfers may finish within a time; the remaining ones then end with `.sessionClosed`.
         case graceful(within: Duration)
         /// Running transfers end with `.sessionClosed` at once.
         case immediate
     }
 
-    /// Refuses new transfers, ends the running ones as told and closes every connection.
+    /// Refuses new transfers, ends the running ones according to `mode`, and closes every connection.
     ///
-    /// Calling it again waits too.
+    /// A second call waits for the end, too.
     ///
-    /// Optional: a session that is let go closes itself. Not interrupted by cancellation; the time given bounds it.
-    /// - Parameter mode: Within 30 seconds by default.
+    /// Calling it is optional, because a released session closes itself. Cancellation does not interrupt it; the time
+    /// of `mode` bounds it.
+    /// - Parameter mode: How running transfers end; within 30 seconds by default.
     /// - Throws: `NetworkError` of kind `.invalidRequest` for `Session.shared`.
     public nonisolated func shutdown(_ mode: Shutdown = .graceful(within: .seconds(30))) async throws(NetworkError) {
         guard !isShared else {
             throw NetworkError(
                 invalid: .usage, "Session.shared cannot be shut down.",
-                hint: "Other code in the process uses it; make a Session of your own.")
+                hint: "Other code in the process uses it; create a Session of your own.")
         }
         let limit: UInt64 =
             switch mode {
@@ -199,20 +209,21 @@ public actor Session {
             case .immediate: 0
             }
         await core.share.loop.shutDown(within: limit)
-        core.closed.ring()
+        core.closed.send()
         core.relay.close()
         await core.recorder?.settled()
     }
 
-    /// What `reset` drops.
+    /// The state that `reset` discards.
     public enum Reset: Sendable, Hashable {
-        /// Idle connections, and TLS sessions to resume; a running transfer's connection closes when it ends.
+        /// Idle connections and resumable TLS sessions; the connection of a running transfer closes when the transfer
+        /// ends.
         case connections
     }
 
-    /// Drops what the session keeps from transfer to transfer; the next one starts afresh.
+    /// Discards state that the session keeps between transfers.
     ///
-    /// - Parameter what: What to drop.
+    /// - Parameter what: The state to discard.
     public func reset(_ what: Reset) {
         core.forgetLines()
         core.share.loop.transport?.resetConnections()
@@ -220,10 +231,10 @@ public actor Session {
 }
 
 extension Session: CustomStringConvertible, CustomReflectable {
-    /// The description alone: what the loop owns is not for other threads to look into.
+    /// Only the description: other threads must not inspect the state of the loop.
     public nonisolated var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
-    /// The session's limits.
+    /// A description with the session's limits.
     public nonisolated var description: String {
         let limits = configuration.limits
         return "Session(\(limits.connectionsPerHost) connections a host, \(limits.transfersPerHost) transfers a host)"

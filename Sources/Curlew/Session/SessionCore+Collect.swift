@@ -5,13 +5,13 @@ internal import CurlewEngine
 internal import FoundationEssentials
 
 extension SessionCore {
-    /// Runs a request and collects its body, in the calling task alone.
+    /// Runs a request and collects its body in the calling task, without a transfer if possible.
     ///
-    /// Most requests end with a plain response to what was asked, and nobody but the caller ever hears of them: for those
-    /// there is no more than the run itself. Everything else is a transfer, which takes the run over.
+    /// Most requests end with a plain response to the first attempt and have no observer; these need only an engine
+    /// run. Every other request becomes a transfer, which takes over the run.
     ///
-    /// What is alive while it waits is memory of every request in flight: the steps before and after stand apart, and what
-    /// is rare in functions that have their own memory when they are called.
+    /// Variables that are alive during the wait take memory for every request in flight. Therefore the steps before and
+    /// after the wait, and the rare cases, are separate functions, whose memory exists only while they run.
     func collect(_ request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         let engine = started(request)
         if let engine, let outcome = await engine.finished(orLed: true), isAnswer(outcome, to: request) {
@@ -21,7 +21,7 @@ extension SessionCore {
         return try await collectTransfer(request, continuing: engine)
     }
 
-    /// The started run of a request that is all there may be to it; nil when a transfer has to see to it.
+    /// Starts the engine run of a request, or returns nil when the request needs a transfer.
     @inline(never)
     private func started(_ request: Request) -> EngineTransfer? {
         guard !Task.isCancelled, startsDirectly(request), let engine = directRun(of: request) else { return nil }
@@ -29,10 +29,10 @@ extension SessionCore {
         return engine
     }
 
-    /// Whether nothing has to see the request before it is sent: nothing surrounds it but retries, which the session's
-    /// policy may want after it.
+    /// Whether the request has no interceptors but retries, which the session's policy applies only after a response.
     ///
-    /// Who observes the session is to hear of one end only, so then retries surround it from the start.
+    /// An observer of the session must receive only one end for each transfer, so with observers retries surround the
+    /// request from the start.
     @inline(__always)
     private func startsDirectly(_ request: Request) -> Bool {
         if hasInterceptors(request) { return false }
@@ -40,7 +40,7 @@ extension SessionCore {
         return request.options.retry == nil && !configuration.retry.addsIdempotencyKey && sink == nil
     }
 
-    /// Whether a response is plain, and the end.
+    /// Whether the outcome is a plain response that ends the request.
     @inline(never)
     private func isAnswer(_ outcome: EngineTransfer.Outcome, to request: Request) -> Bool {
         guard outcome.isPlain else { return false }
@@ -56,7 +56,8 @@ extension SessionCore {
         return (Data(taking: outcome.body), head)
     }
 
-    /// The answer once the end is recorded; the outcome is the run's, so that no request in flight has room for it here.
+    /// Returns the response after its end is recorded; reads the outcome from the run, so that this function's frame
+    /// does not hold it.
     @inline(never)
     private func recordedAnswer(of engine: EngineTransfer, to request: Request) async -> (Data, ResponseHead) {
         await recorder?.settled()
@@ -68,7 +69,7 @@ extension SessionCore {
     private func collectTransfer(
         _ request: Request, continuing engine: EngineTransfer?
     ) async throws(NetworkError) -> (Data, ResponseHead) {
-        // A cancelled task has waited no longer.
+        // A cancelled task has stopped waiting before the end.
         if let engine { _ = await engine.endingOrLed() }
         let attempt = engine.map { Attempt(request, $0, policy: policy(for: request)) }
         let run = attempt.map { TransferRun(continuing: $0, on: self) } ?? TransferRun(request, on: self)
@@ -82,8 +83,8 @@ extension SessionCore {
         }
     }
 
-    /// The run of a request that is all there may be to it; nil when there can be none, which a transfer can tell, or when
-    /// the body has to be kept for another one.
+    /// Creates the run of a request; nil when the request is invalid, which a transfer reports, or when its body must
+    /// be kept for another attempt.
     private func directRun(of request: Request) -> EngineTransfer? {
         if request.body.mustBeKept { return nil }
         let place = AttemptPlace(id: EngineTransfer.nextID(), ordinal: 1, offset: 0, continues: false)
@@ -92,7 +93,7 @@ extension SessionCore {
 }
 
 extension EngineTransfer.Outcome {
-    /// Whether it is a response to what was asked, to be taken as it came.
+    /// Whether the outcome is a response that needs no redirect and no decoding.
     fileprivate var isPlain: Bool {
         guard failure == nil, let head else { return false }
         return !head.isEncoded && !head.isRedirect

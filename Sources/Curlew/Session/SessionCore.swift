@@ -3,27 +3,28 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// What a session is made of besides its actor: constants that any thread may use.
+/// The parts of a session besides its actor: constants that any thread may use.
 final class SessionCore: Sendable {
     let configuration: SessionConfiguration
     let trust: any TrustEvaluator
     let identities: ClientIdentities
-    /// The user's, in their order.
+    /// The caller's interceptors, in their order.
     let interceptors: [any Interceptor]
-    /// Where downloads go that do not say so themselves.
+    /// The destination of downloads without a destination of their own.
     let downloads: DownloadDestination?
-    /// What surrounds requests that bring nothing themselves.
+    /// The interceptors of requests without interceptors of their own.
     private let chain: [any Interceptor]
-    /// What repeats requests; it knows how many repetitions each origin has left.
+    /// The interceptor that retries requests; it holds the retry budgets of all origins.
     let retry: RetryInterceptor
-    let closed = Bell()
+    let closed = Signal()
     let share: LoopShare
     let relay: SessionRelay
     let domains: TrustDomains
     private let urls = Lock(PlannedURLs())
     private let knownLines = Lock(KnownLines())
-    /// What decodes responses, unless a request says that nothing is to be.
+    /// The decoding of responses, unless a request switches it off.
     private let decodingPolicy: DecodingPolicy
     /// The session's own fields, for requests without any: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
@@ -78,7 +79,7 @@ final class SessionCore: Sendable {
 
     deinit { relay.close() }
 
-    /// Why a session cannot run with a libcurl; nil when it can.
+    /// Returns the reason why a session cannot run with a libcurl; nil when it can.
     private static func refusal(of curl: CurlVersion) -> NetworkError? {
         if !curl.isSupported {
             return NetworkError(
@@ -93,8 +94,8 @@ final class SessionCore: Sendable {
         return nil
     }
 
-    /// Everything the engine must know to run a request.
-    /// - Throws: `NetworkError` of kind `invalidRequest`, or why the session can run nothing.
+    /// Returns everything that the engine needs to run a request.
+    /// - Throws: `NetworkError` of kind `invalidRequest`, or the error that keeps the session from running at all.
     func plan(for request: Request) throws(NetworkError) -> TransferPlan {
         if let refusal { throw refusal.with(request: request) }
         try request.validateParts()
@@ -131,18 +132,19 @@ final class SessionCore: Sendable {
         return plan
     }
 
-    /// Where TLS is missing no evaluator is asked, so those that pin let nothing pass.
+    /// Checks that the request may be sent without TLS, where no trust evaluator is asked; evaluators that pin
+    /// certificates refuse it.
     private func allowPlainHTTP(for request: Request, to host: String) throws(NetworkError) {
         let rule: String
         if configuration.tls.isRequired {
-            rule = "The session sends nothing without TLS (tls.isRequired)."
+            rule = "The session sends no request without TLS (tls.isRequired)."
         } else if !(request.trust ?? trust).allowsPlainHTTP(to: host) {
-            rule = "The trust evaluator of the request lets nothing be sent to \(host) without TLS."
+            rule = "The trust evaluator of the request does not allow \(host) without TLS."
         } else {
             return
         }
         throw NetworkError(
-            invalid: .scheme, rule, hint: "Use an https URL; after a redirect, look where it leads.",
+            invalid: .scheme, rule, hint: "Use an https URL; after a redirect, check its target.",
             request: request)
     }
 
@@ -155,7 +157,7 @@ final class SessionCore: Sendable {
 
     private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
-        // libcurl takes these methods for such that send something, be it nothing.
+        // libcurl treats POST, PUT and PATCH as having a body, even an empty one.
         let sends = !request.body.isNone || [.post, .put, .patch].contains(request.method)
         if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
             decodes == (configuration.http.decompression == .automatic)
@@ -171,7 +173,7 @@ final class SessionCore: Sendable {
         return made
     }
 
-    /// Forgets the lines of earlier requests, and the credentials in them.
+    /// Forgets the header lines of earlier requests, including credentials in them.
     func forgetLines() { knownLines.withLock { $0 = KnownLines() } }
 
     private func lines(for wish: KnownLines.Wish) -> HeaderLines {
@@ -194,23 +196,24 @@ final class SessionCore: Sendable {
         (request.options.decompression ?? configuration.http.decompression) == .automatic
     }
 
-    /// - Parameter codings: What to offer in `Accept-Encoding` to a server, unless the fields say something themselves.
+    /// - Parameter codings: The value of `Accept-Encoding`, unless the fields contain it; nil adds no such field, and
+    ///   no coding.
     private static func lines(
         _ fields: HeaderFields, accepting codings: String?, sends: Bool, expects: Bool
     ) -> HeaderLines {
-        // libcurl adds these to some requests by itself; what the user did not say is not sent.
+        // libcurl adds these fields to some requests by itself; fields that the user did not set must not be sent.
         var additions: [HeaderName] = [.accept]
         if sends { additions.append(.contentType) }
         if sends && !expects { additions.append(.expect) }
         var lines = fields.map { ($0.name.rawValue, $0.value) }
         if let codings, !fields.contains(.acceptEncoding) {
-            // A range counts the bytes of the representation, which a content coding would be part of (RFC 9110 §14.2).
+            // A range counts the bytes of the representation, which includes its content coding (RFC 9110 §14.2).
             lines.append((HeaderName.acceptEncoding.rawValue, fields.contains(.range) ? "identity" : codings))
         }
         return HeaderLines(lines, suppressing: additions.filter { fields[$0] == nil }.map(\.rawValue))
     }
 
-    /// Puts the compressed body in the place of the plain one, which stays reachable if it can be read again.
+    /// Replaces the body with the compressed one; the plain body remains as the alternative if it can be read again.
     private func compress(_ request: Request, in plan: inout TransferPlan) {
         let compression = request.options.compression ?? configuration.http.compression
         guard let threshold = compression.threshold, let zlib = decodingPolicy.codings.zlib, !request.body.isNone,
@@ -240,7 +243,7 @@ final class SessionCore: Sendable {
         TransferToken(TransferRun(request, on: self, for: keeper))
     }
 
-    /// The transfer of what can never be sent.
+    /// Creates the transfer of a request that can never be sent.
     func transfer(_ request: Request, refusedBy error: NetworkError) -> TransferToken {
         TransferToken(TransferRun(request, refusedBy: error, on: self))
     }
@@ -249,7 +252,7 @@ final class SessionCore: Sendable {
 extension SessionCore: TransferHost {
     var loop: EventLoop { share.loop }
 
-    var closing: Bell { closed }
+    var closing: Signal { closed }
 
     func isIntercepted(_ request: Request) -> Bool {
         hasInterceptors(request) || (request.options.retry ?? configuration.retry).isOn
@@ -302,10 +305,10 @@ extension SessionCore: TransferHost {
         Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))
     }
 
-    /// What undoes the codings of a response; nil when it is taken as it comes.
+    /// Returns the decoding of the response; nil when the response is not decoded.
     func policy(for request: Request) -> DecodingPolicy? { decodes(request) ? decodingPolicy : nil }
 
-    /// The run of a request as one of its transfer's attempts.
+    /// Creates the run of a request as one of its transfer's attempts.
     func run(
         of request: Request, at place: AttemptPlace, isMeasured: Bool = true
     ) throws(NetworkError) -> EngineTransfer {
@@ -326,7 +329,7 @@ extension SessionCore: TransferHost {
 }
 
 extension TransferPlan.Upload {
-    /// Whether the server is asked before the body is sent (RFC 9110 §10.1.1).
+    /// Whether the request waits for `100 Continue` before its body is sent (RFC 9110 §10.1.1).
     ///
     /// A body of unknown length counts as long.
     fileprivate func isAskedFor(by policy: ExpectContinue) -> Bool {

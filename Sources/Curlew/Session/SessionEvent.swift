@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that happened to a session, or to one of its transfers.
+/// An event of a session or of one of its transfers.
 ///
 /// ```swift
 /// var active: Set<UInt64> = []
@@ -10,23 +10,23 @@
 /// }
 /// ```
 public enum SessionEvent: Sendable {
-    /// Something happened to a transfer.
+    /// An event of a transfer.
     case transfer(TransferEvent)
     /// A turn of the loop took longer than 100 ms, so every transfer waited: a trust evaluator or code that runs on
     /// `session.executor` is too slow, or the machine is overloaded.
     case slowTurn(Duration)
-    /// An evaluator that only reports would have refused a server; others may have refused it all the same.
+    /// A report-only evaluator would have refused a server; other evaluators may have refused it nevertheless.
     case trustReport(TrustFailure)
-    /// The files of a client identity changed and cannot be used; what they held before is still shown.
+    /// The files of a client identity changed and cannot be used; their previous content is still in use.
     case identityNotReloaded(InvalidTrust)
     /// TLS secrets were not written to `tls.keyLogFile`: the file is not a regular file, belongs to another user, is
     /// readable or writable by others, or the system reported an error.
     ///
-    /// Sent once, and again when the reason changes.
+    /// The event is sent once, and again when the reason changes.
     case keyLogNotWritten(path: String, reason: String)
-    /// So many events before this one were dropped, because the observer was too slow.
+    /// This number of events before this one was dropped, because the observer was too slow.
     case dropped(Int)
-    /// The session was shut down or let go, and its transfers have ended; nothing more comes.
+    /// The session was shut down or released, and its transfers have ended; this is the last event.
     case closed
 }
 
@@ -45,7 +45,7 @@ extension SessionEvent: CustomStringConvertible {
     }
 }
 
-/// Hears of everything that happens in a session, from its first transfer to its end.
+/// Receives all events of a session, from its first transfer to its end.
 ///
 /// ```swift
 /// struct Failures: SessionObserver {
@@ -57,9 +57,9 @@ extension SessionEvent: CustomStringConvertible {
 /// let session = Session(observers: [Failures()])
 /// ```
 ///
-/// An observer holds no transfer up, and loses events when it is too slow. A ``SessionRecorder`` loses none.
+/// An observer delays no transfer, and loses events when it is too slow. A ``SessionRecorder`` loses no events.
 public protocol SessionObserver: Sendable {
-    /// Takes note of an event.
+    /// Handles an event.
     ///
     /// Events of one transfer arrive in the order that ``TransferEvent`` shows, and events of different transfers in
     /// the order in which they happened. The calls run one after the other in a task of the observer. While a call
@@ -68,7 +68,7 @@ public protocol SessionObserver: Sendable {
     func observe(_ event: SessionEvent) async
 }
 
-/// An observer that is told the end of each attempt and each transfer without loss: to count and to measure.
+/// An observer that receives the end of each attempt and each transfer without loss, to count and to measure.
 ///
 /// ```swift
 /// struct Accounts: SessionRecorder {
@@ -82,7 +82,7 @@ public protocol SessionObserver: Sendable {
 /// let session = Session(observers: [Accounts { url, metrics in print(url, metrics) }])
 /// ```
 public protocol SessionRecorder: SessionObserver {
-    /// Takes note of an end: of an attempt (``TransferEvent/Kind/metrics(_:)``) or of a transfer
+    /// Records the end of an attempt (``TransferEvent/Kind/metrics(_:)``) or of a transfer
     /// (``TransferEvent/Kind/finished(_:)``).
     ///
     /// Called exactly once for each attempt that was started and once for each transfer that was started or refused,

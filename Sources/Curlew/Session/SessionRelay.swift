@@ -2,18 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Hands a session's events to any number of observers, each with its own bounded buffer.
+/// Passes a session's events to any number of observers, each with its own bounded buffer.
 final class SessionRelay: TransferEventSink, EngineWitness {
     typealias Buffer = EventBuffer<SessionEvent>
 
     private struct Observer {
         weak var buffer: Buffer?
-        /// Transfers it has heard of, until it was told how the others stand.
+        /// The transfers with events so far; nil after the observer received the current state of all running
+        /// transfers.
         var known: Set<UInt64>?
     }
 
-    /// What observers have heard of a transfer.
+    /// The state of a transfer according to the events sent so far.
     private struct Course {
         /// Attempts that have not ended.
         var open: Set<Int> = []
@@ -23,15 +25,15 @@ final class SessionRelay: TransferEventSink, EngineWitness {
 
     private struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
-        /// Those that are not over, or were left by their transfers and are still to end.
+        /// The transfers that have not ended, or whose abandoned attempts have not ended.
         var transfers: [UInt64: Course] = [:]
         var isClosed = false
         weak var loop: EventLoop?
 
-        /// Whether it is closed, and everyone has heard how every transfer ended.
+        /// Whether the relay is closed, and the end of every transfer was sent.
         var isDone: Bool { isClosed && transfers.values.allSatisfy(\.isOver) }
 
-        /// Takes note of an event; nil when its transfer is over.
+        /// Records an event and returns it with a monotonic `elapsed`; nil when its transfer has ended.
         mutating func noted(_ event: TransferEvent) -> TransferEvent? {
             var course = transfers[event.transfer] ?? Course()
             let wasOver = course.isOver
@@ -46,7 +48,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
             return wasOver ? nil : event.with(elapsed: course.elapsed)
         }
 
-        /// Tells those who are still to hear how transfers stand that this one is on its way, if its story has begun.
+        /// Sends a synthetic `running` or `paused` event to observers that subscribed after the transfer started.
         mutating func introduce(_ event: TransferEvent) -> [Buffer.Wake] {
             var wakes: [Buffer.Wake] = []
             for key in observers.keys where observers[key]?.known?.insert(event.transfer).inserted == true {
@@ -62,39 +64,40 @@ final class SessionRelay: TransferEventSink, EngineWitness {
             observers.values.flatMap { $0.buffer?.push(event) ?? [] }
         }
 
-        /// Tells everyone the end, if it has come.
+        /// Sends the last event and removes all observers, if the relay is done.
         mutating func pushEnd() -> [Buffer.Wake] {
             guard isDone else { return [] }
             defer { observers = [:] }
             return observers.values.flatMap { $0.buffer?.push(.closed, isLast: true) ?? [] }
         }
 
-        /// Makes the loop tell of everything while somebody listens; under the lock, so that the last order holds.
+        /// Subscribes to the loop's events, or unsubscribes without observers; called under the lock, so that the last
+        /// call takes effect.
         func watch(_ witness: SessionRelay) {
             loop?.watch(observers.isEmpty && witness.recorder == nil ? nil : witness)
         }
     }
 
     private let state = Lock(State())
-    /// What tells the session's own observers of ends; nil when there are none.
+    /// The queue of ends for the session's recorders; nil when there is no recorder.
     let recorder: EndRecorder?
 
     init(_ recorder: EndRecorder? = nil) { self.recorder = recorder }
 
     deinit {
-        // Nobody is left who could tell of what is not over.
+        // No sender of events remains, so transfers that have not ended never will.
         state.withLock { $0.transfers = [:] }
         close()
     }
 
     func attach(_ loop: EventLoop) { state.withLock { $0.loop = loop } }
 
-    /// Whether somebody listens.
+    /// Whether the relay has an observer or a recorder.
     var isObserved: Bool { recorder != nil || state.withLock { !$0.observers.isEmpty } }
 
     // MARK: Observers
 
-    /// A new observer's events, from now on; of transfers on their way first how they stand.
+    /// Returns the buffer of a new observer, which first receives the current state of running transfers.
     func observe() -> Buffer {
         let buffer = Buffer { .dropped($0) }
         let loop = state.withLock { state -> EventLoop? in
@@ -123,7 +126,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         Task { while let event = await buffer.next() { await observer.observe(event) } }
     }
 
-    /// Stops sending to an observer that has gone.
+    /// Removes an observer that was released.
     func forget(_ buffer: ObjectIdentifier) {
         state.withLock { state in
             state.observers[buffer] = nil
@@ -137,7 +140,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
             state.observers[ObjectIdentifier(buffer)]?.known = nil
             var wakes: [Buffer.Wake] = []
             for snapshot in snapshots where snapshot.run.plan.course?.isOver != true {
-                // Two attempts of one transfer may be there.
+                // The snapshots may contain two attempts of one transfer.
                 let isNew = known.insert(snapshot.id).inserted
                 guard let event = state.noted(TransferEvent(snapshot)), isNew else { continue }
                 wakes += buffer.push(.transfer(event))
@@ -150,7 +153,8 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     // MARK: Events
 
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
-        // What a transfer that is over left behind is not told, and one that was let go before its start is none.
+        // Ignore events of attempts left behind by a finished transfer. An attempt cancelled before it started produces
+        // no events.
         if transfer.plan.course?.isOver == true, !isHeard(transfer) { return }
         if event.isUnsent(since: transfer.standing.startedAt) { return }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
@@ -168,7 +172,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         for wake in wakes { wake() }
     }
 
-    /// Whether the end of an attempt is waited for here.
+    /// Whether the end of the attempt is still expected.
     private func isHeard(_ transfer: EngineTransfer) -> Bool {
         state.withLock { $0.transfers[transfer.plan.transfer]?.open.contains(transfer.plan.ordinal) == true }
     }
@@ -177,7 +181,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         for wake in state.withLock({ $0.push(event) }) { wake() }
     }
 
-    /// Nothing new comes; observers are told so once they have heard how every transfer ended.
+    /// Closes the relay; observers receive the last event after every transfer has ended.
     func close() {
         let wakes = state.withLock { state -> [Buffer.Wake] in
             state.isClosed = true
@@ -187,7 +191,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     }
 }
 
-/// An observer's hold on its buffer: when it goes, nothing is sent any more.
+/// An observer's reference to its buffer; its release ends the subscription.
 final class SessionEventReader: Sendable {
     private let relay: SessionRelay
     private let buffer: SessionRelay.Buffer
@@ -203,7 +207,7 @@ final class SessionEventReader: Sendable {
 }
 
 extension TransferEvent {
-    /// Whether a transfer can begin with it.
+    /// Whether the event can be the first one of a transfer.
     fileprivate var isFirst: Bool {
         switch kind {
         case .queued: attempt == 1

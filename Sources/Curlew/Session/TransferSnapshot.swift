@@ -1,27 +1,27 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A transfer of a session as it stood at one instant.
+/// The state of a transfer at one instant.
 public struct TransferSnapshot: Sendable, Hashable, Identifiable {
-    /// What a transfer moves.
+    /// The direction and destination of a transfer's data.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// The request has no body.
         case data
         /// The request has a body.
         case upload
-        /// The response goes into a file.
+        /// The response is saved to a file.
         case download
     }
 
-    /// The transfer's own id.
+    /// The transfer's id.
     public let id: UInt64
-    /// What it moves.
+    /// The kind of the transfer.
     public let kind: Kind
     /// Queued, running or paused.
     public let state: Transfer<Void>.State
-    /// The label its request was given.
+    /// The label of its request.
     public let label: String?
-    /// How far it was.
+    /// The progress at that instant.
     public let progress: TransferProgress
 
     init(id: UInt64, kind: Kind, state: Transfer<Void>.State, label: String?, progress: TransferProgress) {

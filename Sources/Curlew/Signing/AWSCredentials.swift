@@ -1,22 +1,22 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The keys that requests to Amazon Web Services, and what speaks like them, are signed with.
+/// The keys for signing requests to Amazon Web Services and compatible services.
 ///
-/// No description shows the secret key and the token.
+/// No description shows the secret key or the token.
 ///
 /// ```swift
 /// let credentials = AWSCredentials(accessKey: id, secretKey: secret)
 /// ```
 public struct AWSCredentials: Sendable, Hashable {
-    /// Which key it is; no secret.
+    /// The identifier of the key, which is not secret.
     public var accessKey: String
-    /// The key itself.
+    /// The secret key.
     public var secretKey: String
-    /// What temporary credentials come with; nil for those that last.
+    /// The token of temporary credentials; nil for permanent ones.
     public var sessionToken: String?
 
-    /// Takes all three unchanged.
+    /// Creates credentials from the given values, unchanged.
     public init(accessKey: String, secretKey: String, sessionToken: String? = nil) {
         self.accessKey = accessKey
         self.secretKey = secretKey

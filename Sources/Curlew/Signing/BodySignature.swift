@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Signs requests by a rule of its own: a closure that sees the request and its body and gives the fields to add.
+/// Signs requests with a closure that gets the request and its body and returns the fields to add.
 ///
-/// Asked anew for each attempt, so that times in signatures are those of the attempt. What is signed is what is sent: the
-/// body is not compressed on its way.
+/// The closure is called for each attempt, so that times in signatures are those of the attempt. The body is sent
+/// exactly as it was signed: it is not compressed.
 ///
 /// ```swift
 /// let webhooks = Client("https://example.com/hooks").with {
@@ -18,18 +18,19 @@
 public struct BodySignature: Authenticator {
     private let sign: @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
 
-    /// Takes the closure that signs.
+    /// Creates an authenticator from the closure that signs.
     ///
-    /// - Parameter sign: Gets the request, its body and what is known of the transfer, and gives what changes in the
-    ///   request's fields. Called for each attempt, for many at once. What it throws ends the transfer.
+    /// - Parameter sign: Gets the request, its body and the context of the transfer, and returns the changes to the
+    ///   request's fields. Called for each attempt, and concurrently for many attempts. An error that it throws ends
+    ///   the transfer.
     public init(
         _ sign: @escaping @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
     ) {
         self.sign = sign
     }
 
-    /// Asks the closure and passes the request on with the changes.
-    /// - Throws: What the closure throws, and what ends transfers.
+    /// Calls the closure and sends the request with the changes.
+    /// - Throws: The error that the closure throws, and the errors of transfers.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -42,9 +43,9 @@ public struct BodySignature: Authenticator {
 }
 
 extension Interceptor where Self == BodySignature {
-    /// Signs requests by a closure.
+    /// Signs requests with a closure.
     ///
-    /// - Parameter sign: As in ``BodySignature/init(_:)``.
+    /// - Parameter sign: The closure that signs; see ``BodySignature/init(_:)``.
     public static func signing(
         _ sign: @escaping @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
     ) -> BodySignature {
@@ -53,7 +54,7 @@ extension Interceptor where Self == BodySignature {
 }
 
 extension Request {
-    /// The request with a body that nothing changes any more: a signature is for the bytes that arrive.
+    /// A copy of the request whose body is not compressed: the signature must match the bytes that arrive.
     var sentAsItIs: Request {
         guard !body.isNone else { return self }
         var request = self

@@ -1,16 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request in the one spelling that both sides of an AWS signature, version 4, agree on.
+/// A request in the canonical form of an AWS signature, version 4.
 ///
-/// Method, path, query, fields, their names, and the payload's hash, a line each ("Create a canonical request" in the
-/// IAM user guide of AWS).
+/// The form has one line each for method, path, query, fields, their names, and the payload's hash ("Create a canonical
+/// request" in the IAM user guide of AWS).
 struct CanonicalRequest {
-    /// How a service reads paths.
+    /// The way in which a service reads paths.
     enum PathRule {
-        /// As it stands, each byte escaped once: S3, to whose keys "//" and ".." belong.
+        /// The path is unchanged, with each byte escaped once: for S3, whose keys can contain "//" and "..".
         case verbatim
-        /// Without dot segments and empty segments, and escaped once more than it was sent: all others.
+        /// The path has no dot segments and no empty segments, and is escaped once more than it was sent: for all other
+        /// services.
         case normalised
     }
 
@@ -20,12 +21,12 @@ struct CanonicalRequest {
     let signedNames: String
 
     /// - Parameters:
-    ///   - method: As it is sent.
+    ///   - method: The method as it is sent.
     ///   - target: The URL in normal form.
-    ///   - query: Takes the place of the target's query; nil leaves it.
-    ///   - rule: How the service reads paths.
-    ///   - fields: The request's own; those that are not signed are left out here.
-    ///   - payload: The hash of the body, or what stands for it.
+    ///   - query: The query in place of the target's query; nil for the target's query.
+    ///   - rule: The way in which the service reads paths.
+    ///   - fields: The request's own fields; the initializer leaves out fields that are not signed.
+    ///   - payload: The hash of the body, or a constant in its place.
     init(
         method: String, target: RequestTarget, query: String? = nil, rule: PathRule, fields: HeaderFields,
         payload: String
@@ -39,7 +40,7 @@ struct CanonicalRequest {
             ].joined(separator: "\n")
     }
 
-    /// The names that are signed of fields, sorted and joined by ";".
+    /// Returns the names of the signed fields among the given ones, sorted and joined by ";".
     static func signedNames(of fields: HeaderFields) -> String {
         signed(fields, host: "").map(\.name).joined(separator: ";")
     }
@@ -55,7 +56,7 @@ struct CanonicalRequest {
         }
     }
 
-    /// A path without dot segments (RFC 3986 §5.2.4) and, as AWS has it, without empty ones.
+    /// Returns a path without dot segments (RFC 3986 §5.2.4) and, as AWS requires, without empty segments.
     private static func withoutDots(_ path: String) -> String {
         var kept: [Substring] = []
         for segment in path.split(separator: "/") where segment != "." {
@@ -64,9 +65,9 @@ struct CanonicalRequest {
         return "/" + kept.joined(separator: "/") + (path.hasSuffix("/") && !kept.isEmpty ? "/" : "")
     }
 
-    /// Names and values escaped, sorted by name and then by value; a name without a value has an empty one.
+    /// Returns names and values escaped, sorted by name and then by value; a name without a value gets an empty value.
     ///
-    /// A "+" is a space, since services read queries as forms are read.
+    /// A "+" is a space, because services read queries like forms.
     static func query(_ query: String) -> String {
         let none = ByteSet("")
         let pairs = query.split(separator: "&").map { item in
@@ -80,7 +81,7 @@ struct CanonicalRequest {
             .map { "\($0.name)=\($0.value)" }.joined(separator: "&")
     }
 
-    /// Fields that somebody on the way may change or take away: those of one connection (RFC 9110 §7.6.1), and what
+    /// The fields that intermediaries may change or remove: those of one connection (RFC 9110 §7.6.1), and those that
     /// tools rewrite.
     private static let unsigned: Set<HeaderName> = [
         "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
@@ -96,14 +97,14 @@ struct CanonicalRequest {
         return values.map { (name: $0.key, value: $0.value.joined(separator: ",")) }.sorted { $0.name < $1.name }
     }
 
-    /// A value without white space at its ends, and with single spaces in its inside.
+    /// Returns a value without white space at its ends, and with single spaces inside.
     private static func folded(_ value: String) -> String {
         value.utf8.split(whereSeparator: \.isLinearSpace).map { String(Substring($0)) }.joined(separator: " ")
     }
 }
 
 extension RequestTarget {
-    /// What `Host` says (RFC 9112 §3.2): the host, and the port where it is not the scheme's.
+    /// The value of `Host` (RFC 9112 §3.2): the host, and the port if it is not the scheme's default.
     var authority: String {
         let name = isIPv6 ? "[\(host)]" : host
         return port == scheme.defaultPort ? name : "\(name):\(port)"

@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Signs bodies with a key that both sides have (RFC 2104), as webhooks do, and tells for a receiver what is genuine.
+/// Signs bodies with a shared key (RFC 2104), as webhooks do, and verifies signatures for a receiver.
 ///
-/// A body that can be read only once is refused; a request without one has the signature of no bytes. Nothing else of the
-/// request is signed, and no time: whoever sees a request can send it once more. Services that care sign the time, too:
-/// ``BodySignature``.
+/// A body that can be read only once is refused; a request without a body has the signature of zero bytes. The
+/// signature covers neither the rest of the request nor a time, so an attacker can record a request and send it again.
+/// For services that also sign the time, use ``BodySignature``.
 ///
-/// Descriptions, errors and logs hide the signature where the field's name has "signature" in it.
+/// Descriptions, errors and logs hide the signature if the field's name contains "signature".
 ///
 /// ```swift
 /// let hooks = HMACSignature(key: secret, field: "X-Hub-Signature-256", prefix: "sha256=")
@@ -15,32 +15,32 @@
 /// let isGenuine = hooks.isValid(receivedField, of: receivedBody)
 /// ```
 public struct HMACSignature: Authenticator {
-    /// How the signature is written.
+    /// The encoding of the signature.
     public enum Encoding: String, Sendable, Hashable, CaseIterable, Codable {
-        /// Lower-case digits; of either case where they are read.
+        /// Lower-case digits; verification accepts either case.
         case hexadecimal
         /// Base64 (RFC 4648 §4) with padding.
         case base64
     }
 
-    /// The field that has the signature.
+    /// The field that contains the signature.
     public let field: HeaderName
-    /// What stands before the signature in the field.
+    /// The text before the signature in the field.
     public let prefix: String
     /// The digest.
     public let algorithm: HMACAlgorithm
-    /// How the signature is written.
+    /// The encoding of the signature.
     public let encoding: Encoding
     private let key: [UInt8]
 
-    /// A signature by a key.
+    /// Creates an authenticator that signs with a key.
     ///
     /// - Parameters:
     ///   - key: The key's bytes; no description shows them.
     ///   - field: The field to set; "X-Signature" unless given.
-    ///   - prefix: What stands before the signature; nothing unless given.
+    ///   - prefix: The text before the signature; empty unless given.
     ///   - algorithm: The digest; SHA-256 unless given.
-    ///   - encoding: How the signature is written; hexadecimal unless given.
+    ///   - encoding: The encoding of the signature; hexadecimal unless given.
     public init(
         key: some Sequence<UInt8>, field: HeaderName = "X-Signature", prefix: String = "",
         algorithm: HMACAlgorithm = .sha256, encoding: Encoding = .hexadecimal
@@ -52,9 +52,9 @@ public struct HMACSignature: Authenticator {
         self.encoding = encoding
     }
 
-    /// Signs the body and passes the request on.
+    /// Signs the body and sends the request.
     /// - Throws: `NetworkError`: `.invalidRequest` for a body that can be read only once, `.bodyFailed` when its source
-    ///   fails, and whatever ends transfers.
+    ///   fails, and the errors of transfers.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -63,20 +63,21 @@ public struct HMACSignature: Authenticator {
         return try await next(signed)
     }
 
-    /// What the field says of a body.
+    /// Returns the value of the field for a body.
     ///
     /// - Parameter body: All bytes of the body.
-    /// - Throws: `NetworkError` of kind `unsupported` where OpenSSL was told not to compute the digest.
+    /// - Throws: `NetworkError` of kind `unsupported` if the configuration of OpenSSL excludes the digest.
     public func value(of body: some Sequence<UInt8>) throws(NetworkError) -> String {
         text(of: try .hmac(algorithm, key: key, of: body))
     }
 
-    /// Whether a field's value is the signature of a body; it takes as long wherever the two differ.
+    /// Returns whether a field's value is the signature of a body; the comparison takes constant time.
     ///
-    /// False, too, for a value without the prefix, and where OpenSSL was told not to compute the digest.
+    /// The result is also false for a value without the prefix, and if the configuration of OpenSSL excludes the
+    /// digest.
     /// - Parameters:
-    ///   - value: What the field says.
-    ///   - body: All bytes that came, before any is decoded.
+    ///   - value: The value of the field.
+    ///   - body: All received bytes, before any decoding.
     public func isValid(_ value: String, of body: some Sequence<UInt8>) -> Bool {
         guard value.hasPrefix(prefix), let expected = try? DigestValue.hmac(algorithm, key: key, of: body) else {
             return false
@@ -100,14 +101,14 @@ extension HMACSignature: CustomStringConvertible, CustomReflectable {
 }
 
 extension Interceptor where Self == HMACSignature {
-    /// Signs bodies with a key that both sides have.
+    /// Signs bodies with a shared key.
     ///
     /// - Parameters:
     ///   - key: The key's bytes.
     ///   - field: The field to set; "X-Signature" unless given.
-    ///   - prefix: What stands before the signature; nothing unless given.
+    ///   - prefix: The text before the signature; empty unless given.
     ///   - algorithm: The digest; SHA-256 unless given.
-    ///   - encoding: How the signature is written; hexadecimal unless given.
+    ///   - encoding: The encoding of the signature; hexadecimal unless given.
     public static func hmac(
         key: some Sequence<UInt8>, field: HeaderName = "X-Signature", prefix: String = "",
         algorithm: HMACAlgorithm = .sha256, encoding: HMACSignature.Encoding = .hexadecimal

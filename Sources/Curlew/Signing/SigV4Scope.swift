@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a signature of version 4 is good for: a day, a region and a service, at one time.
+/// The scope of a signature of version 4: a day, a region and a service, and the time of the signature.
 struct SigV4Scope {
     static let algorithm = "AWS4-HMAC-SHA256"
-    /// SHA-256 of nothing.
+    /// The SHA-256 digest of zero bytes.
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    /// Such as "20150830T123600Z".
+    /// The time in the form "20150830T123600Z".
     let time: String
     let region: String
     let service: String
@@ -20,10 +20,10 @@ struct SigV4Scope {
 
     private var day: String { String(time.prefix { $0 != "T" }) }
 
-    /// Such as "20150830/us-east-1/iam/aws4_request".
+    /// The scope in the form "20150830/us-east-1/iam/aws4_request".
     var text: String { "\(day)/\(region)/\(service)/aws4_request" }
 
-    /// The key for this day, region and service, which the secret cannot be found from.
+    /// Returns the key for this day, region and service; the secret cannot be derived from it.
     func key(_ secret: String) throws(NetworkError) -> [UInt8] {
         var key = Array("AWS4\(secret)".utf8)
         for part in [day, region, service, "aws4_request"] {
@@ -32,17 +32,17 @@ struct SigV4Scope {
         return key
     }
 
-    /// The signature of a request, in hexadecimal digits.
+    /// Returns the signature of a request, in hexadecimal digits.
     func signature(of request: CanonicalRequest, key: [UInt8]) throws(NetworkError) -> String {
         let hash = try HMACAlgorithm.sha256.digest(of: request.text.utf8).hexadecimal
         return try sign([Self.algorithm, time, text, hash], key)
     }
 
-    /// The signature of a chunk of a body, in hexadecimal digits.
+    /// Returns the signature of a chunk of a body, in hexadecimal digits.
     ///
     /// - Parameters:
-    ///   - chunk: Its bytes; none for the last.
-    ///   - previous: The signature of the chunk before it, of the request for the first.
+    ///   - chunk: The bytes of the chunk; empty for the last chunk.
+    ///   - previous: The signature of the previous chunk; for the first chunk, the signature of the request.
     ///   - key: The key for this scope.
     func signature(of chunk: [UInt8], after previous: String, key: [UInt8]) throws(NetworkError) -> String {
         let hash = try HMACAlgorithm.sha256.digest(of: chunk).hexadecimal

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SigV4Signature {
-    /// What a signature says of the body.
+    /// The part of a signature that represents the body.
     struct HashedPayload {
-        /// The digest in hexadecimal digits, or what stands for it.
+        /// The digest in hexadecimal digits, or a constant in its place.
         let text: String
         var isNoHash = false
         var chunks: Chunks?
@@ -12,7 +12,7 @@ extension SigV4Signature {
 
     /// A body that is sent in signed chunks.
     struct Chunks {
-        /// Bytes of the body itself.
+        /// The number of bytes of the original body.
         let length: Int64
         let size: Int
 
@@ -25,7 +25,7 @@ extension SigV4Signature {
 
     static let unsignedPayload = HashedPayload(text: "UNSIGNED-PAYLOAD", isNoHash: true)
 
-    /// What the signature of a request says of its body, which is read for it where it has to be.
+    /// Returns the part of a request's signature that represents its body, and reads the body if necessary.
     func hashed(_ body: RequestBody, _ target: RequestTarget) async throws(NetworkError) -> HashedPayload {
         if body.isNone { return HashedPayload(text: SigV4Scope.emptyHash) }
         switch payload {
@@ -46,7 +46,7 @@ extension SigV4Signature {
         guard let length = try body.knownLength() else {
             throw NetworkError(
                 invalid: .body,
-                "The length of the request's body is not known, which signed chunks begin with.",
+                "The length of the request's body is unknown, and signed chunks require it.",
                 hint: "Give the body with its length, or leave it out of the signature: payload .unsigned.")
         }
         guard length > 0 else { return HashedPayload(text: SigV4Scope.emptyHash) }

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+internal import CurlewSupport
 
 extension SigV4Signature {
-    /// How long a URL with a signature can be good for, in seconds: up to seven days.
+    /// The allowed lifetimes of a presigned URL, in seconds: up to seven days.
     private static let expiries: ClosedRange<Int64> = 1...604_800
 
-    /// A URL with a signature in its query: whoever has it can make this one request until it expires.
+    /// Returns a URL with a signature in its query; the URL alone permits this one request until it expires.
     ///
-    /// Of S3 the body is not signed; of other services it is, so the request has to have it. Fields of the request are
-    /// signed and have to be sent with the URL as they are. The URL is a secret as long as it is good; temporary
-    /// credentials may end it earlier.
+    /// For S3 the signature does not cover the body; for other services it does, so the request must have its body. The
+    /// signature covers the request's fields, which must be sent unchanged with the URL. The URL is a secret while it
+    /// is valid; temporary credentials may end its validity earlier.
     ///
     /// ```swift
     /// let signature = SigV4Signature(region: "eu-central-1", service: "s3") { credentials }
@@ -20,10 +21,10 @@ extension SigV4Signature {
     /// ```
     ///
     /// - Parameters:
-    ///   - request: Method, URL and fields, and the body where it is signed.
-    ///   - expiresIn: How long it is good for, in whole seconds, from 1 s to 7 days.
-    /// - Throws: `NetworkError` of kind `invalidRequest` for another time, or a URL that has a signature already or is
-    ///   invalid; `.bodyFailed` when the body's source fails. What the closure that gives keys throws.
+    ///   - request: Method, URL and fields, and the body if the signature covers it.
+    ///   - expiresIn: The lifetime of the URL, in whole seconds, from 1 s to 7 days.
+    /// - Throws: `NetworkError` of kind `invalidRequest` for another lifetime, or a URL that is invalid or already has
+    ///   a signature; `.bodyFailed` when the body's source fails; the error of the closure that provides the keys.
     public func presignedURL(for request: Request, expiresIn: Duration) async throws -> URL {
         let seconds = expiresIn.asWait.components.seconds
         guard Self.expiries.contains(seconds) else {
@@ -32,7 +33,7 @@ extension SigV4Signature {
         }
         let target = try request.target()
         guard target.query?.contains("X-Amz-Signature=") != true else {
-            throw refused(.url, "The URL has a signature already.", "Sign the URL without it.", request)
+            throw refused(.url, "The URL already has a signature.", "Sign the URL without it.", request)
         }
         let keys = try await keys()
         let scope = scope(for: target)

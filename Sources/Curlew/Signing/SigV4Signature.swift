@@ -3,16 +3,18 @@
 
 public import FoundationEssentials
 
-/// Signs requests for Amazon Web Services, and what speaks like them: AWS Signature, version 4.
+/// Signs requests for Amazon Web Services and compatible services: AWS Signature, version 4.
 ///
-/// Each attempt is signed anew, with its own time. Signed are method, path, query, body, `Host` and the request's fields
-/// but for those that may change on the way (`User-Agent`, `Expect`, tracing fields and those of one connection); fields
-/// of a session's configuration are not, so `X-Amz-…` fields belong to requests or clients. Bodies are not compressed on
-/// their way. A request with an `Authorization` of its own, or with a signature in its query, goes as it is.
+/// Each attempt is signed separately, with its own time. The signature covers method, path, query, body, `Host` and the
+/// request's fields, except fields that may change in transit (`User-Agent`, `Expect`, tracing fields and those of one
+/// connection). It does not cover the fields of a session's configuration, so set `X-Amz-…` fields on requests or
+/// clients. Bodies are not compressed. A request with an `Authorization` field of its own, or with a signature in its
+/// query, is sent unchanged.
 ///
-/// When a server refuses with 403 or 400 and its `Date` is more than four minutes and at most a day from ours, the request is
-/// signed once more by the server's clock, and so are later ones to that origin (of at most 64). Over plain http no clock is
-/// learned, except from this machine: anyone on the network could write the `Date`, and get signatures for later.
+/// If a server refuses with 403 or 400 and its `Date` is more than four minutes and at most a day from the local time,
+/// the request is signed once more by the server's clock, and so are later ones to that origin (of at most 64). Over
+/// plain http the clock is not corrected, except from this machine: an attacker on the network could forge the `Date`
+/// and obtain signatures for a later time.
 ///
 /// ```swift
 /// let bucket = Client("https://photos.s3.eu-central-1.amazonaws.com").with {
@@ -20,17 +22,20 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct SigV4Signature: Authenticator {
-    /// How the body takes part in the signature.
+    /// The way in which the signature covers the body.
     public enum Payload: Sendable, Hashable {
-        /// By its digest where it can be read twice. One that can be read only once is left out for S3 over TLS, and
-        /// refused elsewhere.
+        /// The signature covers the digest of a body that can be read twice.
+        ///
+        /// A body that can be read only once is not covered for S3 over TLS, and is refused elsewhere.
         case automatic
-        /// By its digest, always; a body that can be read only once is refused.
+        /// The signature always covers the digest; a body that can be read only once is refused.
         case signed
-        /// Not at all ("UNSIGNED-PAYLOAD"): for services that allow it, over TLS, which protects it as well.
+        /// The signature does not cover the body ("UNSIGNED-PAYLOAD"); for services that allow it over TLS, which also
+        /// protects the body.
         case unsigned
-        /// In chunks of that many bytes, each signed as it is sent; for S3, and bodies of known length. A chunk is in
-        /// memory until it is sent; 8 KiB to 16 MiB.
+        /// The body is sent in chunks of the given length, each signed separately; for S3, and bodies of known length.
+        ///
+        /// A chunk is in memory until it is sent; its length is 8 KiB to 16 MiB.
         case chunked(ByteCount = .kibibytes(64))
     }
 
@@ -38,21 +43,21 @@ public struct SigV4Signature: Authenticator {
     public let region: String
     /// The service's short name, such as "s3" or "execute-api".
     public let service: String
-    /// How bodies take part.
+    /// The way in which signatures cover bodies.
     public let payload: Payload
     private let credentials: @Sendable () async throws -> AWSCredentials
     private let now: @Sendable () -> Date
     private let offsets = ClockOffsets()
 
-    /// A signature with keys that may change.
+    /// Creates an authenticator with keys that may change.
     ///
     /// - Parameters:
     ///   - region: The region, such as "us-east-1".
     ///   - service: The service's short name, such as "s3".
-    ///   - payload: How bodies take part; automatic unless given.
-    ///   - now: The time; the machine's unless given.
-    ///   - credentials: Gives the keys. Called for each attempt, for many at once: it keeps what it can. What it throws
-    ///     ends the transfer.
+    ///   - payload: The way in which signatures cover bodies; automatic unless given.
+    ///   - now: Returns the time; the machine's time unless given.
+    ///   - credentials: Returns the keys. Called for each attempt, and concurrently for many attempts, so it should
+    ///     cache them. An error that it throws ends the transfer.
     public init(
         region: String, service: String, payload: Payload = .automatic,
         now: @escaping @Sendable () -> Date = { Date() },
@@ -65,9 +70,9 @@ public struct SigV4Signature: Authenticator {
         self.credentials = credentials
     }
 
-    /// Signs the request and passes it on; once more by the server's clock when that is why it was refused.
-    /// - Throws: `NetworkError`: `.invalidRequest` for a body that the chosen payload cannot sign, `.bodyFailed` when its
-    ///   source fails while it is read, and whatever ends transfers. What the closure that gives keys throws.
+    /// Signs and sends the request, and once more by the server's clock when a wrong clock caused a refusal.
+    /// - Throws: `NetworkError`: `.invalidRequest` for a body that the chosen payload cannot sign, `.bodyFailed` when
+    ///   its source fails during reading, and the errors of transfers; the error of the closure that provides the keys.
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -84,9 +89,9 @@ public struct SigV4Signature: Authenticator {
         return try await next(try await signed(request))
     }
 
-    /// A copy of a request with a signature in its fields, for whoever sends it by other means.
+    /// Returns a copy of a request with a signature in its fields, for sending it by other means.
     ///
-    /// - Parameter request: The request; an `Authorization` that it has is replaced.
+    /// - Parameter request: The request; its own `Authorization` field is replaced.
     /// - Throws: As ``authenticate(_:context:next:)`` does.
     public func signed(_ request: Request) async throws -> Request {
         let target = try request.target()
@@ -118,7 +123,7 @@ public struct SigV4Signature: Authenticator {
 
     // MARK: Parts
 
-    /// Services whose paths are keys, and that want to be told the hash.
+    /// Whether paths of the service are object keys, and the service requires the hash of the body in a field.
     var isS3: Bool { ["s3", "s3-object-lambda", "s3-outposts", "s3express"].contains(service) }
 
     var rule: CanonicalRequest.PathRule { isS3 ? .verbatim : .normalised }
@@ -128,7 +133,7 @@ public struct SigV4Signature: Authenticator {
         if keys.accessKey.isEmpty || keys.secretKey.isEmpty {
             throw NetworkError(
                 invalid: .credentials, "The AWS credentials have no access key or no secret key.",
-                hint: "Look at where they come from, perhaps variables of the environment.")
+                hint: "Check the source of the credentials, for instance environment variables.")
         }
         return keys
     }
@@ -148,13 +153,13 @@ extension SigV4Signature: CustomStringConvertible, CustomReflectable {
 }
 
 extension Interceptor where Self == SigV4Signature {
-    /// Signs requests for Amazon Web Services with keys that last.
+    /// Signs requests for Amazon Web Services with permanent keys.
     ///
     /// - Parameters:
     ///   - credentials: The keys.
     ///   - region: The region, such as "us-east-1".
     ///   - service: The service's short name, such as "s3".
-    ///   - payload: How bodies take part; automatic unless given.
+    ///   - payload: The way in which signatures cover bodies; automatic unless given.
     public static func awsSigV4(
         _ credentials: AWSCredentials, region: String, service: String, payload: SigV4Signature.Payload = .automatic
     ) -> SigV4Signature {
@@ -166,8 +171,8 @@ extension Interceptor where Self == SigV4Signature {
     /// - Parameters:
     ///   - region: The region, such as "us-east-1".
     ///   - service: The service's short name, such as "s3".
-    ///   - payload: How bodies take part; automatic unless given.
-    ///   - credentials: Gives the keys for each attempt.
+    ///   - payload: The way in which signatures cover bodies; automatic unless given.
+    ///   - credentials: Returns the keys for each attempt.
     public static func awsSigV4(
         region: String, service: String, payload: SigV4Signature.Payload = .automatic,
         credentials: @escaping @Sendable () async throws -> AWSCredentials

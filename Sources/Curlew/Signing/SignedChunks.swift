@@ -1,15 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A body in chunks that are signed each, as S3 takes them ("aws-chunked"): what goes before and after the bytes of a
-/// chunk is part of the body.
+/// A body in individually signed chunks, the format of S3 ("aws-chunked").
+///
+/// The bytes before and after each chunk are part of the body that is sent.
 struct SignedChunks: AsyncSequence, Sendable {
     typealias Element = [UInt8]
     typealias Failure = NetworkError
 
-    /// How the payload is called in the request's own signature.
+    /// The name of this payload in the signature of the request.
     static let payload = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
-    /// What a chunk may have, in bytes; S3 takes none shorter but for the last.
+    /// The allowed lengths of a chunk in bytes; S3 accepts a shorter one only as the last chunk.
     static let sizes = 8 << 10...16 << 20
 
     let body: RequestBody
@@ -19,7 +20,7 @@ struct SignedChunks: AsyncSequence, Sendable {
     /// The signature of the request.
     let seed: String
 
-    /// How many bytes a body of so many becomes; nil when it is too long to count.
+    /// Returns the number of bytes that a body of the given length becomes; nil when the number overflows.
     static func length(of body: Int64, size: Int) -> Int64? {
         let (whole, rest) = body.quotientAndRemainder(dividingBy: Int64(size))
         let (chunks, isTooLong) = whole.multipliedReportingOverflow(by: framed(size))
@@ -27,7 +28,7 @@ struct SignedChunks: AsyncSequence, Sendable {
         return isTooLong || isTooLongToo ? nil : sum
     }
 
-    /// How long a chunk is with what surrounds it.
+    /// Returns the length of a chunk together with its frame.
     private static func framed(_ count: Int) -> Int64 { Int64(frame(count, "").utf8.count + 64 + count + 2) }
 
     private static func frame(_ count: Int, _ signature: String) -> String {

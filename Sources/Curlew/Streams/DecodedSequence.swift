@@ -1,32 +1,33 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements that a decoder makes of the bytes of any asynchronous sequence: a transfer's, a file's, a test's.
+/// A sequence of the elements that a serializer decodes from any asynchronous sequence of bytes, such as a transfer or
+/// a file.
 ///
 /// ```swift
 /// for try await line in transfer.bytes.decoded(by: .lines) { print(line) }
 /// ```
 public struct DecodedSequence<Base: AsyncSequence, Serializer: StreamSerializer>: AsyncSequence
 where Base.Element: Sequence, Base.Element.Element == UInt8 {
-    /// What it yields.
+    /// The element type.
     public typealias Element = Serializer.Element
-    /// What it throws.
+    /// The error type.
     public typealias Failure = NetworkError
 
     fileprivate let base: Base
     fileprivate let serializer: Serializer
     fileprivate let head: ResponseHead
 
-    /// Iterates the bytes, and decodes them in the task that asks.
+    /// Creates an iterator that decodes the bytes in the task that iterates.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// Reads the elements; dropping it drops the iterator of the bytes, which cancels a transfer.
+    /// An iterator over the elements; releasing it releases the iterator of the bytes, which cancels a transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private let serializer: Serializer
         private let head: ResponseHead
         private var base: Base.AsyncIterator
         private var state: Serializer.State?
-        /// What was decoded and not asked for yet; the last one comes next.
+        /// The decoded elements that were not yet returned, in reverse order: the last one is returned next.
         @usableFromInline var elements: [Serializer.Element] = []
         private var end: Result<Void, NetworkError>?
 
@@ -36,23 +37,23 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
             base = sequence.base.makeAsyncIterator()
         }
 
-        /// The next element, nil at the end; the same error again after an error.
+        /// Returns the next element, or nil at the end; after an error, throws the same error again.
         ///
-        /// - Throws: `NetworkError`: `.decodingFailed` and `.bodyTooLarge` by the decoder, `.cancelled`, what a transfer
-        ///   ends with, or `.bodyFailed` with the error of the sequence as its cause.
+        /// - Throws: `NetworkError`: `.decodingFailed` and `.bodyTooLarge` from the serializer, `.cancelled`, the error
+        ///   that ends a transfer, or `.bodyFailed` with the error of the sequence as its cause.
         @inlinable
         public mutating func next() async throws(NetworkError) -> Serializer.Element? {
             try await next(isolation: #isolation)
         }
 
-        /// The next element, nil at the end, in the caller's isolation.
+        /// Returns the next element in the caller's isolation, or nil at the end.
         ///
-        /// - Throws: As `next()` does.
+        /// - Throws: The same errors as `next()`.
         @inlinable
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(NetworkError) -> Serializer.Element? {
-            // Seen by the caller's compiler: most steps are no more than this.
+            // This fast path is inlinable: most steps only take a decoded element.
             if let element = elements.popLast() { return element }
             return try await refilled(isolation: actor)
         }
@@ -71,7 +72,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
             return elements.popLast()
         }
 
-        /// A failure comes after the elements before it.
+        /// Reads and decodes one chunk; a failure is reported after the elements before it.
         private mutating func read(isolation actor: isolated (any Actor)?) async {
             let chunk: ByteChunk?
             do {
@@ -83,7 +84,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
             }
             do {
                 var state = try self.state ?? serializer.begin(head)
-                // Changed in place where it is not shared.
+                // Clearing the member makes the state uniquely referenced, so the serializer changes it without a copy.
                 self.state = nil
                 defer { self.state = state }
                 try serializer.decode(chunk, &state, into: &elements)
@@ -97,7 +98,7 @@ where Base.Element: Sequence, Base.Element.Element == UInt8 {
 }
 
 extension NetworkError {
-    /// What a sequence of bytes that failed means to who decodes it.
+    /// Returns the error to report for an error of the byte sequence.
     fileprivate static func bytesFailed(_ error: any Error) -> NetworkError {
         switch error {
         case let error as NetworkError: error
@@ -112,11 +113,11 @@ extension NetworkError {
 extension DecodedSequence: Sendable where Base: Sendable {}
 
 extension AsyncSequence where Element: Sequence, Element.Element == UInt8 {
-    /// The elements that a decoder makes of these bytes, with a typed error.
+    /// Returns the elements that a serializer decodes from these bytes, with a typed error.
     ///
     /// - Parameters:
-    ///   - serializer: Makes the elements, in the task that asks for them.
-    ///   - head: The response that the bytes belong to, whose charset may matter; one without fields unless given.
+    ///   - serializer: Decodes the elements, in the task that iterates.
+    ///   - head: The response of the bytes, whose charset may matter; a 200 response without fields by default.
     public func decoded<Serializer: StreamSerializer>(
         by serializer: Serializer, of head: ResponseHead = ResponseHead(status: .ok)
     ) -> DecodedSequence<Self, Serializer> {

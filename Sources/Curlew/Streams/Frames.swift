@@ -3,9 +3,9 @@
 
 public import FoundationEssentials
 
-/// The frames of a body in which the length of each is written before it, as they arrive.
+/// A serializer that reads the frames of a body as they arrive; each frame follows its length.
 ///
-/// A body that ends inside a frame is `.decodingFailed`.
+/// A body that ends inside a frame throws `.decodingFailed`.
 ///
 /// ```swift
 /// for try await frame in api.stream("feed", using: .frames(lengthPrefix: .varint)) { print(frame.count) }
@@ -14,35 +14,35 @@ public struct Frames: StreamSerializer {
     private let prefix: LengthPrefix
     private let limit: ByteCount
 
-    /// Reads frames.
+    /// Creates a serializer of frames.
     ///
     /// - Parameters:
-    ///   - lengthPrefix: How their lengths are written.
-    ///   - limit: How many bytes a frame may have, 1 MiB unless given; a longer one is `.bodyTooLarge`, before a byte of it
-    ///     is kept.
+    ///   - lengthPrefix: The encoding of the lengths.
+    ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`, before any of its
+    ///     bytes is stored.
     public init(lengthPrefix: LengthPrefix, limit: ByteCount = .mebibytes(1)) {
         prefix = lengthPrefix
         self.limit = limit
     }
 
-    /// What is kept between chunks: the start of a frame.
+    /// The state between chunks: the start of a frame.
     public struct State: Sendable {
         fileprivate var prefix: [UInt8] = []
         fileprivate var frame = Data()
-        /// How much of the frame has not come; nil before its prefix is complete.
+        /// The number of missing bytes of the frame; nil before its prefix is complete.
         fileprivate var missing: Int?
         fileprivate var count = 0
     }
 
-    /// Begins with a response.
+    /// Creates the state for a response.
     public func begin(_ head: ResponseHead) -> State { State() }
 
-    /// The frames that a chunk completes.
+    /// Returns the frames that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Data] { try elements(of: chunk, &state) }
 
-    /// Adds the frames that a chunk completes.
+    /// Appends the frames that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into frames: inout [Data]) throws {
@@ -75,7 +75,7 @@ public struct Frames: StreamSerializer {
 }
 
 extension Frames.State {
-    /// Takes what there is of the frame; the frame, when it is complete.
+    /// Takes the available bytes of the frame, and returns the frame if it is complete.
     fileprivate mutating func take(from bytes: Span<UInt8>, _ position: inout Int) -> Data? {
         guard let missing else { return nil }
         let part = bytes.extracting(position..<position + min(missing, bytes.count - position))
@@ -92,7 +92,7 @@ extension Frames.State {
     fileprivate func checkEnd() throws {
         if let missing {
             throw NetworkError.misframed(
-                "The stream ends inside frame \(count + 1): \(frame.count) of its \(frame.count + missing) bytes came.")
+                "The stream ends inside frame \(count + 1): \(frame.count) of \(frame.count + missing) bytes arrived.")
         }
         if !prefix.isEmpty {
             throw NetworkError.misframed("The stream ends inside the length of frame \(count + 1).")
@@ -101,11 +101,11 @@ extension Frames.State {
 }
 
 extension StreamSerializer where Self == Frames {
-    /// Frames, with the length of each before it.
+    /// Frames that each follow their length.
     ///
     /// - Parameters:
-    ///   - lengthPrefix: How their lengths are written.
-    ///   - limit: How many bytes a frame may have, 1 MiB unless given; a longer one is `.bodyTooLarge`.
+    ///   - lengthPrefix: The encoding of the lengths.
+    ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`.
     public static func frames(lengthPrefix: LengthPrefix, limit: ByteCount = .mebibytes(1)) -> Frames {
         Frames(lengthPrefix: lengthPrefix, limit: limit)
     }

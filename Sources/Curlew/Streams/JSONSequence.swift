@@ -3,10 +3,10 @@
 
 internal import FoundationEssentials
 
-/// The values of a JSON text sequence (RFC 7464), as they arrive: each text stands between RS (0x1E) and LF.
+/// A serializer that reads a JSON text sequence (RFC 7464) as it arrives: each text is between RS (0x1E) and LF.
 ///
-/// A text is complete with the LF behind it, so that nobody waits for the next one. A number, true, false or null that no
-/// white space follows may have been cut (§2.4), and is never given.
+/// A text is complete at the LF after it, so the serializer returns it without waiting for the next one. A number,
+/// true, false or null without white space after it may have been cut (§2.4) and is never returned.
 ///
 /// ```swift
 /// for try await entry in api.stream("journal", using: .jsonSequence(Entry.self)) { print(entry) }
@@ -16,13 +16,13 @@ public struct JSONSequence<Value: Decodable & Sendable>: StreamSerializer {
     private let limit: ByteCount
     private let malformed: MalformedElements
 
-    /// Reads a sequence.
+    /// Creates a serializer of JSON text sequences.
     ///
     /// - Parameters:
-    ///   - type: What each text holds.
-    ///   - format: How the JSON is read.
-    ///   - malformed: What happens to texts that cannot be decoded or were cut; an error unless said otherwise.
-    ///   - limit: How many bytes a text may have, 1 MiB unless given; a longer one is `.bodyTooLarge`.
+    ///   - type: The type of each text's value.
+    ///   - format: The JSON decoder.
+    ///   - malformed: The treatment of texts that cannot be decoded or were cut; an error by default.
+    ///   - limit: The maximum size of a text, 1 MiB by default; a longer text is `.bodyTooLarge`.
     public init(
         _ type: Value.Type = Value.self, _ format: JSON = JSON(), malformed: MalformedElements = .fail,
         limit: ByteCount = .mebibytes(1)
@@ -35,23 +35,23 @@ public struct JSONSequence<Value: Decodable & Sendable>: StreamSerializer {
     /// `application/json-seq` (RFC 7464 §4), and every type with the suffix `+json-seq` (RFC 8091).
     public var accepts: [MediaType] { sequenceTypes }
 
-    /// What is kept between chunks: the start of a text.
+    /// The state between chunks: the start of a text.
     public struct State: Sendable {
         fileprivate let head: ResponseHead
         fileprivate var splitter: TextSequenceSplitter
     }
 
-    /// Begins with a response.
+    /// Creates the state for a response.
     public func begin(_ head: ResponseHead) -> State { State(head: head, splitter: TextSequenceSplitter(limit: limit)) }
 
-    /// The values of the texts that a chunk completes.
+    /// Returns the values of the texts that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Value] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds the values of the texts that a chunk completes.
+    /// Appends the values of the texts that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into values: inout [Value]) throws {
@@ -69,11 +69,11 @@ public struct JSONSequence<Value: Decodable & Sendable>: StreamSerializer {
 
 private let sequenceTypes: [MediaType] = ["application/json-seq", "application/*+json-seq"]
 
-/// What happens to the elements of a stream that make no sense.
+/// The treatment of a stream's malformed elements.
 public enum MalformedElements: Hashable, Sendable {
-    /// The first one ends the stream with an error.
+    /// The first malformed element ends the stream with an error.
     case fail
-    /// They are left out, and the stream goes on with the next one, as RFC 7464 §2.3 would have it.
+    /// Malformed elements are omitted, and the stream continues with the next element, as RFC 7464 §2.3 recommends.
     case skip
 }
 
@@ -81,10 +81,10 @@ extension StreamSerializer {
     /// A JSON text sequence (RFC 7464).
     ///
     /// - Parameters:
-    ///   - type: What each text holds.
-    ///   - format: How the JSON is read.
-    ///   - malformed: What happens to texts that cannot be decoded or were cut; an error unless said otherwise.
-    ///   - limit: How many bytes a text may have; a longer one is `.bodyTooLarge`.
+    ///   - type: The type of each text's value.
+    ///   - format: The JSON decoder.
+    ///   - malformed: The treatment of texts that cannot be decoded or were cut; an error by default.
+    ///   - limit: The maximum size of a text; a longer text is `.bodyTooLarge`.
     public static func jsonSequence<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, _ format: JSON = JSON(), malformed: MalformedElements = .fail,
         limit: ByteCount = .mebibytes(1)

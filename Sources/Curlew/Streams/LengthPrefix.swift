@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the length of a frame is written before it.
+/// The encoding of the length that precedes a frame.
 public enum LengthPrefix: Hashable, Sendable {
-    /// Which of a number's bytes comes first.
+    /// The order of a number's bytes.
     public enum ByteOrder: Hashable, Sendable {
-        /// The highest, as in most protocols of networks.
+        /// The most significant byte first, as in most network protocols.
         case bigEndian
-        /// The lowest.
+        /// The least significant byte first.
         case littleEndian
     }
 
@@ -19,18 +19,19 @@ public enum LengthPrefix: Hashable, Sendable {
     case uint32(ByteOrder)
     /// Eight bytes.
     case uint64(ByteOrder)
-    /// Seven bits in each byte, the lowest first, and the highest bit in all but the last: Protocol Buffers.
+    /// A varint as in Protocol Buffers: seven bits in each byte, the least significant first, and the high bit set in
+    /// all bytes except the last.
     case varint
 
-    /// What the bytes of a prefix say, as far as they have come.
+    /// The result of reading the received bytes of a prefix.
     enum Reading: Equatable {
         case incomplete
         case length(UInt64)
-        /// More than 64 bits.
+        /// The length has more than 64 bits.
         case overflow
     }
 
-    /// Reads a prefix that may not be complete.
+    /// Reads a prefix, which may be incomplete.
     func read(_ bytes: [UInt8]) -> Reading {
         guard let (width, order) = fixed else { return Self.varint(bytes) }
         guard bytes.count == width else { return .incomplete }
@@ -38,7 +39,7 @@ public enum LengthPrefix: Hashable, Sendable {
         return .length(ordered.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    /// The prefix of a frame; nil for a length that it cannot say.
+    /// Returns the prefix for a frame of the given length; nil if the prefix cannot represent the length.
     func bytes(for length: Int) -> [UInt8]? {
         guard let (width, order) = fixed else {
             var (rest, bytes) = (UInt64(length), [UInt8]())

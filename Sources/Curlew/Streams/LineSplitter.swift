@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts bytes into lines, which end with LF or CRLF.
+/// A splitter of bytes into lines, which end with LF or CRLF.
 ///
-/// Each byte is looked at once: of a line that is not complete only what is new is searched.
+/// It searches each byte once: for an incomplete line, it searches only the new bytes.
 struct LineSplitter: Sendable {
     private let limit: ByteCount
-    /// The start of the line that is not complete.
+    /// The start of the incomplete line.
     private var rest: [UInt8] = []
-    /// How many lines have ended.
+    /// The number of complete lines.
     private(set) var count = 0
 
-    /// - Parameter limit: How many bytes a line may have, its end aside.
+    /// - Parameter limit: The maximum size of a line, without its line end.
     init(limit: ByteCount) { self.limit = limit }
 
-    /// Gives the lines that the bytes complete, without their ends.
-    /// - Throws: `NetworkError` of kind `bodyTooLarge` for a line beyond the limit, or what the closure throws.
+    /// Passes the lines that the bytes complete to the closure, without their line ends.
+    /// - Throws: `NetworkError` of kind `bodyTooLarge` for a line beyond the limit, or the error of the closure.
     mutating func split(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, _ number: Int) throws -> Void) throws {
         var start = 0
         while let end = bytes.firstIndex(of: UInt8(ascii: "\n"), from: start) {
@@ -34,12 +34,12 @@ struct LineSplitter: Sendable {
             start = end + 1
         }
         bytes.extracting(start..<bytes.count).append(to: &rest)
-        // Its last byte may be the CR of its end.
+        // The last byte may be the CR of the line end, which does not count.
         if rest.count - (rest.last == UInt8(ascii: "\r") ? 1 : 0) > limit.bytes { throw tooLong(count + 1) }
     }
 
-    /// Gives the last line, unless it is empty: what ends with a line's end has no line behind it.
-    /// - Throws: What the closure throws.
+    /// Passes the last line to the closure, unless the stream ended with a line end.
+    /// - Throws: The error of the closure.
     mutating func end(_ take: (Span<UInt8>, _ number: Int) throws -> Void) throws {
         if rest.isEmpty { return }
         count += 1
@@ -58,14 +58,14 @@ struct LineSplitter: Sendable {
 }
 
 extension NetworkError {
-    /// An element of a stream that is larger than its decoder takes.
+    /// Creates an error for an element of a stream that exceeds its decoder's limit.
     static func elementTooLarge(_ what: String, _ limit: ByteCount) -> NetworkError {
         NetworkError(
             .bodyTooLarge, phase: .decoding, "\(what) of the stream has more than \(limit).",
-            hint: "Raise the decoder's limit if the server is right to send it.")
+            hint: "Raise the decoder's limit if the server may send elements of this size.")
     }
 
-    /// A stream that is not framed as its decoder wants it.
+    /// Creates an error for a stream with invalid framing.
     static func misframed(_ message: String, hint: String? = nil) -> NetworkError {
         NetworkError(.decodingFailed, phase: .decoding, message, hint: hint)
     }

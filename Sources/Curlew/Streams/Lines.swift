@@ -1,15 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Streams are what bodies consist of that come, or are sent, element by element: lines, JSON, frames, events. Decoders
-// keep the start of one element at most, and give the same elements however the bytes are cut. Pure; who reads, runs them.
+// Streams read or write a body element by element: lines, JSON, frames, events. A decoder keeps at most the start of
+// one element, and the boundaries of the chunks do not affect its elements. Decoders do no I/O; their callers supply
+// the bytes.
 
 internal import FoundationEssentials
 
-/// The lines of a text as they arrive.
+/// A serializer that reads the lines of a text as they arrive.
 ///
-/// A line ends with LF or CRLF, which is no part of it; a CR alone ends nothing. The last line needs no end. The encoding
-/// is the one a byte order mark says, then the charset of `Content-Type`, then `assuming`; what is no character becomes
-/// U+FFFD. An encoding whose table this machine lacks is `.unsupported`.
+/// A line ends with LF or CRLF, which is not part of the line; a CR alone does not end a line. The last line needs no
+/// line end. A byte order mark selects the encoding, else the charset of `Content-Type`, else `assuming`. Invalid bytes
+/// become U+FFFD. An encoding without a table on this machine is `.unsupported`.
 ///
 /// ```swift
 /// for try await line in api.stream("log.txt", using: .lines) { print(line) }
@@ -19,12 +20,12 @@ public struct Lines: StreamSerializer {
     private let limit: ByteCount
     private let assumed: TextEncoding
 
-    /// Reads lines.
+    /// Creates a serializer of lines.
     ///
     /// - Parameters:
-    ///   - omittingEmpty: Whether lines without a character are left out; they are not unless asked for.
-    ///   - limit: How many bytes a line may have, 1 MiB unless given; a longer one is `.bodyTooLarge`.
-    ///   - assuming: The encoding when nobody names one.
+    ///   - omittingEmpty: Whether to omit empty lines; false by default.
+    ///   - limit: The maximum size of a line, 1 MiB by default; a longer line is `.bodyTooLarge`.
+    ///   - assuming: The encoding for a body without a byte order mark and without a charset; UTF-8 by default.
     public init(
         omittingEmpty: Bool = false, limit: ByteCount = .mebibytes(1), assuming: TextEncoding = .utf8
     ) {
@@ -33,32 +34,32 @@ public struct Lines: StreamSerializer {
         assumed = assuming
     }
 
-    /// Text, and anything else, since every body can be read as text.
+    /// `text/*`, and with a lower preference every other type, because any body can be read as text.
     public var accepts: [MediaType] { ["text/*", "*/*;q=0.1"] }
 
-    /// What is kept between chunks: the start of a line.
+    /// The state between chunks: the start of a line.
     public struct State: Sendable {
         fileprivate var mark = StartMark([.utf8, .utf16BigEndian, .utf16LittleEndian])
         fileprivate var splitter: LineSplitter
         fileprivate var encoding: TextEncoding
-        /// For text that has to become UTF-8 before its lines can be told apart.
+        /// The converter of UTF-16 text, whose lines are split after conversion to UTF-8; nil for other encodings.
         fileprivate var units: UTF16Reader?
         fileprivate var hasBegun = false
     }
 
-    /// Begins with the encoding that the head names.
+    /// Creates the state, with the encoding that the head names.
     public func begin(_ head: ResponseHead) -> State {
         State(splitter: LineSplitter(limit: limit), encoding: head.charset.flatMap(TextEncoding.init) ?? assumed)
     }
 
-    /// The lines that a chunk completes.
+    /// Returns the lines that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [String] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds the lines that a chunk completes.
+    /// Appends the lines that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into lines: inout [String]) throws {
@@ -73,7 +74,7 @@ public struct Lines: StreamSerializer {
 }
 
 extension StreamSerializer {
-    /// The elements of a chunk, for those that add them to others.
+    /// Returns the elements that a chunk completes, for serializers that implement `decode(_:_:into:)`.
     func elements(of chunk: ByteChunk?, _ state: inout State) throws -> [Element] {
         var elements: [Element] = []
         try decode(chunk, &state, into: &elements)
@@ -96,7 +97,7 @@ extension Lines.State {
         try splitter.end { line, _ in take(try encoding.text(ofLine: line)) }
     }
 
-    /// Settles the encoding with the first bytes that are no mark.
+    /// Chooses the encoding at the first bytes after a possible byte order mark.
     private mutating func begin() {
         if hasBegun { return }
         hasBegun = true
@@ -113,22 +114,22 @@ extension Lines.State {
 }
 
 extension TextEncoding {
-    /// The text of a line, with U+FFFD for what is no character.
+    /// Returns the text of a line; invalid bytes become U+FFFD.
     fileprivate func text(ofLine line: Span<UInt8>) throws(NetworkError) -> String {
         if self == .utf8 { return line.text }
         return try text(of: line.data, lossy: true)
     }
 }
 
-/// Reads UTF-16 piece by piece, with U+FFFD for what is no character.
+/// A converter from UTF-16 to UTF-8 that reads chunks; invalid code units become U+FFFD.
 struct UTF16Reader: Sendable {
     private let isBigEndian: Bool
-    /// What does not make a character yet: half a unit, or half of a pair, or both.
+    /// The bytes of an incomplete character: half a code unit, or half a surrogate pair, or both.
     private var held: [UInt8] = []
 
     init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
 
-    /// The characters that the bytes complete, in UTF-8.
+    /// Returns the characters that the bytes complete, in UTF-8.
     mutating func text(of bytes: Span<UInt8>) -> [UInt8] {
         bytes.append(to: &held)
         var units = stride(from: 0, to: held.count - 1, by: 2).map { index in
@@ -140,7 +141,7 @@ struct UTF16Reader: Sendable {
         return Array(String(decoding: units, as: UTF16.self).utf8)
     }
 
-    /// What became of the bytes that made no character.
+    /// Returns U+FFFD if the text ends in an incomplete character, else nil.
     mutating func end() -> [UInt8]? {
         defer { held = [] }
         return held.isEmpty ? nil : Array("\u{FFFD}".utf8)
@@ -148,15 +149,15 @@ struct UTF16Reader: Sendable {
 }
 
 extension StreamSerializer where Self == Lines {
-    /// The lines of a text: at most 1 MiB each, UTF-8 when nobody says otherwise.
+    /// The lines of a text: at most 1 MiB each, and UTF-8 without another declared encoding.
     public static var lines: Lines { Lines() }
 
-    /// The lines of a text.
+    /// The lines of a text, with options.
     ///
     /// - Parameters:
-    ///   - omittingEmpty: Whether lines without a character are left out; they are not unless asked for.
-    ///   - limit: How many bytes a line may have; a longer one is `.bodyTooLarge`.
-    ///   - assuming: The encoding when nobody names one.
+    ///   - omittingEmpty: Whether to omit empty lines; false by default.
+    ///   - limit: The maximum size of a line; a longer line is `.bodyTooLarge`.
+    ///   - assuming: The encoding for a body without a byte order mark and without a charset; UTF-8 by default.
     public static func lines(
         omittingEmpty: Bool = false, limit: ByteCount = .mebibytes(1), assuming: TextEncoding = .utf8
     ) -> Lines {

@@ -3,10 +3,10 @@
 
 internal import FoundationEssentials
 
-/// The values of a body that holds one JSON text in each line, as they arrive: NDJSON, JSON Lines.
+/// A serializer that reads a body with one JSON text per line as it arrives: NDJSON, JSON Lines.
 ///
-/// Lines of white space alone are skipped. The first line that cannot be decoded ends the stream; the error names its
-/// number, from 1, and the place in it, and has its start in `body`.
+/// Lines that contain only white space are skipped. The first invalid line ends the stream. The error names the line's
+/// number, from 1, and the position in the line, and its `body` has the start of the line.
 ///
 /// ```swift
 /// for try await user in api.stream("users", using: .ndjson(User.self)) { print(user.name) }
@@ -15,38 +15,39 @@ public struct NDJSON<Value: Decodable & Sendable>: StreamSerializer {
     private let format: JSON
     private let limit: ByteCount
 
-    /// Reads JSON line by line.
+    /// Creates a serializer of JSON lines.
     ///
     /// - Parameters:
-    ///   - type: What each line holds.
-    ///   - format: How the JSON is read.
-    ///   - limit: How many bytes a line may have, 1 MiB unless given; a longer one is `.bodyTooLarge`.
+    ///   - type: The type of each line's value.
+    ///   - format: The JSON decoder.
+    ///   - limit: The maximum size of a line, 1 MiB by default; a longer line is `.bodyTooLarge`.
     public init(_ type: Value.Type = Value.self, _ format: JSON = JSON(), limit: ByteCount = .mebibytes(1)) {
         self.format = format
         self.limit = limit
     }
 
-    /// The names that NDJSON and JSON Lines have, none of which is registered, and what servers call it instead.
+    /// The media types in use for NDJSON and JSON Lines, which are not registered, and other types that servers send
+    /// for them.
     public var accepts: [MediaType] { lineTypes }
 
-    /// What is kept between chunks: the start of a line.
+    /// The state between chunks: the start of a line.
     public struct State: Sendable {
         fileprivate let head: ResponseHead
         fileprivate var mark = StartMark()
         fileprivate var splitter: LineSplitter
     }
 
-    /// Begins with a response.
+    /// Creates the state for a response.
     public func begin(_ head: ResponseHead) -> State { State(head: head, splitter: LineSplitter(limit: limit)) }
 
-    /// The values of the lines that a chunk completes.
+    /// Returns the values of the lines that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Value] {
         try elements(of: chunk, &state)
     }
 
-    /// Adds the values of the lines that a chunk completes.
+    /// Appends the values of the lines that a chunk completes.
     ///
     /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
     public func decode(_ chunk: ByteChunk?, _ state: inout State, into values: inout [Value]) throws {
@@ -75,7 +76,7 @@ private let lineTypes: [MediaType] = [
 ]
 
 extension Span<UInt8> {
-    /// Whether there is nothing but white space.
+    /// Whether all bytes are white space.
     var isBlank: Bool {
         for index in indices where !self[index].isBlank { return false }
         return true
@@ -83,12 +84,12 @@ extension Span<UInt8> {
 }
 
 extension StreamSerializer {
-    /// One JSON text in each line: NDJSON, JSON Lines.
+    /// One JSON text per line: NDJSON, JSON Lines.
     ///
     /// - Parameters:
-    ///   - type: What each line holds.
-    ///   - format: How the JSON is read.
-    ///   - limit: How many bytes a line may have; a longer one is `.bodyTooLarge`.
+    ///   - type: The type of each line's value.
+    ///   - format: The JSON decoder.
+    ///   - limit: The maximum size of a line; a longer line is `.bodyTooLarge`.
     public static func ndjson<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, _ format: JSON = JSON(), limit: ByteCount = .mebibytes(1)
     ) -> NDJSON<Value> where Self == NDJSON<Value> {

@@ -1,21 +1,22 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the byte order mark at the start of a stream, however its bytes are cut.
+/// A detector of the byte order mark at the start of a stream; the boundaries of the chunks do not affect it.
 ///
-/// No byte waits longer than it may be part of a mark.
+/// It holds a byte back only while that byte may be part of a mark.
 struct StartMark: Sendable {
     private let known: [TextEncoding]
-    /// The first bytes, while they may be the start of a mark.
+    /// The first bytes, while they may begin a mark.
     private var held: [UInt8] = []
     private var isPast = false
     /// The encoding whose mark was found.
     private(set) var encoding: TextEncoding?
 
-    /// - Parameter known: The encodings whose marks are looked for.
+    /// - Parameter known: The encodings whose marks the detector recognizes.
     init(_ known: [TextEncoding] = [.utf8]) { self.known = known }
 
-    /// What is left of some bytes: what was held back before them, and where they begin; nil while that is not known.
+    /// Returns the earlier bytes to process first, and the index where the given bytes continue after a mark; nil while
+    /// the mark is undecided.
     mutating func skip(in bytes: Span<UInt8>) -> (held: [UInt8], start: Int)? {
         if isPast { return ([], 0) }
         let taken = min(bytes.count, 3 - held.count)
@@ -27,7 +28,7 @@ struct StartMark: Sendable {
         return (Array(held.dropFirst(mark?.byteOrderMark.count ?? 0)), taken)
     }
 
-    /// What was held back when the stream ended.
+    /// Returns the bytes that are still held back at the end of the stream.
     mutating func end() -> [UInt8] {
         defer { isPast = true }
         return isPast ? [] : held

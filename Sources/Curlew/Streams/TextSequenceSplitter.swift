@@ -1,26 +1,26 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts bytes into the texts of a JSON text sequence (RFC 7464 §2), each after an RS.
+/// A splitter of bytes into the texts of a JSON text sequence (RFC 7464 §2), each after an RS.
 ///
-/// A text ends with the first LF outside of its brackets and strings, else with the next RS or the end. Whether brackets
-/// and strings make sense beyond that is not its business.
+/// A text ends with the first LF outside of its brackets and strings, or else with the next RS or the end of the
+/// stream. The splitter does not validate brackets and strings beyond that.
 struct TextSequenceSplitter: Sendable {
-    /// Why a text is not one of the sequence.
+    /// The reason why a text is not a valid element of the sequence.
     enum Fault: Error, Equatable {
-        /// It has no RS before it.
+        /// The text has no RS before it.
         case unmarked
-        /// It goes on after its end.
+        /// The text continues after the LF that ends it.
         case continued
-        /// It may have been longer (§2.4).
+        /// The text may have been cut (§2.4).
         case cut
 
-        /// What follows "Element 3".
+        /// The end of a sentence that begins with "Element 3".
         var reason: String {
             switch self {
-            case .unmarked: "does not begin with RS, as those of a JSON text sequence do (RFC 7464 §2.2)"
-            case .continued: "goes on after the LF that ends it"
-            case .cut: "may have been cut: nothing follows it that a number or a name would need (RFC 7464 §2.4)"
+            case .unmarked: "does not begin with RS, as each element of a JSON text sequence must (RFC 7464 §2.2)"
+            case .continued: "continues after the LF that ends it"
+            case .cut: "may have been cut: a number or a name must be followed by white space (RFC 7464 §2.4)"
             }
         }
     }
@@ -34,25 +34,25 @@ struct TextSequenceSplitter: Sendable {
         case marked
         /// In the text, or in bytes that are a fault.
         case inside
-        /// Behind the text.
+        /// After the text.
         case behind
     }
 
     private let limit: ByteCount
     private var place = Place.start
     private var fault: Fault?
-    /// The part of the text that came before the bytes at hand.
+    /// The part of the text from earlier chunks.
     private var rest: [UInt8] = []
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
     private var count = 0
 
-    /// - Parameter limit: How many bytes a text may have.
+    /// - Parameter limit: The maximum size of a text in bytes.
     init(limit: ByteCount) { self.limit = limit }
 
-    /// Gives the texts that the bytes complete.
-    /// - Throws: `NetworkError` of kind `bodyTooLarge` for a text beyond the limit, or what the closure throws.
+    /// Passes the texts that the bytes complete to the closure.
+    /// - Throws: `NetworkError` of kind `bodyTooLarge` for a text beyond the limit, or the error of the closure.
     mutating func split(_ bytes: Span<UInt8>, _ take: Take) throws {
         var (position, start) = (0, 0)
         while position < bytes.count {
@@ -76,8 +76,8 @@ struct TextSequenceSplitter: Sendable {
         if rest.count > limit.bytes { throw NetworkError.elementTooLarge("Element \(count + 1)", limit) }
     }
 
-    /// Gives the text that the stream ends in.
-    /// - Throws: What the closure throws.
+    /// Passes the unfinished text at the end of the stream to the closure.
+    /// - Throws: The error of the closure.
     mutating func end(_ take: Take) throws {
         guard place == .inside else { return }
         try give([UInt8]().span, isEnded: false, take)
@@ -134,6 +134,6 @@ struct TextSequenceSplitter: Sendable {
     private static let lineFeed = UInt8(ascii: "\n")
     private static let quote = UInt8(ascii: "\"")
     private static let backslash = UInt8(ascii: "\\")
-    /// What objects, arrays and strings begin with, which say themselves where they end.
+    /// The first bytes of objects, arrays and strings, which mark their own end.
     private static let opening: [UInt8] = [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")]
 }

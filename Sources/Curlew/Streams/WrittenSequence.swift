@@ -3,19 +3,19 @@
 
 internal import FoundationEssentials
 
-/// What stands around all elements of a body.
+/// The bytes around all elements of a body.
 struct WrittenEnds: Sendable {
-    /// Before the first element.
+    /// The bytes before the first element.
     var start: [UInt8] = []
-    /// Behind the last element.
+    /// The bytes after the last element.
     var end: [UInt8] = []
 }
 
-/// The elements of a sequence as bytes, each written when it is asked for.
+/// The encoded elements of an asynchronous sequence; each is encoded when the iterator requests it.
 struct WrittenSequence<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable {
     let base: Base
     let ends: WrittenEnds
-    /// Writes an element, whose number is given, from 1.
+    /// Encodes an element; its number starts at 1.
     let write: @Sendable (Base.Element, _ number: Int) throws -> [UInt8]
 
     struct Iterator: AsyncIteratorProtocol {
@@ -49,14 +49,14 @@ struct WrittenSequence<Base: AsyncSequence & Sendable>: AsyncSequence, Sendable 
     func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
-/// The elements of a sequence at hand as bytes: as many at once as make a chunk that is worth sending.
+/// The encoded elements of a synchronous sequence, combined into chunks of at least 16 KiB, except the last.
 struct WrittenElements<Base: Sequence & Sendable>: AsyncSequence, Sendable {
-    /// How many bytes are worth sending.
+    /// The minimum size of a chunk, except the last.
     private static var enough: Int { 16 << 10 }
 
     let base: Base
     let ends: WrittenEnds
-    /// Writes an element, whose number is given, from 1.
+    /// Encodes an element; its number starts at 1.
     let write: @Sendable (Base.Element, _ number: Int) throws -> [UInt8]
 
     struct Iterator: AsyncIteratorProtocol {
@@ -91,7 +91,7 @@ struct WrittenElements<Base: Sequence & Sendable>: AsyncSequence, Sendable {
 }
 
 extension JSON {
-    /// A value as a line of NDJSON: what an encoder that prints prettily puts between the tokens becomes spaces.
+    /// Returns a value as a line of NDJSON; line breaks from a pretty-printing encoder become spaces.
     func line(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {
         var bytes = try element(value, number)
         for index in bytes.indices where bytes[index] == UInt8(ascii: "\n") || bytes[index] == UInt8(ascii: "\r") {
@@ -101,12 +101,12 @@ extension JSON {
         return bytes
     }
 
-    /// A value as a text of a JSON text sequence (RFC 7464 §2.2).
+    /// Returns a value as a text of a JSON text sequence (RFC 7464 §2.2).
     func record(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {
         [0x1E] + (try element(value, number)) + [UInt8(ascii: "\n")]
     }
 
-    /// A value as an element of an array, behind the comma that it needs.
+    /// Returns a value as an element of an array, with a leading comma except for the first element.
     func member(_ value: some Encodable, _ number: Int) throws(NetworkError) -> [UInt8] {
         let bytes = try element(value, number)
         return number == 1 ? bytes : [UInt8(ascii: ",")] + bytes
@@ -118,14 +118,14 @@ extension JSON {
 }
 
 extension LengthPrefix {
-    /// Bytes with their length before them.
+    /// Returns bytes with their length prefix.
     func frame(_ content: some Sequence<UInt8>, _ number: Int) throws(NetworkError) -> [UInt8] {
         let content = Array(content)
         guard let prefix = bytes(for: content.count) else {
             throw NetworkError(
                 .encodingFailed, phase: .preparing,
-                "Frame \(number) has \(content.count) bytes, more than its length prefix can say.",
-                hint: "Use a wider prefix, or a varint.")
+                "Frame \(number) has \(content.count) bytes, more than its length prefix can represent.",
+                hint: "Use a wider prefix or a varint.")
         }
         return prefix + content
     }

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 // Terminal is how far transfers are, shown to people and to programs: pure lines, the board they stand on, and what puts
+internal import CurlewSupport
+
 // it on a terminal.
 
 extension StringProtocol {

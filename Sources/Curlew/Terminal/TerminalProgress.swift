@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Shows how far transfers are: bars on a terminal, lines where there is none, JSON for programs.
 ///

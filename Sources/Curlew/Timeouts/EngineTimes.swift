@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Timeouts in the engine's nanoseconds, so that those of the session are converted once.
+/// Timeouts in the engine's nanoseconds; the timeouts of a session are converted only once.
 struct EngineTimes: Sendable {
     let connect: UInt64
     let head: UInt64?
@@ -12,10 +13,11 @@ struct EngineTimes: Sendable {
     let queue: UInt64?
     let total: UInt64?
 
-    /// What holds where nothing is set.
+    /// The default timeouts.
     private static let usual = EngineTimes(Timeouts())
 
-    /// The limit of the head for a request, which some servers answer with the first event of a stream.
+    /// Returns the time limit for the response head: no limit for a request of an event stream with the default limit,
+    /// because some servers send the head together with the first event.
     func head(for request: Request) -> UInt64? {
         guard head == EngineTimes.usual.head, let accept = request.fields[.accept] else { return head }
         return accept.lowercased().contains("text/event-stream") ? nil : head
@@ -43,7 +45,7 @@ extension TransferPlan {
 }
 
 extension Duration {
-    /// Nanoseconds for the engine: at least zero, at most 31 years.
+    /// Nanoseconds for the engine: at least zero, at most about 31 years.
     var engineTime: UInt64 {
         let (seconds, attoseconds) = asWait.components
         return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)

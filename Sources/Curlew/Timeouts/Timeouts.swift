@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long the parts of a transfer may take.
+/// Time limits for the parts of a transfer.
 ///
 /// ```swift
 /// request.options.timeouts = Timeouts(connect: .seconds(3), total: .seconds(30))
 /// ```
 ///
-/// A request's timeouts replace those of its session as a whole. To change some of them for a long poll, or for a stream
-/// whose elements are rare, begin with the session's:
+/// A request's timeouts replace those of its session as a whole. To change some of them, for a long poll or for a
+/// stream whose elements are rare, copy the session's timeouts and change the copy:
 ///
 /// ```swift
 /// var timeouts = session.configuration.timeouts
@@ -17,41 +17,43 @@
 /// request.options.timeouts = timeouts
 /// ```
 public struct Timeouts: Hashable, Sendable {
-    /// From the start of the transfer, after its wait in the queue, until a connection is ready for the request:
-    /// resolving, connecting and the TLS handshake together.
+    /// The time from the start of the transfer, after its wait in the queue, until a connection is ready for the
+    /// request: resolving, connecting and the TLS handshake together.
     ///
     /// 10 s unless set.
     public var connect: Duration
 
-    /// From the last byte of the request until the response's head is complete, informational ones left aside; nil for as
-    /// long as `idle` and `total` allow.
+    /// The time from the last byte of the request until the response's head is complete, ignoring informational
+    /// responses; nil for no limit besides `idle` and `total`.
     ///
     /// 60 s unless set. Long polls need nil or a longer time, here and for `idle`. A request whose `Accept` names
-    /// `text/event-stream` has no limit, unless a time other than 60 s is set: some servers send the head together with the
-    /// first event.
+    /// `text/event-stream` has no limit, unless a time other than 60 s is set: some servers send the head together with
+    /// the first event.
     public var responseHead: Duration?
 
-    /// How long a connected transfer may pass without a byte in either direction; nil for ever.
+    /// How long a connected transfer may pass without a byte in either direction; nil for no limit.
     ///
     /// 60 s unless set.
     public var idle: Duration?
 
     /// The minimum rate of a body transfer, below which the transfer fails; nil for no minimum.
     ///
-    /// 1 KiB within 60 s unless set. It ends transfers that `idle` misses, because a peer moves a byte now and then.
-    /// Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements, such
-    /// as NDJSON watches or responses that a server keeps alive with whitespace.
+    /// 1 KiB within 60 s unless set. It ends transfers that `idle` does not end, because the peer moves a byte now and
+    /// then. Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements,
+    /// such as NDJSON watches or responses that a server keeps alive with whitespace.
     public var slowest: MinimumRate?
 
-    /// The whole transfer including its wait in the queue; nil, the default, for ever.
+    /// The time for the whole transfer, including its wait in the queue; nil, the default, for no limit.
     public var total: Duration?
 
-    /// The wait for a place on the wire, under the session's limits; nil, the default, for ever.
+    /// The wait in the session's queue, until the limits of the session allow the transfer to start; nil, the default,
+    /// for no limit.
     ///
-    /// The error tells how many others wait and who holds the places.
+    /// The error states how many slots and connections are in use, how many transfers wait, and how long the oldest
+    /// active transfer has run.
     public var queue: Duration?
 
-    /// Timeouts, each with its default.
+    /// Creates timeouts; each has its default unless given.
     public init(
         connect: Duration = .seconds(10), responseHead: Duration? = .seconds(60), idle: Duration? = .seconds(60),
         total: Duration? = nil, queue: Duration? = nil,
@@ -77,14 +79,14 @@ public struct Timeouts: Hashable, Sendable {
         /// The span, in seconds when encoded.
         public var within: Duration
 
-        /// A rate, such as 1 KiB within 30 s.
+        /// Creates a rate, such as 1 KiB within 30 s.
         public init(bytes: ByteCount, within: Duration) {
             self.bytes = bytes
             self.within = within
         }
 
         /// Decodes a size and seconds.
-        /// - Throws: `DecodingError` when one is missing, negative or endless.
+        /// - Throws: `DecodingError` when a value is missing, or negative, or longer than about 31 years.
         public init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: Keys.self)
             bytes = try container.decode(ByteCount.self, forKey: .bytes)
@@ -96,7 +98,7 @@ public struct Timeouts: Hashable, Sendable {
         }
 
         /// Encodes a size and seconds.
-        /// - Throws: What the encoder throws.
+        /// - Throws: The errors of the encoder.
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(bytes, forKey: .bytes)
@@ -108,7 +110,7 @@ public struct Timeouts: Hashable, Sendable {
         }
     }
 
-    /// The member that is not above zero, by name; nil when all are.
+    /// The name of the first member that is not above zero; nil when all are valid.
     var firstInvalid: String? {
         if connect <= .zero { return "connect" }
         if let responseHead, responseHead <= .zero { return "responseHead" }
@@ -127,8 +129,8 @@ extension Timeouts: Codable {
 
     /// Decodes seconds as numbers.
     ///
-    /// A missing key takes its default; null means no timeout, but for `connect`.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative or endless number.
+    /// A missing key leaves the default; null means no limit, except for `connect`, where it leaves the default.
+    /// - Throws: `DecodingError.dataCorrupted` for a number that is negative or above about 31 years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
@@ -142,8 +144,8 @@ extension Timeouts: Codable {
         }
     }
 
-    /// Encodes seconds as numbers, and null for no timeout.
-    /// - Throws: What the encoder throws.
+    /// Encodes seconds as numbers, and null for no limit.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(connect.inSeconds, forKey: .connect)
@@ -160,7 +162,7 @@ extension KeyedDecodingContainer {
         guard let number = try decodeIfPresent(Double.self, forKey: key) else { return nil }
         guard let duration = Duration(untrustedSeconds: number) else {
             throw DecodingError.dataCorruptedError(
-                forKey: key, in: self, debugDescription: "\(number) is not a sensible number of seconds")
+                forKey: key, in: self, debugDescription: "\(number) is not a valid number of seconds")
         }
         return duration
     }

@@ -1,9 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The place of a request in a distributed trace, as W3C Trace Context (level 1) writes it in two fields.
+/// The position of a request in a distributed trace, in the format of W3C Trace Context (level 1), which uses two
+/// fields.
 ///
-/// Text is taken strictly as https://www.w3.org/TR/trace-context/ says: what its rules make invalid gives no context.
+/// Text is parsed strictly by https://www.w3.org/TR/trace-context/; invalid text yields no context.
 ///
 /// ```swift
 /// let incoming = TraceContext(traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -14,22 +15,23 @@
 public struct TraceContext: Sendable, Hashable {
     /// The trace, 16 bytes that all its spans share.
     public let traceID: TraceID
-    /// The span, 8 bytes; what a receiver calls the parent of its own (`parent-id`, §3.2.2.4).
+    /// The span, 8 bytes; a receiver calls it the parent of its own span (`parent-id`, §3.2.2.4).
     public let spanID: SpanID
     /// Whether the caller may have recorded the trace (§3.2.2.5.1), the only flag that level 1 has.
     public let isSampled: Bool
-    /// What tracing systems say of themselves, the latest first (§3.3); opaque, at most 32 members with different keys.
+    /// The state of tracing systems, the latest first (§3.3); opaque, at most 32 members with different keys.
     public let state: [StateMember]
 
-    /// The context of the code that runs; tasks made by it inherit it, nil when nobody has set one.
+    /// The context of the running code, inherited by its child tasks and tasks it creates; nil unless set.
     @TaskLocal public static var current: TraceContext?
 
-    /// A context of these parts.
+    /// Creates a context from its parts.
     /// - Parameters:
     ///   - traceID: The trace.
     ///   - spanID: The span.
     ///   - isSampled: Whether the trace may be recorded.
-    ///   - state: The latest first; of members with one key the first counts, and beyond 32 none.
+    ///   - state: The members, the latest first; of members with the same key only the first is kept, and only the
+    ///     first 32 members.
     public init(traceID: TraceID, spanID: SpanID, isSampled: Bool, state: [StateMember] = []) {
         self.traceID = traceID
         self.spanID = spanID
@@ -38,13 +40,13 @@ public struct TraceContext: Sendable, Hashable {
         self.state = Array(state.filter { keys.insert($0.key).inserted }.prefix(Self.stateLimit))
     }
 
-    /// A new trace and its first span, by the system's random numbers.
+    /// Creates a new trace and its first span, from the system's random numbers.
     /// - Parameter isSampled: Whether the trace may be recorded.
     public static func random(isSampled: Bool = true) -> TraceContext {
         TraceContext(traceID: .random(), spanID: .random(), isSampled: isSampled)
     }
 
-    /// A new span of the same trace, with the same state.
+    /// Creates a new span of the same trace, with the same state.
     public func child() -> TraceContext {
         TraceContext(traceID: traceID, spanID: .random(), isSampled: isSampled, state: state)
     }
@@ -58,7 +60,7 @@ extension TraceContext {
         private let high: UInt64
         private let low: UInt64
 
-        /// Takes 32 lower-case hexadecimal digits that are not all zero; nil for anything else.
+        /// Parses 32 lower-case hexadecimal digits that are not all zero; nil for any other text.
         public init?(_ text: some StringProtocol) {
             let digits = Array(text.utf8)
             guard digits.count == 32, let high = UInt64(strictHex: digits[..<16]),
@@ -69,7 +71,7 @@ extension TraceContext {
 
         private init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-        /// One made by the system's random numbers.
+        /// Creates an identifier from the system's random numbers.
         public static func random() -> TraceID { TraceID(high: .random(in: 0 ... .max), low: .random(in: 1 ... .max)) }
 
         /// 32 lower-case hexadecimal digits.
@@ -80,7 +82,7 @@ extension TraceContext {
     public struct SpanID: Sendable, Hashable, CustomStringConvertible {
         private let value: UInt64
 
-        /// Takes 16 lower-case hexadecimal digits that are not all zero; nil for anything else.
+        /// Parses 16 lower-case hexadecimal digits that are not all zero; nil for any other text.
         public init?(_ text: some StringProtocol) {
             guard text.utf8.count == 16, let value = UInt64(strictHex: text.utf8), value != 0 else { return nil }
             self.value = value
@@ -88,21 +90,21 @@ extension TraceContext {
 
         private init(value: UInt64) { self.value = value }
 
-        /// One made by the system's random numbers.
+        /// Creates an identifier from the system's random numbers.
         public static func random() -> SpanID { SpanID(value: .random(in: 1 ... .max)) }
 
         /// 16 lower-case hexadecimal digits.
         public var description: String { value.hexText }
     }
 
-    /// What one tracing system says of itself (§3.3.1.3).
+    /// The state of one tracing system (§3.3.1.3).
     public struct StateMember: Sendable, Hashable, CustomStringConvertible {
-        /// Who says it, such as "rojo" or "fw529a3039@dt".
+        /// The name of the tracing system, such as "rojo" or "fw529a3039@dt".
         public let key: String
-        /// What, in a form of its own.
+        /// The state, in the system's own format.
         public let value: String
 
-        /// Takes a key and a value by the rules of §3.3.1.3; nil when they are broken.
+        /// Creates a member from a key and a value; nil when they break the rules of §3.3.1.3.
         public init?(key: String, value: String) {
             guard Self.isKey(key), Self.isValue(value) else { return nil }
             self.key = key
@@ -136,13 +138,13 @@ extension TraceContext {
 }
 
 extension TraceContext {
-    /// The context in the two fields of a message; nil when `traceparent` is not valid.
+    /// Parses the context from the two fields of a message; nil when `traceparent` is invalid.
     ///
-    /// Later versions than 00 are read as far as they are known (§3.2.2, §4); the flags they add are dropped. A state that is not
-    /// valid is dropped as a whole, and the trace goes on without.
+    /// Versions after 00 are parsed as far as they are known (§3.2.2, §4), without their additional flags. An invalid
+    /// state is dropped as a whole, and the trace continues without it.
     /// - Parameters:
-    ///   - traceparent: The value of the field, of which there must be one.
-    ///   - tracestate: The values of the fields, joined by commas; nil when there is none.
+    ///   - traceparent: The value of the field, which must occur exactly once.
+    ///   - tracestate: The values of the fields, joined by commas; nil without such a field.
     public init?(traceparent: String, tracestate: String? = nil) {
         let bytes = Array(traceparent.utf8)
         let dash = UInt8(ascii: "-")
@@ -161,10 +163,11 @@ extension TraceContext {
     /// The value of the field `traceparent`, in version 00: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".
     public var traceparent: String { "00-\(traceID)-\(spanID)-\(isSampled ? "01" : "00")" }
 
-    /// The value of the field `tracestate`: "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"; nil when there is nothing to say.
+    /// The value of the field `tracestate`: "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"; nil when the state is empty.
     public var tracestate: String? { state.isEmpty ? nil : state.map(\.description).joined(separator: ",") }
 
-    /// The members of a list (§3.3.1), nil when one is not valid or there are more than 32; empty ones do not count.
+    /// Parses the members of a list (§3.3.1); nil when a member is invalid or there are more than 32; empty members do
+    /// not count.
     private static func members(_ text: String) -> [StateMember]? {
         var members: [StateMember] = []
         for part in text.utf8.split(separator: UInt8(ascii: ",")) {
@@ -183,12 +186,12 @@ extension TraceContext {
 }
 
 extension TraceContext: CustomStringConvertible {
-    /// What `traceparent` is.
+    /// The value of ``traceparent``.
     public var description: String { traceparent }
 }
 
 extension UInt64 {
-    /// A number of lower-case hexadecimal digits only, at most 16.
+    /// Parses at most 16 lower-case hexadecimal digits; nil for any other character.
     fileprivate init?(strictHex digits: some Sequence<UInt8>) {
         var value: UInt64 = 0
         for digit in digits {

@@ -3,10 +3,10 @@
 
 public import FoundationEssentials
 
-/// Continues a distributed trace over the wire: each attempt is a span of its own, which the server gets as its parent.
+/// Continues a distributed trace: each attempt is a span of its own, which the server receives as its parent.
 ///
-/// It sets `traceparent` and `tracestate` (W3C Trace Context) to a child of the context in which the transfer was
-/// started, and tells how each span went. A request that brings its own `traceparent` is left alone.
+/// The interceptor sets `traceparent` and `tracestate` (W3C Trace Context) to a child of the context in which the
+/// transfer was started, and reports each span. It does not change a request that has a `traceparent`.
 ///
 /// ```swift
 /// let session = Session(interceptors: [TraceInterceptor { span in print(span) }])
@@ -16,16 +16,17 @@ public struct TraceInterceptor: Interceptor {
     private let context: @Sendable (Request) -> TraceContext?
     private let sink: @Sendable (TraceSpan) -> Void
 
-    /// `.attempt`: redirects and repetitions are spans of their own.
+    /// `.attempt`: redirects and retries are spans of their own.
     public var scope: InterceptorScope { .attempt }
 
-    /// Continues the trace of the running code.
+    /// Creates an interceptor that continues the trace of the running code.
     ///
     /// - Parameters:
-    ///   - startsTraces: Whether a request without a context begins a new trace, sampled; by default it has none.
-    ///   - sink: Is told each span, when its response's head has come or it has failed, in the transfer's task; nothing
-    ///     is done by default.
-    ///   - context: Gives the parent of a request's spans; `TraceContext.current` by default.
+    ///   - startsTraces: Whether a request without a context begins a new trace, sampled; by default it is sent without
+    ///     one.
+    ///   - sink: Receives each span, in the transfer's task, when its response's head has arrived or it has failed;
+    ///     ignores spans by default.
+    ///   - context: Returns the parent of a request's spans; `TraceContext.current` by default.
     public init(
         startsTraces: Bool = false, sink: @escaping @Sendable (TraceSpan) -> Void = { _ in },
         context: @escaping @Sendable (Request) -> TraceContext? = { _ in .current }
@@ -36,7 +37,7 @@ public struct TraceInterceptor: Interceptor {
     }
 
     /// Sends the request as a span.
-    /// - Throws: What `next` throws.
+    /// - Throws: The errors of `next`.
     public func intercept(
         _ request: Request, context transfer: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
@@ -66,23 +67,23 @@ public struct TraceInterceptor: Interceptor {
     }
 }
 
-/// One attempt of a transfer, as a part of a distributed trace.
+/// One attempt of a transfer, as a span of a distributed trace.
 public struct TraceSpan: Sendable {
-    /// The trace and the span itself, as the server got them.
+    /// The trace and the span itself, as sent to the server.
     public let context: TraceContext
-    /// The span that it is a part of; nil when it began the trace.
+    /// The parent span; nil when this span began the trace.
     public let parent: TraceContext.SpanID?
-    /// The transfer that the attempt belongs to, as ``Transfer/id`` says.
+    /// The transfer of the attempt, as in ``Transfer/id``.
     public let transfer: UInt64
     /// The request's method.
     public let method: Method
     /// The request's URL, without user-info and values of the query.
     public let url: String
-    /// When the request was handed to the network.
+    /// The time when the request was passed to the network.
     public let start: Date
-    /// The time until the response's head was there, or until it failed.
+    /// The time until the response's head arrived, or the attempt failed.
     public let duration: Duration
-    /// The response's status, or why there is none.
+    /// The response's status, or the reason for a missing response.
     public let result: Result<Status, NetworkError>
 }
 

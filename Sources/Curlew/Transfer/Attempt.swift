@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 /// One request on the wire, in public words: a transfer has one, or several when it is redirected or intercepted.
 ///

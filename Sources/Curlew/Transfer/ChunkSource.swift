@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Gives a body piece by piece to one reader, which asks for the next piece when it has the one before.
 protocol ChunkSource: AnyObject, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// How far the clocks of some servers are ahead of ours, in seconds.
 final class ClockOffsets: Sendable {

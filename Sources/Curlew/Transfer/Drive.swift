@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 /// The way of one transfer's request through its chain, in a task of its own, so that no one of those who await the
 /// transfer carries it for the others.
@@ -34,7 +35,7 @@ final class Drive: Sendable {
         } catch {
             state.withLock { $0.answer = .failure(error) }
             run.release()
-            run.ring()
+            run.notify()
             return run.finish(error)
         }
         let task = Task { await self.work(run) }
@@ -56,7 +57,7 @@ final class Drive: Sendable {
     private func work(_ run: TransferRun) async {
         defer { run.release() }
         let (attempt, error) = await answer(run)
-        run.ring()
+        run.notify()
         // The wire's own end: until then somebody has to hold the transfer.
         if let attempt {
             let outcome = await attempt.engine.ended()
@@ -67,7 +68,7 @@ final class Drive: Sendable {
             await run.abandon()
             run.finish(error)
         }
-        run.ring()
+        run.notify()
     }
 
     /// Gets the answer; what brings it, or why there is none.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// What waits for one observer: at most so many events, of which the oldest are dropped and counted.
 final class EventBuffer<Event: Sendable>: Sendable {

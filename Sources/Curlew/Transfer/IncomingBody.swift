@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 /// The body of a response on its way through interceptors, wherever it comes from; read once.
 final class IncomingBody: Sendable {

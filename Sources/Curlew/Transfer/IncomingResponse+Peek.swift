@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 public import FoundationEssentials
+internal import CurlewSupport
 
 extension IncomingResponse {
     /// The start of the body, and the same response with its whole body still to be read; its trailers stay.

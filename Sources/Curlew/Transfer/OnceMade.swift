@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
+internal import CurlewSupport
 
 /// What is made once, by the first who asks, for all who ask.
 final class OnceMade<Output: Sendable>: Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// One observer's view of a transfer's progress.
 final class ProgressObserver: Sendable {
@@ -30,29 +31,29 @@ final class ProgressObserver: Sendable {
         run.beginWatched()
         if let keeper = run.keeper { return await next(of: keeper, run) }
         while true {
-            let rings = run.bell.rings
+            let seen = run.signal.count
             guard let engine = run.state.withLock({ $0.current }) else {
                 // An interceptor is at work, or has answered by itself.
                 if let answer = run.end(of: nil) { return done(answer) }
-                if await run.bell.wait(after: rings) { continue }
+                if await run.signal.wait(after: seen) { continue }
                 return nil
             }
             let last = state.withLock { $0.engine === engine ? $0.last : nil }
             if last?.isFinished != true {
                 guard let counters = await engine.progress(after: last) else { return nil }
-                let progress = seen(counters, of: engine)
+                let progress = recorded(counters, of: engine)
                 if !counters.isFinished { return progress }
             }
             if let end = run.end(of: engine) { return done(end) }
             if run.state.withLock({ $0.current === engine }) {
-                guard await run.bell.wait(after: rings) else { return nil }
+                guard await run.signal.wait(after: seen) else { return nil }
             }
         }
     }
 
     private func next(of keeper: any TransferKeeper, _ run: TransferRun) async -> TransferProgress? {
         while true {
-            let rings = run.bell.rings
+            let seen = run.signal.count
             if let answer = run.state.withLock({ $0.drive })?.answer {
                 var last = run.progress(keeper.progress)
                 if case .success = answer { last.isFinished = true }
@@ -81,7 +82,7 @@ final class ProgressObserver: Sendable {
             }
             if let told { return told }
             if let wait { ring(run, after: wait) }
-            guard await run.bell.wait(after: rings) else { return nil }
+            guard await run.signal.wait(after: seen) else { return nil }
         }
     }
 
@@ -89,7 +90,7 @@ final class ProgressObserver: Sendable {
         Task { [weak self, weak run] in
             try? await ContinuousClock().wait(for: .nanoseconds(Int64(clamping: wait)))
             self?.state.withLock { $0.isTimed = false }
-            run?.ring()
+            run?.notify()
         }
     }
 
@@ -102,7 +103,7 @@ final class ProgressObserver: Sendable {
         }
     }
 
-    private func seen(_ counters: Counters, of engine: EngineTransfer) -> TransferProgress {
+    private func recorded(_ counters: Counters, of engine: EngineTransfer) -> TransferProgress {
         state.withLock { state in
             (state.engine, state.last) = (engine, counters)
             state.meter.record(now: counters.at, totalBytes: counters.sent + counters.received)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// The bytes of a response body as they arrive, decoded: one reader, back-pressure, typed errors.
 ///

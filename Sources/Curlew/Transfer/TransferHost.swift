@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// What a transfer needs of its session.
 protocol TransferHost: AnyObject, Sendable {
     var loop: EventLoop { get }
     /// Rings when the session has closed and lets nothing continue.
-    var closing: Bell { get }
+    var closing: Signal { get }
     /// Who hears of all transfers; nil when nobody listens.
     var sink: (any TransferEventSink)? { get }
     /// Whether interceptors of the user's surround the request.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// What makes one thing of the bodies of a transfer's attempts, so that none of them is the transfer's own.
 ///
@@ -29,9 +30,9 @@ extension TransferRun {
     /// Waits until the transfer is not paused any more; false when the task was cancelled first.
     func waitWhilePaused() async -> Bool {
         while true {
-            let rings = bell.rings
+            let seen = signal.count
             if !isPaused { return true }
-            guard await bell.wait(after: rings) else { return false }
+            guard await signal.wait(after: seen) else { return false }
         }
     }
 }

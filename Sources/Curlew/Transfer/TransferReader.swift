@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// What gives the elements of one body to one reader.
 protocol ElementReader: AnyObject, Sendable {
@@ -110,7 +111,7 @@ final class TransferReader: ElementReader {
     private func driven(_ drive: Drive) async throws(NetworkError) -> TransferElement? {
         let run = token.run
         while true {
-            let rings = run.bell.rings
+            let seen = run.signal.count
             let answer = drive.answer
             if let element = drive.takeElement() { return element }
             if let copy = run.keeper?.copy {
@@ -125,12 +126,12 @@ final class TransferReader: ElementReader {
                 move(to: .body(reader, head: response.head))
                 return try await body(reader, response.head)
             }
-            if await run.bell.wait(after: rings) { continue }
+            if await run.signal.wait(after: seen) { continue }
             // A cancelled reader cancels, and gets the error that follows.
             run.cancel()
             while drive.answer == nil {
-                let rings = run.bell.rings
-                if drive.answer == nil { await run.bell.waitRegardless(after: rings) }
+                let seen = run.signal.count
+                if drive.answer == nil { await run.signal.waitUncancelled(after: seen) }
             }
         }
     }

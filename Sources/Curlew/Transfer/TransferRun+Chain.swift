@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension TransferRun {
     // MARK: The chain
@@ -67,7 +68,7 @@ extension TransferRun {
                 return IncomingResponse(head, IncomingBody(attempt), request, attempt)
             }
             drive?.deposit(element)
-            ring()
+            notify()
         }
         throw .headless(request)
     }
@@ -128,7 +129,7 @@ extension TransferRun {
         // Before the start, or the loop would have to be told.
         if isStreamed { _ = attempt.reader }
         engine.startPrepared()
-        ring()
+        notify()
     }
 
     /// Makes the run that brings the response the one that orders go to.

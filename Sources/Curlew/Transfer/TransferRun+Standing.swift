@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 extension TransferRun {
     /// Where the transfer stands, between two attempts too.

@@ -7,6 +7,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 final class TransferRun: Sendable {
     /// Who reads the body.
@@ -39,7 +40,7 @@ final class TransferRun: Sendable {
         var priority: Int
         /// How many tasks await the value.
         var interested = 0
-        var bell: Bell?
+        var signal: Signal?
         var witness: TransferWitness?
         /// The request of the latest attempt that is not the first.
         var latest: Request?
@@ -180,7 +181,7 @@ final class TransferRun: Sendable {
         }
         guard let keeper else { return }
         keeper.pauseChanged(self)
-        ring()
+        notify()
     }
 
     var priority: Int {
@@ -304,14 +305,14 @@ final class TransferRun: Sendable {
     // MARK: Changes
 
     /// Tells whoever waits that something has changed: there is an attempt, an element or an answer.
-    func ring() { state.withLock { $0.bell }?.ring() }
+    func notify() { state.withLock { $0.signal }?.send() }
 
-    var bell: Bell {
+    var signal: Signal {
         state.withLock { state in
-            if let bell = state.bell { return bell }
-            let bell = Bell()
-            state.bell = bell
-            return bell
+            if let signal = state.signal { return signal }
+            let signal = Signal()
+            state.signal = signal
+            return signal
         }
     }
 }

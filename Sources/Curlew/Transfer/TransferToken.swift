@@ -3,6 +3,7 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
 /// One run of a request as its holders see it: whoever holds the token keeps the transfer alive.
 ///
@@ -91,9 +92,9 @@ extension TransferRun {
     private func driven(_ interest: Interest) async throws(NetworkError) -> Response<Data> {
         let drive = drive()
         while drive.answer == nil {
-            let rings = bell.rings
+            let seen = signal.count
             guard drive.answer == nil else { break }
-            if await bell.wait(after: rings) { continue }
+            if await signal.wait(after: seen) { continue }
             if interest.mayLeave() { throw withdrawn }
             cancel()
             await settled(drive)
@@ -114,9 +115,9 @@ extension TransferRun {
     /// Waits for the answer, whatever happens to the waiting task.
     func settled(_ drive: Drive) async {
         while true {
-            let rings = bell.rings
+            let seen = signal.count
             if drive.answer != nil { return }
-            await bell.waitRegardless(after: rings)
+            await signal.waitUncancelled(after: seen)
         }
     }
 

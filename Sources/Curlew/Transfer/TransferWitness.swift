@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Somebody who hears of the events of all transfers; must only queue.
 protocol TransferEventSink: AnyObject, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
 /// Turns the steps of one attempt into elements, and decodes its body on the way.
 final class WireReader: Sendable {

@@ -1,12 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trusts what the Linux distribution trusts: a valid chain up to one of its roots, for the right host.
+/// Accepts a server whose chain is valid up to one of the Linux distribution's roots and whose certificate names the
+/// host.
 ///
-/// Roots come from `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, else from where Debian, Alpine, Red Hat and SUSE keep
-/// them. They are read once for the process, at the first https request.
+/// Roots are read from `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, otherwise from the default paths of Debian, Alpine,
+/// Red Hat and SUSE. They are read once per process, at the first https request.
 public struct SystemTrust: TrustEvaluator {
-    /// Makes the evaluator; all are equal.
+    /// Creates the evaluator; all instances are equal.
     public init() {}
 
     /// Accepts a valid chain for the right host.
@@ -16,27 +17,27 @@ public struct SystemTrust: TrustEvaluator {
 }
 
 extension TrustEvaluator where Self == SystemTrust {
-    /// What the Linux distribution trusts.
+    /// The evaluator that trusts the roots of the Linux distribution.
     public static var system: SystemTrust { SystemTrust() }
 }
 
-/// Trusts chains that end at certificates of your own, alone or beside the system's.
+/// Accepts a server whose chain ends at one of your own certificates, alone or in addition to the system's roots.
 ///
-/// Any certificate can be such an end, also an intermediate one or the server's own. A server that shows the certificate of
-/// an authority among them is refused, unless ``ChainRules/authoritiesAsServers`` is applied.
+/// Any certificate can be a root, including an intermediate certificate or the server's own. A server that presents the
+/// certificate of an authority among the roots is refused, unless ``ChainRules/authoritiesAsServers`` is applied.
 public struct CustomRoots: TrustEvaluator {
-    /// Where chains may end.
+    /// The certificates at which a chain may end.
     public let roots: TrustRoots
 
-    /// Takes roots as they are: `CustomRoots(.systemOr(bundled))`.
+    /// Creates the evaluator from roots, for example `CustomRoots(.systemOr(bundled))`.
     public init(_ roots: TrustRoots) { self.roots = roots }
 
-    /// Takes certificates.
+    /// Creates the evaluator from certificates.
     ///
     /// - Parameters:
     ///   - certificates: At least one.
-    ///   - addingToSystem: Whether the system's roots count too; only yours by default.
-    /// - Throws: `InvalidTrust` when there is none.
+    ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
+    /// - Throws: `InvalidTrust` when the list is empty.
     public init(_ certificates: [Certificate], addingToSystem: Bool = false) throws(InvalidTrust) {
         guard !certificates.isEmpty else {
             throw InvalidTrust("No roots are given.", hint: "Without any, no server would be accepted.")
@@ -44,33 +45,33 @@ public struct CustomRoots: TrustEvaluator {
         roots = addingToSystem ? .systemAnd(certificates) : .only(certificates)
     }
 
-    /// Takes certificates as PEM text.
+    /// Creates the evaluator from certificates in PEM text.
     ///
     /// - Parameters:
     ///   - pem: At least one certificate.
-    ///   - addingToSystem: Whether the system's roots count too; only yours by default.
-    /// - Throws: `InvalidTrust` when there is none, or one cannot be read.
+    ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
+    /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
     public init(pem: String, addingToSystem: Bool = false) throws(InvalidTrust) {
         try self.init(Certificate.all(pem: pem), addingToSystem: addingToSystem)
     }
 
-    /// Takes the certificates of a file, PEM or DER, read now on the calling thread.
+    /// Creates the evaluator from a PEM or DER file, which is read now, on the calling thread.
     ///
     /// - Parameters:
-    ///   - file: Its path.
-    ///   - addingToSystem: Whether the system's roots count too; only yours by default.
-    /// - Throws: `InvalidTrust` when it cannot be read.
+    ///   - file: The path of the file.
+    ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
+    /// - Throws: `InvalidTrust` when the file cannot be read or has no certificate.
     public init(file: String, addingToSystem: Bool = false) throws(InvalidTrust) {
         try self.init(Certificate.all(file: file), addingToSystem: addingToSystem)
     }
 
-    /// Takes the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, read now on the calling
-    /// thread.
+    /// Creates the evaluator from every `.cer`, `.crt`, `.der` and `.pem` file of a directory, which are read now, on
+    /// the calling thread.
     ///
     /// - Parameters:
-    ///   - directory: Its path.
-    ///   - addingToSystem: Whether the system's roots count too; only yours by default.
-    /// - Throws: `InvalidTrust` when there is no such file, or one cannot be read.
+    ///   - directory: The path of the directory.
+    ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
+    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
     public init(directory: String, addingToSystem: Bool = false) throws(InvalidTrust) {
         try self.init(Certificate.all(directory: directory), addingToSystem: addingToSystem)
     }
@@ -81,29 +82,30 @@ public struct CustomRoots: TrustEvaluator {
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) { try peer.requireValid() }
 }
 
-/// Trusts anybody: whoever can reach the connection can read and change everything on it.
+/// Accepts every server, so anything between client and server can read and change all traffic.
 ///
-/// For a test or a machine on the bench. The reason is asked for so that a reviewer finds it in the code.
+/// Use it only for tests or for a device on the bench. The initializer requires a reason, so that a reviewer finds it
+/// in the code.
 public struct InsecureTrust: TrustEvaluator {
-    /// Why nothing is checked here.
+    /// The reason why servers are not checked.
     public let reason: String
 
     /// Accepts every server.
     ///
-    /// - Parameter reason: Why nothing is checked here, for whoever reads the code.
+    /// - Parameter reason: The reason why servers are not checked, for readers of the code.
     public init(reason: String) { self.reason = reason }
 
-    /// No roots are needed.
+    /// Empty, because the evaluator verifies no chain.
     public var roots: TrustRoots { .nobody }
 
     /// Accepts every server.
     public func evaluate(_ peer: PeerIdentity) {}
 }
 
-/// Trusts what a closure accepts.
+/// Accepts the servers that a closure accepts.
 ///
-/// Closures cannot be compared, so the evaluator is known by its `id`: give another one to whatever judges differently,
-/// or it would use the connections of the first.
+/// Closures cannot be compared, so `id` identifies the closure. Give every closure that decides differently its own
+/// `id`; evaluators with the same `id` share connections.
 ///
 /// ```swift
 /// let trust = CustomTrust(id: "ours-2026") { peer throws(TrustFailure) in
@@ -112,24 +114,25 @@ public struct InsecureTrust: TrustEvaluator {
 /// }
 /// ```
 public struct CustomTrust: TrustEvaluator {
-    /// What stands for the closure when evaluators are compared.
+    /// The string that identifies the closure when evaluators are compared.
     public let id: String
-    /// Where chains may end.
+    /// The certificates at which a chain may end.
     public let roots: TrustRoots
     /// Whether servers are asked for an OCSP response.
     public let wantsStaple: Bool
     private let isForTLSAlone: Bool
     private let body: @Sendable (PeerIdentity) throws(TrustFailure) -> Void
 
-    /// Makes an evaluator of a closure.
+    /// Creates an evaluator from a closure.
     ///
     /// - Parameters:
-    ///   - id: What stands for the closure when evaluators are compared.
-    ///   - roots: Where chains may end; the system's roots by default.
+    ///   - id: The string that identifies the closure when evaluators are compared.
+    ///   - roots: The certificates at which a chain may end; the system's roots by default.
     ///   - wantsStaple: Whether servers are asked for an OCSP response; false by default.
-    ///   - allowsPlainHTTP: Whether requests without TLS may be sent, of which the closure never hears; true by default.
-    ///   - evaluate: Throws to refuse a server. It runs on the loop thread: it must be quick and never wait. Nothing is
-    ///     checked before: `peer.requireValid()` is what other evaluators begin with.
+    ///   - allowsPlainHTTP: Whether requests without TLS may be sent; the closure is not called for them. True by
+    ///     default.
+    ///   - evaluate: Throws to refuse a server. It runs on the loop thread, so it must be quick and never wait. Nothing
+    ///     is checked before the call: begin with `peer.requireValid()`, as other evaluators do.
     public init(
         id: String, roots: TrustRoots = .system, wantsStaple: Bool = false, allowsPlainHTTP: Bool = true,
         evaluate: @escaping @Sendable (PeerIdentity) throws(TrustFailure) -> Void
@@ -141,15 +144,15 @@ public struct CustomTrust: TrustEvaluator {
         body = evaluate
     }
 
-    /// As it was given.
+    /// The value given to the initializer.
     public func allowsPlainHTTP(to host: String) -> Bool { !isForTLSAlone }
 
-    /// Asks the closure.
+    /// Calls the closure.
     ///
-    /// - Throws: What the closure throws.
+    /// - Throws: The error of the closure.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) { try body(peer) }
 
-    /// Whether id, roots and what is wanted are the same.
+    /// Whether id, roots, ``wantsStaple`` and the permission of plain HTTP are equal.
     public static func == (one: CustomTrust, other: CustomTrust) -> Bool {
         one.id == other.id && one.roots == other.roots && one.wantsStaple == other.wantsStaple
             && one.isForTLSAlone == other.isForTLSAlone

@@ -5,15 +5,15 @@ internal import CurlewEngine
 internal import FoundationEssentials
 
 extension Certificate {
-    /// Reads every certificate of a PEM text, or the one in DER.
+    /// Reads every certificate of a PEM text, or one certificate in DER.
     ///
     /// - Parameter bytes: PEM with at least one certificate, or DER.
-    /// - Returns: The certificates in their order.
-    /// - Throws: `InvalidTrust` when there is none, or one cannot be read.
+    /// - Returns: The certificates in the order of the text.
+    /// - Throws: `InvalidTrust` when the bytes have no certificate, or a certificate cannot be read.
     public static func all(in bytes: [UInt8]) throws(InvalidTrust) -> [Certificate] {
         switch X509Certificate.read(bytes) {
         case .success(let all) where !all.isEmpty: return all.map { Certificate($0) }
-        case .success: throw InvalidTrust("There is no certificate in it.", hint: "Give PEM or DER.")
+        case .success: throw InvalidTrust("The input has no certificate.", hint: "Give PEM or DER.")
         case .failure(let failure):
             throw InvalidTrust("A certificate cannot be read: \(failure.reason).", hint: "Give PEM or DER.")
         }
@@ -21,23 +21,22 @@ extension Certificate {
 
     /// Reads every certificate of a PEM text.
     ///
-    /// - Throws: `InvalidTrust` when there is none, or one cannot be read.
+    /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
     public static func all(pem: String) throws(InvalidTrust) -> [Certificate] { try all(in: Array(pem.utf8)) }
 
     /// Reads every certificate of a file, on the calling thread.
     ///
     /// - Parameter path: A file with PEM or DER.
-    /// - Throws: `InvalidTrust` naming the file, when it cannot be read or holds no certificate.
+    /// - Throws: `InvalidTrust` with the path, when the file cannot be read or has no certificate.
     public static func all(file path: String) throws(InvalidTrust) -> [Certificate] {
         let bytes = try TrustFile.bytes(of: path)
         return try InvalidTrust.about(file: path) { () throws(InvalidTrust) in try all(in: bytes) }
     }
 
-    /// Reads the certificates of every file of a directory that ends in `.cer`, `.crt`, `.der` or `.pem`, in the order of
-    /// their names, on the calling thread.
+    /// Reads the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, on the calling thread.
     ///
-    /// Folders in it are not entered.
-    /// - Throws: `InvalidTrust` when there is no such file, or one of them cannot be read.
+    /// The files are read in the order of their names. Subdirectories are not searched.
+    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
     public static func all(directory path: String) throws(InvalidTrust) -> [Certificate] {
         let names: [String]
         if DiskFile.hasNUL(path) {
@@ -54,8 +53,8 @@ extension Certificate {
         }
         guard !certificates.isEmpty else {
             throw InvalidTrust(
-                "The directory \(path.escapingControls) holds no certificate.",
-                hint: "Their names end in .cer, .crt, .der or .pem.")
+                "The directory \(path.escapingControls) has no certificate file.",
+                hint: "Certificate files end in .cer, .crt, .der or .pem.")
         }
         return certificates
     }
@@ -63,9 +62,9 @@ extension Certificate {
     private static let endings = [".cer", ".crt", ".der", ".pem"]
 }
 
-/// Files that trust is made of.
+/// Reads files with certificates, keys and revocation lists.
 enum TrustFile {
-    /// A file that is larger is none of ours, in bytes.
+    /// The largest accepted file size in bytes; a larger file cannot hold certificates or keys.
     private static let most = 64 << 20
 
     static func bytes(of path: String) throws(InvalidTrust) -> [UInt8] {
@@ -90,7 +89,7 @@ enum TrustFile {
 }
 
 extension InvalidTrust {
-    /// Names the file that is wrong.
+    /// Adds the path of the file to errors of `body`.
     static func about<Result>(
         file path: String, _ body: () throws(InvalidTrust) -> Result
     ) throws(InvalidTrust) -> Result {

@@ -6,7 +6,7 @@ public import FoundationEssentials
 
 /// An X.509 certificate (RFC 5280), parsed by OpenSSL.
 ///
-/// Equal certificates are equal byte by byte. Its parts are read when they are asked for.
+/// Two certificates are equal if their bytes are equal. Properties are parsed each time they are read.
 ///
 /// ```swift
 /// for certificate in try Certificate.all(file: "/etc/ssl/certs/ca-certificates.crt") {
@@ -22,13 +22,13 @@ public struct Certificate: Hashable, Sendable {
     ///
     /// - Throws: `InvalidTrust` when the bytes are anything else.
     public init(der: [UInt8]) throws(InvalidTrust) {
-        guard der.first == 0x30 else { throw InvalidTrust("The bytes are no certificate in DER.") }
+        guard der.first == 0x30 else { throw InvalidTrust("The bytes are not a certificate in DER.") }
         self = try Certificate.all(in: der)[0]
     }
 
     /// Reads the one certificate of a PEM text (RFC 7468).
     ///
-    /// - Throws: `InvalidTrust` when the text holds none, several, or something unreadable.
+    /// - Throws: `InvalidTrust` when the text has no certificate, several certificates, or an unreadable one.
     public init(pem: String) throws(InvalidTrust) {
         let all = try Certificate.all(pem: pem)
         guard all.count == 1 else {
@@ -37,45 +37,45 @@ public struct Certificate: Hashable, Sendable {
         self = all[0]
     }
 
-    /// The certificate as bytes.
+    /// The certificate in DER.
     public var der: [UInt8] { x509.der }
 
-    /// The certificate as text (RFC 7468).
+    /// The certificate in PEM (RFC 7468).
     public var pem: String {
         let lines = Data(x509.der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
         return "-----BEGIN CERTIFICATE-----\n\(lines)\n-----END CERTIFICATE-----\n"
     }
 
-    /// Whom it is for, as RFC 4514 writes names.
+    /// The subject, in the notation of RFC 4514.
     public var subject: String { x509.subject }
-    /// Who signed it, as RFC 4514 writes names.
+    /// The issuer, in the notation of RFC 4514.
     public var issuer: String { x509.issuer }
-    /// Its number at the issuer's, in hexadecimal digits.
+    /// The serial number, in hexadecimal digits.
     public var serialNumber: String { x509.serialNumber }
-    /// When it begins to be valid; `distantFuture` when that cannot be read.
+    /// The start of the validity period; `distantFuture` when it cannot be read.
     public var notBefore: Date { Certificate.date(x509.validity.begins, else: .distantFuture) }
-    /// When it ends to be valid; `distantPast` when that cannot be read.
+    /// The end of the validity period; `distantPast` when it cannot be read.
     public var notAfter: Date { Certificate.date(x509.validity.ends, else: .distantPast) }
-    /// The kind of its key, such as "RSA 2048", "EC P-256" or "ED25519".
+    /// The type of the public key, such as "RSA 2048", "EC P-256" or "ED25519".
     public var keyType: String { x509.keyType }
-    /// How it is signed, such as "ecdsa-with-SHA256".
+    /// The algorithm of the signature, such as "ecdsa-with-SHA256".
     public var signatureAlgorithm: String { x509.signatureAlgorithm }
-    /// The hash of its public key: what a pin compares.
+    /// The hash of the public key, which pins are compared with.
     public var publicKeyHash: PublicKeyHash { PublicKeyHash(of: self) }
     /// SHA-256 of the certificate, in hexadecimal digits.
     public var fingerprint: String { Certificate.hexadecimal(sha256(x509.der)) }
-    /// Whether it may sign others.
+    /// Whether the certificate may sign other certificates.
     public var isAuthority: Bool { x509.isAuthority }
     /// Whether subject and issuer are the same.
     public var isSelfIssued: Bool { x509.isSelfIssued }
 
-    /// What a certificate is for besides its subject (RFC 5280 §4.2.1.6).
+    /// A subject alternative name (RFC 5280 §4.2.1.6).
     public enum Name: Hashable, Sendable {
-        /// A DNS name as it stands there, perhaps with a wildcard.
+        /// A DNS name as it is in the certificate, possibly with a wildcard.
         case dns(String)
         /// An IP address; empty when it has neither four nor sixteen bytes.
         case address(String)
-        /// A mailbox.
+        /// An email address.
         case email(String)
         /// A URI.
         case uri(String)
@@ -98,13 +98,14 @@ public struct Certificate: Hashable, Sendable {
         }
     }
 
-    /// Whether it names a host: a DNS name or an IP address among the subject alternative names, a wildcard for the whole
-    /// left-most label only, never the common name (RFC 9525 §6).
+    /// Returns whether the certificate names a host (RFC 9525 §6).
     ///
-    /// - Parameter host: An A-label or an IP address; a dot at its end does not count.
+    /// Only DNS names and IP addresses among the subject alternative names count, never the common name. A wildcard
+    /// must be the whole left-most label.
+    /// - Parameter host: An A-label or an IP address; a trailing dot is ignored.
     public func isNamed(_ host: String) -> Bool { x509.isFor(host) }
 
-    /// Whether it is valid at a time.
+    /// Returns whether the certificate is valid at a time.
     public func isValid(at time: Date) -> Bool { notBefore <= time && time <= notAfter }
 
     private static func date(_ seconds: Int64, else other: Date) -> Date {
@@ -117,7 +118,7 @@ public struct Certificate: Hashable, Sendable {
 }
 
 extension Certificate: CustomStringConvertible, CustomReflectable {
-    /// Subject, issuer and validity in one line.
+    /// The subject, issuer and validity in one line.
     public var description: String {
         "\(subject.isEmpty ? "no subject" : subject), issued by \(issuer.isEmpty ? "nobody" : issuer), valid from "
             + "\(notBefore.formatted(.iso8601)) to \(notAfter.formatted(.iso8601))"

@@ -3,10 +3,10 @@
 
 internal import CurlewEngine
 
-/// Who we are to servers that demand a certificate: a private key, its certificate and those between it and a root.
+/// A client certificate with its private key and the certificates between it and a root.
 ///
-/// One that is read from files follows them: when a file changes, new connections show the new certificate, and no old
-/// connection is used any more. The key never leaves OpenSSL, and no description shows it.
+/// An identity from files is read again when a file changes: new connections present the new certificate, and requests
+/// do not reuse older connections. The key never leaves OpenSSL, and no description shows it.
 ///
 /// ```swift
 /// let identity = try ClientIdentity(certificateFile: "client.crt", keyFile: "client.key", passphrase: secret)
@@ -16,36 +16,38 @@ public struct ClientIdentity: Sendable {
     private let fixed: X509Identity
     private let files: IdentityFiles?
 
-    /// Takes certificates and key as PEM texts.
+    /// Creates an identity from certificates and key in PEM text.
     ///
     /// - Parameters:
-    ///   - certificates: The certificate of the key and those that signed it, in any order.
-    ///   - key: The private key; perhaps the same text.
-    ///   - passphrase: What the key is encrypted with; nil for a key that is not.
-    /// - Throws: `InvalidTrust` when something cannot be read, or the key belongs to none of the certificates.
+    ///   - certificates: The certificate of the key and its intermediate certificates, in any order.
+    ///   - key: The private key; may be the same text as `certificates`.
+    ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
+    /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
+    ///   the key.
     public init(certificates: String, key: String, passphrase: String? = nil) throws(InvalidTrust) {
         fixed = try ClientIdentity.read(Certificate.all(pem: certificates), key: Array(key.utf8), passphrase)
         files = nil
     }
 
-    /// Takes a PKCS #12 file (RFC 7292) as bytes.
+    /// Creates an identity from the bytes of a PKCS #12 file (RFC 7292).
     ///
     /// - Parameters:
-    ///   - pkcs12: The bytes.
-    ///   - passphrase: What it is encrypted with; empty by default.
-    /// - Throws: `InvalidTrust` when it cannot be read, or holds no key with its certificate.
+    ///   - pkcs12: The bytes of the file.
+    ///   - passphrase: The passphrase of the file; empty by default.
+    /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
     public init(pkcs12: [UInt8], passphrase: String = "") throws(InvalidTrust) {
         fixed = try ClientIdentity.read(pkcs12: pkcs12, passphrase)
         files = nil
     }
 
-    /// Reads certificates and key from PEM files, now and whenever they change, on the calling thread.
+    /// Creates an identity from PEM files, which are read now, on the calling thread, and again when they change.
     ///
     /// - Parameters:
-    ///   - certificateFile: The path of the certificate of the key and those that signed it.
-    ///   - keyFile: The path of the private key; perhaps the same.
-    ///   - passphrase: What the key is encrypted with; nil for a key that is not.
-    /// - Throws: `InvalidTrust` when something cannot be read, or the key belongs to none of the certificates.
+    ///   - certificateFile: The path of the certificate of the key and its intermediate certificates.
+    ///   - keyFile: The path of the private key; may be the same path.
+    ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
+    /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
+    ///   the key.
     public init(certificateFile: String, keyFile: String, passphrase: String? = nil) throws(InvalidTrust) {
         let files = IdentityFiles([certificateFile, keyFile]) { () throws(InvalidTrust) in
             let certificates = try Certificate.all(file: certificateFile)
@@ -58,12 +60,13 @@ public struct ClientIdentity: Sendable {
         self.files = files
     }
 
-    /// Reads a PKCS #12 file (RFC 7292), now and whenever it changes, on the calling thread.
+    /// Creates an identity from a PKCS #12 file (RFC 7292), which is read now, on the calling thread, and again when it
+    /// changes.
     ///
     /// - Parameters:
-    ///   - pkcs12File: Its path.
-    ///   - passphrase: What it is encrypted with; empty by default.
-    /// - Throws: `InvalidTrust` when it cannot be read, or holds no key with its certificate.
+    ///   - pkcs12File: The path of the file.
+    ///   - passphrase: The passphrase of the file; empty by default.
+    /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
     public init(pkcs12File: String, passphrase: String = "") throws(InvalidTrust) {
         let files = IdentityFiles([pkcs12File]) { () throws(InvalidTrust) in
             let bytes = try TrustFile.bytes(of: pkcs12File)
@@ -77,17 +80,17 @@ public struct ClientIdentity: Sendable {
 
     /// The certificate of the key, as last read.
     public var certificate: Certificate { Certificate((files?.last ?? fixed).leaf) }
-    /// The other certificates, as last read.
+    /// The intermediate certificates, as last read.
     public var chain: [Certificate] { (files?.last ?? fixed).chain.map { Certificate($0) } }
 
-    /// What is to be shown now, after a look at the files.
+    /// Returns the identity for a new connection, after reading the files again if they changed.
     ///
-    /// - Parameter report: Told when they have changed and cannot be read; the identity stays as it was.
+    /// - Parameter report: Called when the files changed and cannot be read; the identity then stays the same.
     func current(_ report: (InvalidTrust) -> Void) -> X509Identity { files?.current(report) ?? fixed }
 
-    /// C would cut it there.
+    /// Refuses a passphrase with a NUL, which would end the C string early.
     private static func check(_ passphrase: String?) throws(InvalidTrust) {
-        if passphrase?.utf8.contains(0) == true { throw InvalidTrust("The passphrase holds a NUL character.") }
+        if passphrase?.utf8.contains(0) == true { throw InvalidTrust("The passphrase contains a NUL character.") }
     }
 
     private static func read(
@@ -118,7 +121,7 @@ public struct ClientIdentity: Sendable {
 }
 
 extension ClientIdentity: Hashable, CustomStringConvertible, CustomReflectable {
-    /// Whether both show the same certificates, from the same files if from any.
+    /// Whether both have equal certificates and the same file paths, or no files.
     public static func == (one: ClientIdentity, other: ClientIdentity) -> Bool {
         one.fixed == other.fixed && one.files?.paths == other.files?.paths
     }
@@ -126,14 +129,14 @@ extension ClientIdentity: Hashable, CustomStringConvertible, CustomReflectable {
     /// Hashes the certificate.
     public func hash(into hasher: inout Hasher) { hasher.combine(fixed) }
 
-    /// The certificate, never the key.
+    /// The certificate, without the key.
     public var description: String { "client certificate \(certificate)" }
 
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-/// Which identity is shown to which host.
+/// The client identities that are presented to hosts.
 ///
 /// ```swift
 /// let session = Session(identities: try ClientIdentities(["**.bank.example": identity]))
@@ -147,21 +150,22 @@ public struct ClientIdentities: Hashable, Sendable {
         self.everywhere = everywhere
     }
 
-    /// None to anybody.
+    /// No identity for any host.
     public static let none = ClientIdentities(nil, nil)
 
-    /// The same to everybody who demands one; it tells them who you are.
+    /// Presents the same identity to every server that requests a certificate, which reveals your identity to each.
     public static func always(_ identity: ClientIdentity) -> ClientIdentities { ClientIdentities(nil, identity) }
 
-    /// One for each host that a pattern matches, none to others; the best match counts, as in ``HostTrust``.
+    /// Creates identities by host pattern; a host that no pattern matches gets no certificate.
     ///
-    /// - Throws: `InvalidTrust` when a pattern is none.
+    /// The best match counts, as in ``HostTrust``.
+    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
     public init(_ identities: [HostPattern: ClientIdentity]) throws(InvalidTrust) {
         self.init(try HostTable(identities), nil)
     }
 
     var isEmpty: Bool { table == nil && everywhere == nil }
 
-    /// Who we are to a host, an A-label in lower case or an IP address; nil for nobody.
+    /// The identity for a host, an A-label in lower case or an IP address; nil for no identity.
     public subscript(host: String) -> ClientIdentity? { table?[host] ?? everywhere }
 }

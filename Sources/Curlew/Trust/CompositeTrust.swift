@@ -1,24 +1,25 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trusts servers that every one of several evaluators accepts; they are asked in order, up to the first that refuses.
+/// Accepts servers that all of several evaluators accept.
 ///
-/// Each is shown the chain as verified by its own roots. Without any evaluator nobody is accepted.
+/// The evaluators run in order until the first one refuses. Each sees the chain as verified with its own roots. An
+/// empty list rejects every server.
 ///
 /// ```swift
 /// let trust = AllTrust(SystemTrust(), OurServersOnly())
 /// ```
 public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
-    /// The evaluators, in the order in which they are asked.
+    /// The evaluators, in the order in which they run.
     public let evaluators: (repeat each Evaluator)
 
-    /// Composes evaluators.
+    /// Combines evaluators.
     public init(_ evaluators: repeat each Evaluator) { self.evaluators = (repeat each evaluators) }
 
-    /// None of its own.
+    /// Empty: each evaluator has its own roots.
     public var roots: TrustRoots { .nobody }
 
-    /// Whether one of them wants it.
+    /// Whether at least one evaluator requests OCSP responses.
     public var wantsStaple: Bool {
         for evaluator in repeat each evaluators {
             if evaluator.wantsStaple { return true }
@@ -26,7 +27,7 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return false
     }
 
-    /// Whether all of them allow it.
+    /// Returns whether all evaluators allow plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool {
         for evaluator in repeat each evaluators {
             if !evaluator.allowsPlainHTTP(to: host) { return false }
@@ -34,9 +35,9 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return true
     }
 
-    /// Prepares all of them.
+    /// Prepares the evaluators in order, up to the first that fails.
     ///
-    /// - Throws: What the first throws that cannot be prepared.
+    /// - Throws: The error of the evaluator that failed.
     public func prepare() throws(TrustFailure) {
         for evaluator in repeat each evaluators { try evaluator.prepare() }
     }
@@ -48,20 +49,20 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return false
     }
 
-    /// Asks all of them.
+    /// Runs the evaluators in order, up to the first that refuses.
     ///
-    /// - Throws: What the first throws that refuses.
+    /// - Throws: The error of the evaluator that refused.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
         var isJudged = false
         for evaluator in repeat each evaluators {
             try evaluator.judge(peer)
             isJudged = true
         }
-        // Nobody's acceptance is none.
-        if !isJudged { throw TrustFailure(.noneAccepts, "there is no evaluator to accept anybody") }
+        // An empty list rejects every server.
+        if !isJudged { throw TrustFailure(.noneAccepts, "the list of evaluators is empty") }
     }
 
-    /// Whether all of them are equal.
+    /// Whether all evaluators are equal.
     public static func == (one: AllTrust, other: AllTrust) -> Bool {
         for (left, right) in repeat (each one.evaluators, each other.evaluators) {
             if left != right { return false }
@@ -69,22 +70,23 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return true
     }
 
-    /// Hashes all of them.
+    /// Hashes all evaluators.
     public func hash(into hasher: inout Hasher) {
         for evaluator in repeat each evaluators { hasher.combine(evaluator) }
     }
 }
 
-/// Trusts servers that one of several evaluators accepts; they are asked in order, up to the first that does.
+/// Accepts servers that at least one of several evaluators accepts.
 ///
-/// Each is shown the chain as verified by its own roots. Without any evaluator nobody is accepted.
+/// The evaluators run in order until the first one accepts. Each sees the chain as verified with its own roots. An
+/// empty list rejects every server.
 public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
-    /// The evaluators, in the order in which they are asked.
+    /// The evaluators, in the order in which they run.
     public let evaluators: (repeat each Evaluator)
 
     private let preparations: [Preparation]
 
-    /// Composes evaluators.
+    /// Combines evaluators.
     public init(_ evaluators: repeat each Evaluator) {
         self.evaluators = (repeat each evaluators)
         var preparations: [Preparation] = []
@@ -92,13 +94,13 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         self.preparations = preparations
     }
 
-    /// None of its own.
+    /// Empty: each evaluator has its own roots.
     public var roots: TrustRoots { .nobody }
 
-    /// Whether one of them wants it.
+    /// Whether at least one evaluator requests OCSP responses.
     public var wantsStaple: Bool { AllTrust(repeat each evaluators).wantsStaple }
 
-    /// Whether one of them allows it.
+    /// Returns whether at least one evaluator allows plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool {
         for evaluator in repeat each evaluators {
             if evaluator.allowsPlainHTTP(to: host) { return true }
@@ -106,7 +108,7 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return false
     }
 
-    /// Prepares all of them; one that cannot be accepts nobody until it can.
+    /// Prepares all evaluators; an evaluator that cannot be prepared rejects every server until it can be.
     public func prepare() {
         var place = 0
         for evaluator in repeat each evaluators {
@@ -124,9 +126,10 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         return false
     }
 
-    /// Asks them until one accepts.
+    /// Runs the evaluators until one accepts.
     ///
-    /// - Throws: `TrustFailure` with rule `.noneAccepts` and the failures of all as its causes; the failure itself when there is one.
+    /// - Throws: `TrustFailure` with rule `.noneAccepts` and the failures of all evaluators as its causes; if there is
+    ///   exactly one evaluator, its failure.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
         var failures: [TrustFailure] = []
         for evaluator in repeat each evaluators {
@@ -144,24 +147,24 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
             certificate: failures.first?.certificate, causes: failures)
     }
 
-    /// Whether all of them are equal.
+    /// Whether all evaluators are equal.
     public static func == (one: AnyTrust, other: AnyTrust) -> Bool {
         AllTrust(repeat each one.evaluators) == AllTrust(repeat each other.evaluators)
     }
 
-    /// Hashes all of them.
+    /// Hashes all evaluators.
     public func hash(into hasher: inout Hasher) { hasher.combine(AllTrust(repeat each evaluators)) }
 }
 
 extension TrustEvaluator {
-    /// Trusts servers that every one of several evaluators accepts.
+    /// Returns an evaluator that accepts servers that all of several evaluators accept.
     public static func all<each Evaluator: TrustEvaluator>(
         of evaluators: repeat each Evaluator
     ) -> AllTrust<repeat each Evaluator> where Self == AllTrust<repeat each Evaluator> {
         AllTrust(repeat each evaluators)
     }
 
-    /// Trusts servers that one of several evaluators accepts.
+    /// Returns an evaluator that accepts servers that at least one of several evaluators accepts.
     public static func any<each Evaluator: TrustEvaluator>(
         of evaluators: repeat each Evaluator
     ) -> AnyTrust<repeat each Evaluator> where Self == AnyTrust<repeat each Evaluator> {

@@ -1,22 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The hosts that something holds for: one by its name, or all below a domain.
+/// A pattern of hosts: a single host, or the hosts below a domain.
 ///
-/// `api.example.com` is that host alone. `*.example.com` are the hosts one label below it, as in certificates.
-/// `**.example.com` is the domain itself and everything below. International names may be written as they are.
+/// `api.example.com` matches that host only. `*.example.com` matches the hosts one label below the domain, as in
+/// certificates. `**.example.com` matches the domain and all hosts below it. Internationalized names can be in Unicode.
 public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     private enum Scope: Hashable {
         case host, children, all
     }
 
     private let scope: Scope
-    /// In normal form; nil when it is no host.
+    /// The name in normal form; nil when it is not a valid host.
     private let name: String?
-    /// The pattern as it was given.
+    /// The pattern as given to the initializer.
     public let description: String
 
-    /// Takes a pattern; one that is none matches nothing, and those who are given it say so.
+    /// Creates a pattern.
+    ///
+    /// An invalid pattern matches nothing; types that accept patterns report it.
     public init(_ pattern: String) {
         description = pattern
         var rest = Substring(pattern)
@@ -30,12 +32,12 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         name = HostPattern.normal(rest, isWhole: scope == .host)
     }
 
-    /// Takes a pattern as a literal.
+    /// Creates a pattern from a string literal.
     public init(stringLiteral value: String) { self.init(value) }
 
-    /// Whether a host is meant.
+    /// Returns whether the pattern matches a host.
     ///
-    /// - Parameter host: An A-label in lower case, perhaps with a dot at its end, or an IP address.
+    /// - Parameter host: An A-label in lower case, possibly with a trailing dot, or an IP address.
     public func matches(_ host: String) -> Bool {
         guard let name else { return false }
         let host = host.hasSuffix(".") ? host.dropLast() : Substring(host)
@@ -50,7 +52,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// What is asked first where several patterns match: hosts, then the longer domain, then the narrower scope.
+    /// The precedence where several patterns match: hosts first, then the longer domain, then the narrower scope.
     var rank: (Int, Int) {
         switch scope {
         case .host: (.max, 2)
@@ -62,15 +64,15 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
     func validate() throws(InvalidTrust) {
         guard name == nil else { return }
         throw InvalidTrust(
-            "“\(description.escapingControls)” is no host.",
-            hint: "Write a name, an IP address, “*.” or “**.” and a domain; no scheme, port or path.")
+            "“\(description.escapingControls)” is not a host.",
+            hint: "Use a host name, an IP address, or “*.” or “**.” and a domain, without scheme, port or path.")
     }
 
     private static func normal(_ text: Substring, isWhole: Bool) -> String? {
         !isWhole && HostName.isAddress(String(text)) ? nil : HostName.key(text)
     }
 
-    /// Whether both are written the same.
+    /// Whether both have the same text.
     public static func == (one: HostPattern, other: HostPattern) -> Bool { one.description == other.description }
 
     /// Hashes the text.
@@ -83,7 +85,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
     }
 }
 
-/// Values for hosts, found by the pattern that fits best.
+/// A table of values by host pattern; a look-up returns the value of the best matching pattern.
 struct HostTable<Value: Hashable & Sendable>: Hashable, Sendable {
     private struct Row: Hashable, Sendable {
         var pattern: HostPattern

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Asks another evaluator for each host: the one whose pattern fits best.
+/// Selects an evaluator for each host, by the best matching pattern.
 ///
-/// A host without an evaluator is refused, also without TLS, unless `otherwise` names one.
+/// A host without an evaluator is refused, with and without TLS, unless `otherwise` is set.
 ///
 /// ```swift
 /// let trust = try HostTrust([
@@ -27,13 +27,13 @@ public struct HostTrust: TrustEvaluator, PartlyPrepared {
     private let entries: HostTable<Entry>
     private let otherwise: Entry?
 
-    /// Names evaluators for hosts.
+    /// Creates the evaluator from evaluators for hosts.
     ///
     /// - Parameters:
-    ///   - evaluators: Evaluators by patterns. A host comes before a pattern, a longer domain before a shorter one, and
-    ///     `*.` before `**.`.
-    ///   - otherwise: Who is asked about other hosts; they are refused by default.
-    /// - Throws: `InvalidTrust` when a pattern is none, or two mean the same.
+    ///   - evaluators: Evaluators by pattern. A host takes precedence over a pattern, a longer domain over a shorter
+    ///     one, and `*.` over `**.`.
+    ///   - otherwise: The evaluator for other hosts; without it, they are refused. Nil by default.
+    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
     public init(
         _ evaluators: [HostPattern: any TrustEvaluator], otherwise: (any TrustEvaluator)? = nil
     ) throws(InvalidTrust) {
@@ -41,37 +41,37 @@ public struct HostTrust: TrustEvaluator, PartlyPrepared {
         self.otherwise = otherwise.map { Entry(evaluator: $0) }
     }
 
-    /// Who is asked about a host; nil when it is refused.
+    /// Returns the evaluator for a host; nil when the host is refused.
     ///
     /// - Parameter host: An A-label in lower case or an IP address.
     public func evaluator(for host: String) -> (any TrustEvaluator)? { (entries[host] ?? otherwise)?.evaluator }
 
-    /// None of its own.
+    /// Empty: each evaluator has its own roots.
     public var roots: TrustRoots { .nobody }
 
-    /// Whether one of them wants it.
+    /// Whether at least one evaluator requests OCSP responses.
     public var wantsStaple: Bool { all.contains { $0.evaluator.wantsStaple } }
 
-    /// Whether the host's evaluator allows it; none does where none is named.
+    /// Returns whether the host's evaluator allows plain HTTP; false for a host without an evaluator.
     public func allowsPlainHTTP(to host: String) -> Bool {
         evaluator(for: host)?.allowsPlainHTTP(to: host) ?? false
     }
 
-    /// Prepares all of them; the hosts of one that cannot be are refused until it can.
+    /// Prepares all evaluators; hosts of an evaluator that cannot be prepared are refused until it can be.
     public func prepare() {
         for entry in all { entry.preparation.prepare(entry.evaluator) }
     }
 
     var isStillToPrepare: Bool { all.contains { $0.preparation.isIncomplete($0.evaluator) } }
 
-    /// Asks the host's evaluator.
+    /// Runs the host's evaluator.
     ///
-    /// - Throws: What that throws, or `TrustFailure` with rule `.unlistedHost`.
+    /// - Throws: The error of that evaluator, or `TrustFailure` with rule `.unlistedHost`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
         guard let entry = entries[peer.host] ?? otherwise else {
             throw TrustFailure(
-                .unlistedHost, "no evaluator is named for \(peer.host)",
-                hint: "Add a pattern for it to HostTrust, or name one for all other hosts with otherwise.")
+                .unlistedHost, "there is no evaluator for \(peer.host)",
+                hint: "Add a pattern for the host to HostTrust, or set otherwise, the evaluator for all other hosts.")
         }
         try entry.preparation.judge(peer, by: entry.evaluator)
     }
@@ -80,9 +80,9 @@ public struct HostTrust: TrustEvaluator, PartlyPrepared {
 }
 
 extension TrustEvaluator where Self == HostTrust {
-    /// Asks another evaluator for each host; others are refused.
+    /// Returns an evaluator that selects another evaluator for each host; hosts without one are refused.
     ///
-    /// - Throws: `InvalidTrust` when a pattern is none.
+    /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
     public static func perHost(_ evaluators: [HostPattern: any TrustEvaluator]) throws(InvalidTrust) -> HostTrust {
         try HostTrust(evaluators)
     }

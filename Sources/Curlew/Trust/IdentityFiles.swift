@@ -3,13 +3,14 @@
 
 internal import CurlewEngine
 internal import FoundationEssentials
+internal import CurlewSupport
 
-/// Files that an identity is read from, looked at each time it is needed.
+/// The files of an identity, which are checked for changes each time the identity is needed.
 final class IdentityFiles: Sendable {
     private struct State {
         var stamps: [FileStamp?] = []
         var identity: X509Identity?
-        /// What could not be read was complained about once.
+        /// The stamps of the files at the last reported failure, so that each failure is reported once.
         var complaint: [FileStamp?]?
     }
 
@@ -22,21 +23,22 @@ final class IdentityFiles: Sendable {
         self.read = read
     }
 
-    /// Reads them for the first time.
+    /// Reads the files for the first time.
     func first() throws(InvalidTrust) -> X509Identity {
-        // Before the reading: what changes meanwhile is read again.
+        // Take the stamps before reading: a change during the read causes another read later.
         let stamps = paths.map { FileStamp($0) }
         let identity = try read()
         state.withLock { $0 = State(stamps: stamps, identity: identity) }
         return identity
     }
 
-    /// What was read last.
+    /// The identity that was last read.
     var last: X509Identity? { state.withLock { $0.identity } }
 
-    /// What the files hold now, or held when they could last be read.
+    /// Returns the current identity of the files, or the last readable one.
     ///
-    /// While one thread reads, others take what was there before.
+    /// While one thread reads, other threads get the previous identity.
+    /// - Parameter report: Called once for each change that makes the files unreadable.
     func current(_ report: (InvalidTrust) -> Void) -> X509Identity? {
         let stamps = paths.map { FileStamp($0) }
         let (known, isChanged) = state.withLock { state in
@@ -48,13 +50,13 @@ final class IdentityFiles: Sendable {
         do throws(InvalidTrust) {
             let identity = try read()
             state.withLock { state in
-                // Nobody has found a newer one meanwhile.
+                // Store the identity only if no other thread found newer files in the meantime.
                 if state.stamps == stamps { state.identity = identity }
             }
             return identity
         } catch {
             let isNew = state.withLock { state in
-                // Permissions and the like change no stamp, so it is tried again.
+                // A change of permissions, for example, does not change the stamp, so the next call retries.
                 if state.stamps == stamps { state.stamps = [] }
                 defer { state.complaint = stamps }
                 return state.complaint != stamps

@@ -3,18 +3,18 @@
 
 public import FoundationEssentials
 
-/// Why certificates, pins, lists, keys or patterns cannot be used: what is wrong with them, said when they are given.
+/// The error thrown by initializers for unusable certificates, pins, lists, keys or patterns.
 public struct InvalidTrust: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong, in one sentence without secrets.
+    /// The problem, in one sentence without secrets.
     public let message: String
-    /// What to try, if there is something.
+    /// A suggestion for a fix, if there is one.
     public let hint: String?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - message: What is wrong, in one sentence without secrets.
-    ///   - hint: What to try; nothing unless given.
+    ///   - message: The problem, in one sentence without secrets.
+    ///   - hint: A suggestion for a fix; nil by default.
     public init(_ message: String, hint: String? = nil) {
         self.message = message
         self.hint = hint

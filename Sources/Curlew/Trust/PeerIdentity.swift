@@ -3,49 +3,51 @@
 
 internal import CurlewEngine
 public import FoundationEssentials
+internal import CurlewSupport
 
-/// A server as its TLS handshake shows it: certificates and what OpenSSL says of them.
+/// The identity of a server in a TLS handshake: its certificates and OpenSSL's verdict on them.
 public struct PeerIdentity: Sendable {
-    /// What a server is to us.
+    /// The role of a server.
     public enum Kind: Hashable, Sendable {
         /// The server that the request is for.
         case origin
-        /// A proxy on the way there.
+        /// A proxy between client and origin.
         case proxy
-        /// A name server that is asked over https.
+        /// A DNS server that is queried over https.
         case resolver
     }
 
-    /// The host that is to be reached, an A-label in lower case or an IP address.
+    /// The host of the connection, an A-label in lower case or an IP address.
     public let host: String
-    /// Its port.
+    /// The port of the connection.
     public let port: Int
-    /// What the server is to us.
+    /// The role of the server.
     public let kind: Kind
-    /// The certificates as the server sent them, its own first.
+    /// The certificates in the order in which the server sent them, its own first.
     public let certificates: [Certificate]
-    /// The OCSP response that came with the handshake (RFC 6066 §8); nil without one, or when it was not asked for.
+    /// The OCSP response from the handshake (RFC 6066 §8); nil if the server sent no response or the client did not
+    /// request one.
     public let staple: [UInt8]?
-    /// The time of the judgement.
+    /// The time at which the certificates are evaluated.
     public let now: Date
 
     private let verdicts: Verdicts
-    /// Where the chain may end; nil when nobody has asked for a verdict.
+    /// The roots at which the chain may end; nil for an identity that no evaluator has verified.
     private let roots: TrustRoots?
-    /// What changes in the verdict, on top of the evaluator's roots.
+    /// The rules for the verdict, in addition to the evaluator's roots.
     private var rules: ChainRules = []
     private let reporter: (@Sendable (TrustFailure) -> Void)?
 
-    /// Makes an identity, as an evaluator is shown it or a test of one needs it; nothing is verified yet.
+    /// Creates an identity for an evaluator, or for the test of an evaluator; nothing is verified yet.
     ///
     /// - Parameters:
-    ///   - host: The host that is to be reached.
-    ///   - port: Its port, 443 by default.
-    ///   - kind: What the server is to us; the origin by default.
-    ///   - certificates: The certificates as served, the server's own first.
-    ///   - staple: An OCSP response in DER; none by default.
-    ///   - now: The time of the judgement; the current one by default.
-    ///   - onReport: Hears what ``report(_:)`` is told; nobody by default.
+    ///   - host: The host of the connection.
+    ///   - port: The port of the connection, 443 by default.
+    ///   - kind: The role of the server; the origin by default.
+    ///   - certificates: The certificates in the order in which the server sent them, its own first.
+    ///   - staple: An OCSP response in DER; nil by default.
+    ///   - now: The time at which the certificates are evaluated; the current time by default.
+    ///   - onReport: Called with the failures given to ``report(_:)``; nil by default.
     public init(
         host: String, port: Int = 443, kind: Kind = .origin, certificates: [Certificate], staple: [UInt8]? = nil,
         now: Date = Date(), onReport: (@Sendable (TrustFailure) -> Void)? = nil
@@ -61,17 +63,17 @@ public struct PeerIdentity: Sendable {
         roots = nil
     }
 
-    /// The certificates from the server's own to the root, as verified; empty when ``chainError`` says why not.
+    /// The verified chain from the server's certificate to the root; empty when ``chainError`` is set.
     public var verifiedChain: [Certificate] { verdict.chain.map { Certificate($0) } }
-    /// OpenSSL's reason to reject the chain, nil when it is valid up to one of the evaluator's roots.
+    /// OpenSSL's reason to reject the chain; nil when the chain is valid up to one of the evaluator's roots.
     public var chainError: String? { verdict.error }
-    /// Which certificate ``chainError`` is about, 0 for the server's own.
+    /// The index of the certificate that ``chainError`` is about, 0 for the server's own.
     public var chainErrorDepth: Int { verdict.depth }
-    /// Whether the server's certificate names the host (RFC 9525 §6), and no authority of ``verifiedChain`` has name
-    /// constraints against it (RFC 5280 §4.2.1.10); see ``Certificate/isNamed(_:)``.
+    /// Whether the server's certificate names the host (RFC 9525 §6) and the name constraints of every authority in
+    /// ``verifiedChain`` permit it (RFC 5280 §4.2.1.10); see ``Certificate/isNamed(_:)``.
     public var isHostNamed: Bool { isLeafNamed && broadWildcard == nil && objection == nil }
 
-    /// The public suffix right below which a wildcard names the host, where the rules are strict.
+    /// The public suffix directly above the host, if a wildcard matches the host and the rules are strict.
     private var broadWildcard: Substring? {
         guard rules.contains(.strict), let leaf = certificates.first?.x509, !leaf.isFor(host, byWildcards: false),
             let dot = host.firstIndex(of: ".")
@@ -83,10 +85,11 @@ public struct PeerIdentity: Sendable {
 
     private var isLeafNamed: Bool { certificates.first?.isNamed(host) == true }
 
-    /// The first authority of the verified chain whose name constraints are against the host.
+    /// The first authority of the verified chain whose name constraints do not permit the host.
     ///
-    /// OpenSSL holds them against the names in the certificate, so that a wildcard passes that covers an excluded host. The
-    /// path of a certificate that is a root itself ends with it: no authority vouches for it.
+    /// OpenSSL compares the constraints with the names in the certificate, so it accepts a wildcard that covers an
+    /// excluded host. If the server's certificate is itself a root, the path ends there and no authority's constraints
+    /// apply.
     private var objection: (authority: X509Certificate, constraint: X509Certificate.Constraint)? {
         let verdict = verdict
         for authority in verdict.chain.dropFirst() where !verdict.isAnchor {
@@ -96,18 +99,18 @@ public struct PeerIdentity: Sendable {
         return nil
     }
 
-    /// Whether the chain leads to none of the evaluator's roots, whatever else may be wrong with it.
+    /// Whether the chain does not end at one of the evaluator's roots, regardless of other errors.
     var isUnanchored: Bool { verdict.kind == .unanchored }
 
-    /// The same server, its chain verified by other roots (RFC 5280 §6).
+    /// Returns the identity of the same server with the chain verified by other roots (RFC 5280 §6).
     ///
-    /// The server's certificate must be for TLS servers; every key and signature must have a security of 112 bits. Roots
-    /// other than the evaluator's own are to be loaded in `prepare`, or the handshake waits for them.
-    /// - Parameter roots: Where the chain may end.
-    /// - Returns: The identity with that verdict, which is made when it is first asked for, and once for each roots.
+    /// The server's certificate must be for TLS servers; every key and signature must have a security of 112 bits. Load
+    /// roots other than the evaluator's own in `prepare`, otherwise the handshake waits while they load.
+    /// - Parameter roots: The certificates at which the chain may end.
+    /// - Returns: The identity with that verdict, which is computed at first use and once for each roots value.
     public func verified(by roots: TrustRoots) -> PeerIdentity { PeerIdentity(self, roots) }
 
-    /// The same server, judged by more rules.
+    /// Returns the identity of the same server with additional rules.
     func applying(_ rules: ChainRules) -> PeerIdentity {
         var peer = self
         peer.rules.formUnion(rules)
@@ -116,15 +119,15 @@ public struct PeerIdentity: Sendable {
 
     /// Accepts a server whose chain is valid and whose certificate names the host.
     ///
-    /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName`, or `.roots` when there are none.
+    /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName`, or `.roots` when no roots are available.
     public func requireValid() throws(TrustFailure) {
         try requireValidChain()
         try requireHostName()
     }
 
-    /// Accepts a server whose chain is valid up to one of the evaluator's roots, whatever host it is for.
+    /// Accepts a server whose chain is valid up to one of the evaluator's roots; the host is not checked.
     ///
-    /// - Throws: `TrustFailure` with rule `.chain` or `.validity`, or `.roots` when there are none.
+    /// - Throws: `TrustFailure` with rule `.chain` or `.validity`, or `.roots` when no roots are available.
     public func requireValidChain() throws(TrustFailure) {
         let verdict = verdict
         guard let error = verdict.error else { return }
@@ -135,13 +138,13 @@ public struct PeerIdentity: Sendable {
             certificate: verdict.offender.map { Certificate($0) } ?? certificates.first)
     }
 
-    /// Accepts a server whose certificate names the host (RFC 9525 §6), unless an authority of the verified chain has name
-    /// constraints against it (RFC 5280 §4.2.1.10).
+    /// Accepts a server whose certificate names the host (RFC 9525 §6), unless the name constraints of an authority in
+    /// the verified chain do not permit it (RFC 5280 §4.2.1.10).
     ///
     /// - Throws: `TrustFailure` with rule `.hostName`.
     public func requireHostName() throws(TrustFailure) {
         guard !isLeafNamed else { return try requireNoObjection() }
-        // A certificate that nobody has verified may have tens of thousands.
+        // An unverified certificate may have tens of thousands of names.
         let names = certificates.first?.hostNames ?? []
         let text = names.isEmpty ? "no host" : names.prefix(8).joined(separator: ", ") + (names.count > 8 ? ", …" : "")
         throw TrustFailure(
@@ -152,7 +155,7 @@ public struct PeerIdentity: Sendable {
     private func requireNoObjection() throws(TrustFailure) {
         if let broadWildcard {
             throw TrustFailure(
-                .hostName, "a wildcard right below the public suffix \(broadWildcard) does not count",
+                .hostName, "a wildcard directly below the public suffix \(broadWildcard) does not count",
                 certificate: certificates.first)
         }
         guard let objection else { return }
@@ -167,9 +170,9 @@ public struct PeerIdentity: Sendable {
             .hostName, "the name constraints of \(authority.subject.escapingControls) \(words)", certificate: authority)
     }
 
-    /// Accepts a server whose own certificate is valid now, whoever signed it.
+    /// Accepts a server whose own certificate is within its validity period; the issuer is not checked.
     ///
-    /// - Throws: `TrustFailure` with rule `.validity`.
+    /// - Throws: `TrustFailure` with rule `.validity`, or `.chain` when the server sent no certificate.
     public func requireCurrentLeaf() throws(TrustFailure) {
         guard let leaf = certificates.first else { throw TrustFailure(.chain, "the server sent no certificate") }
         guard !leaf.isValid(at: now) else { return }
@@ -177,17 +180,17 @@ public struct PeerIdentity: Sendable {
         throw TrustFailure(.validity, "\(text) (the server's certificate)", certificate: leaf)
     }
 
-    /// Tells the session's observers what would have been refused (`SessionEvent.trustReport`), without refusing it.
+    /// Notifies the session's observers of a failure (`SessionEvent.trustReport`) without refusing the server.
     public func report(_ failure: TrustFailure) { reporter?(failure.about(self)) }
 
-    /// What OpenSSL says of the chain, when somebody wants to know.
+    /// OpenSSL's verdict on the chain, computed at first use.
     private var verdict: TrustStore.Verdict {
         guard let roots else { return TrustStore.Verdict(error: "the chain was not verified") }
         if roots.areNobody { return TrustStore.Verdict(error: "there are no roots to verify it by") }
         return verdicts.verdict(by: roots, rules) { verify(by: roots) }
     }
 
-    /// Spares the verification by the same roots: this one asked for more.
+    /// Stores the verdict of a stricter verification with the same roots, so that the chain is not verified again.
     func assume(_ verdict: TrustStore.Verdict) {
         if let roots { _ = verdicts.verdict(by: roots, rules) { verdict } }
     }
@@ -207,12 +210,12 @@ public struct PeerIdentity: Sendable {
         }
     }
 
-    /// What OpenSSL and the rules say of the chain.
+    /// Returns the verdict of OpenSSL and the rules on the chain.
     ///
     /// - Parameters:
-    ///   - roots: Where it may end.
-    ///   - lists: Revocation lists, of which each certificate that is checked needs one; none are checked without.
-    ///   - checksChain: Whether all certificates of the chain are checked or only the server's own.
+    ///   - roots: The certificates at which the chain may end.
+    ///   - lists: Revocation lists; every checked certificate needs one. If empty, revocation is not checked.
+    ///   - checksChain: Whether revocation is checked for the whole chain or only for the server's certificate.
     func verdict(
         of roots: TrustRoots, lists: [X509RevocationList] = [], checksChain: Bool = false
     ) throws(TrustFailure) -> TrustStore.Verdict {
@@ -222,11 +225,11 @@ public struct PeerIdentity: Sendable {
         return verdict.judged(by: rules)
     }
 
-    /// Since 1970; what a broken clock says is brought into the range that OpenSSL takes.
+    /// The time in seconds since 1970, clamped to the range that OpenSSL accepts in case the clock is wrong.
     var seconds: Int64 { Int64(min(max(now.timeIntervalSince1970, 0), 253_402_300_799)) }
 }
 
-/// What was found out about a chain already, for evaluators that are composed of several.
+/// A cache of verdicts on one chain, shared by the evaluators of a composite evaluator.
 private final class Verdicts: Sendable {
     private let all = Lock<[(roots: TrustRoots, rules: ChainRules, verdict: TrustStore.Verdict)]>([])
 
@@ -242,14 +245,14 @@ private final class Verdicts: Sendable {
 }
 
 extension TrustStore.Verdict {
-    /// The verdict when rules are added to OpenSSL's.
+    /// Returns the verdict after applying rules in addition to OpenSSL's.
     fileprivate func judged(by rules: ChainRules) -> TrustStore.Verdict {
         guard error == nil, let leaf = chain.first else { return self }
         if isAnchor, leaf.isAuthority, !rules.contains(.authoritiesAsServers) {
             return TrustStore.Verdict(
-                error: "the server shows the certificate of a trusted authority", kind: .authority, offender: leaf)
+                error: "the server presents the certificate of a trusted authority", kind: .authority, offender: leaf)
         }
-        // What a root may be used for is what it is trusted for.
+        // The usages in a root do not matter: it is trusted as a root in any case.
         let below = chain.prefix(max(1, chain.count - 1))
         if rules.contains(.strict), let depth = below.firstIndex(where: \.isForAnyUsage) {
             return TrustStore.Verdict(
@@ -266,7 +269,7 @@ extension TrustStore.Verdict {
 }
 
 extension Certificate {
-    /// The hosts that it is for.
+    /// The host names and addresses of the certificate.
     fileprivate var hostNames: [String] {
         names(upTo: 20).compactMap { name in
             switch name {

@@ -1,38 +1,38 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trusts servers whose chain holds one of certain certificates, byte by byte.
+/// Accepts servers whose chain contains one of the pinned certificates, compared byte by byte.
 ///
-/// A renewed certificate is another one; ``PinnedPublicKeys`` survives renewals with the same key. Host name and validity
-/// are always checked.
+/// A renewed certificate does not match the pin of the old one; ``PinnedPublicKeys`` survives renewals with the same
+/// key. Host name and validity are always checked.
 ///
 /// ```swift
 /// let device = try PinnedCertificates(Certificate.all(file: "device.crt"), anchors: .pinsOnly)
 /// let (data, _) = try await Session(trust: device).data(for: "https://device.local/state")
 /// ```
 public struct PinnedCertificates: PinningTrust {
-    /// Where chains may end.
+    /// The certificates at which a chain may end.
     public enum Anchors: Hashable, Sendable {
-        /// At the system's roots: pins come on top of what the system demands.
+        /// The system's roots; pins are required in addition.
         case system
-        /// At the pinned certificates: for servers that no authority vouches for, or one of your own.
+        /// The pinned certificates, for servers whose certificate is self-signed or issued by your own authority.
         case pinsOnly
-        /// At other roots: pins come on top of what these demand.
+        /// Other roots; pins are required in addition.
         case roots(TrustRoots)
     }
 
     /// The pinned certificates.
     public let certificates: Set<Certificate>
-    /// Where chains may end.
+    /// The certificates at which a chain may end.
     public let roots: TrustRoots
-    /// Whether a chain that leads nowhere is one without a pin.
+    /// Whether the pinned certificates are the roots, so that an unanchored chain is a chain without a pin.
     private let areAnchors: Bool
 
-    /// Pins certificates: of the server, of an authority between, or of a root.
+    /// Pins certificates of the server, of an intermediate authority, or of a root.
     ///
     /// - Parameters:
     ///   - certificates: At least one.
-    ///   - anchors: Where chains may end; at the system's roots by default.
+    ///   - anchors: The certificates at which a chain may end; the system's roots by default.
     /// - Throws: `InvalidTrust` when there is no certificate.
     public init(_ certificates: [Certificate], anchors: Anchors = .system) throws(InvalidTrust) {
         guard !certificates.isEmpty else {
@@ -48,18 +48,18 @@ public struct PinnedCertificates: PinningTrust {
             }
     }
 
-    /// Pins the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, read now on the calling
-    /// thread.
+    /// Pins the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, which are read now, on the
+    /// calling thread.
     ///
     /// - Parameters:
-    ///   - directory: Its path.
-    ///   - anchors: Where chains may end; at the system's roots by default.
-    /// - Throws: `InvalidTrust` when there is no such file, or one cannot be read.
+    ///   - directory: The path of the directory.
+    ///   - anchors: The certificates at which a chain may end; the system's roots by default.
+    /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
     public init(directory: String, anchors: Anchors = .system) throws(InvalidTrust) {
         try self.init(Certificate.all(directory: directory), anchors: anchors)
     }
 
-    /// Accepts a valid chain for the right host that holds a pinned certificate.
+    /// Accepts a valid chain for the right host that contains a pinned certificate.
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName` or `.certificate`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
@@ -69,23 +69,24 @@ public struct PinnedCertificates: PinningTrust {
         guard peer.verifiedChain.contains(where: certificates.contains) else {
             throw TrustFailure(
                 .certificate, "none of the chain's certificates is pinned",
-                hint: "Has the certificate been renewed? PinnedPublicKeys survives that.",
+                hint: "Was the certificate renewed? PinnedPublicKeys accepts renewals with the same key.",
                 certificate: peer.certificates.first)
         }
     }
 }
 
 extension PeerIdentity {
-    /// The same server, whose certificate may be an authority's if it is a pinned one: no other was asked for.
+    /// Returns an identity whose certificate may be an authority's if it is one of the pins, since it was pinned
+    /// explicitly.
     func allowingAuthority(among pins: some Collection<Certificate>) -> PeerIdentity {
         certificates.first.map(pins.contains) == true ? applying(.authoritiesAsServers) : self
     }
 
-    /// Why a chain is refused that should lead to a pinned certificate and leads nowhere.
+    /// The failure for a chain that does not end at a pinned certificate although it must.
     var leadsToNoPin: TrustFailure {
         TrustFailure(
             .certificate, "the chain leads to no pinned certificate" + (chainError.map { ": \($0)" } ?? ""),
-            hint: "Was the certificate renewed? Does the server send those between its own and the pinned one?",
+            hint: "Was the certificate renewed? Does the server send its intermediate certificates?",
             certificate: certificates.first)
     }
 }

@@ -3,11 +3,11 @@
 
 public import FoundationEssentials
 
-/// Trusts servers whose chain holds one of certain public keys.
+/// Accepts servers whose chain contains one of the pinned public keys.
 ///
-/// Keys are looked for in the chain as verified, never among certificates that a server merely sends along. Host name and
-/// validity are always checked. Pin an authority's key rather than a server's, and keep a second key for the day when the
-/// first must be changed: clients that know only one cannot be reached any more.
+/// Only keys of the verified chain count, never those of other certificates that the server sends. Host name and
+/// validity are always checked. Pin an authority's key rather than a server's, and keep a second key in reserve:
+/// clients that pin a single key cannot connect any more when that key changes.
 ///
 /// ```swift
 /// let trust = try PinnedPublicKeys(
@@ -15,44 +15,46 @@ public import FoundationEssentials
 ///     backup: "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=")
 /// ```
 public struct PinnedPublicKeys: PinningTrust {
-    /// What besides a pinned key is demanded of a chain.
+    /// The requirements on a chain besides a pinned key.
     public enum Chain: Hashable, Sendable {
-        /// It must be valid up to one of these roots; any key in it may be the pinned one.
+        /// The chain must be valid up to one of these roots; the pinned key may be any key in it.
         case required(TrustRoots)
-        /// Nothing: the key alone vouches, for servers that no authority knows. It must be the server's own, whose
-        /// certificate must be in date and name the host. Such pins neither expire nor only report.
+        /// No valid chain is required, for servers with a self-signed certificate or an unknown authority.
+        ///
+        /// The pinned key must be the server's own, and the server's certificate must be within its validity period and
+        /// name the host. These pins cannot have an expiration date and cannot be report-only.
         case notRequired
     }
 
-    /// What happens to a server without a pinned key.
+    /// The treatment of a server without a pinned key.
     public enum Enforcement: Hashable, Sendable {
-        /// It is refused.
+        /// The server is refused.
         case enforced
-        /// It is accepted, and reported as `SessionEvent.trustReport`: to try pins before they can do harm.
+        /// The server is accepted and reported as `SessionEvent.trustReport`, to test pins before enforcing them.
         ///
-        /// Everything else is enforced as ever.
+        /// All other checks are still enforced.
         case reportOnly
     }
 
-    /// The pins, with the backup.
+    /// The pins, including the backup.
     public let pins: Set<PublicKeyHash>
-    /// What besides a pinned key is demanded of a chain.
+    /// The requirements on a chain besides a pinned key.
     public let chain: Chain
-    /// When the pins are given up; nil for never.
+    /// The date from which the pins are ignored; nil for never.
     public let expires: Date?
-    /// What happens to a server without a pinned key.
+    /// The treatment of a server without a pinned key.
     public let enforcement: Enforcement
 
-    /// Pins keys by their hashes, with one more in reserve (RFC 7469 §4.3).
+    /// Pins keys by their hashes, with a backup key (RFC 7469 §4.3).
     ///
     /// - Parameters:
     ///   - pins: At least one.
-    ///   - backup: The hash of a key that is kept for later, away from the servers.
-    ///   - chain: What besides a pinned key is demanded; a valid chain to the system's roots by default.
-    ///   - expires: From when on the pins are not looked at any more, so that programs that are never updated go on; the
-    ///     chain still is. Never by default.
-    ///   - enforcement: What happens to a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, or the backup is one of them.
+    ///   - backup: The hash of a reserve key that is stored away from the servers.
+    ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
+    ///   - expires: The date from which the pins are ignored, so that programs without updates keep working; the chain
+    ///     is still checked. Nil (never) by default.
+    ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
+    /// - Throws: `InvalidTrust` when there is no pin, or the backup is one of the pins.
     public init(
         _ pins: [PublicKeyHash], backup: PublicKeyHash, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
@@ -60,20 +62,20 @@ public struct PinnedPublicKeys: PinningTrust {
         guard !pins.contains(backup) else {
             throw InvalidTrust(
                 "The backup pin \(backup) is one of the pins.",
-                hint: "Make a second key, keep it away from the servers, and give its hash.")
+                hint: "Create a second key, store it away from the servers, and pass its hash.")
         }
         try self.init(all: pins, with: [backup], chain, expires, enforcement)
     }
 
-    /// Pins keys by their hashes as texts, with one more in reserve.
+    /// Pins keys by their hashes as text, with a backup key.
     ///
     /// - Parameters:
     ///   - pins: At least one, as `sha256/…`.
-    ///   - backup: The hash of a key that is kept for later, away from the servers.
-    ///   - chain: What besides a pinned key is demanded; a valid chain to the system's roots by default.
-    ///   - expires: From when on the pins are not looked at any more; never by default.
-    ///   - enforcement: What happens to a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, one cannot be read, or the backup is one of them.
+    ///   - backup: The hash of a reserve key that is stored away from the servers.
+    ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
+    ///   - expires: The date from which the pins are ignored; nil (never) by default.
+    ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
+    /// - Throws: `InvalidTrust` when there is no pin, a pin cannot be read, or the backup is one of the pins.
     public init(
         _ pins: [String], backup: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
@@ -83,14 +85,14 @@ public struct PinnedPublicKeys: PinningTrust {
             enforcement: enforcement)
     }
 
-    /// Pins keys without one in reserve: when the key of the server changes, every client must change with it.
+    /// Pins keys without a backup: when the key of the server changes, every client must be updated at the same time.
     ///
     /// - Parameters:
     ///   - pins: At least one.
-    ///   - reason: Why there is none, for whoever reads the code.
-    ///   - chain: What besides a pinned key is demanded; a valid chain to the system's roots by default.
-    ///   - expires: From when on the pins are not looked at any more; never by default.
-    ///   - enforcement: What happens to a server without a pinned key; it is refused by default.
+    ///   - reason: The reason for having no backup, for readers of the code.
+    ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
+    ///   - expires: The date from which the pins are ignored; nil (never) by default.
+    ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
     /// - Throws: `InvalidTrust` when there is no pin.
     public init(
         _ pins: [PublicKeyHash], withoutBackup reason: String, chain: Chain = .required(.system),
@@ -99,15 +101,15 @@ public struct PinnedPublicKeys: PinningTrust {
         try self.init(all: pins, with: [], chain, expires, enforcement)
     }
 
-    /// Pins keys by their hashes as texts, without one in reserve.
+    /// Pins keys by their hashes as text, without a backup.
     ///
     /// - Parameters:
     ///   - pins: At least one, as `sha256/…`.
-    ///   - reason: Why there is none in reserve, for whoever reads the code.
-    ///   - chain: What besides a pinned key is demanded; a valid chain to the system's roots by default.
-    ///   - expires: From when on the pins are not looked at any more; never by default.
-    ///   - enforcement: What happens to a server without a pinned key; it is refused by default.
-    /// - Throws: `InvalidTrust` when there is no pin, or one cannot be read.
+    ///   - reason: The reason for having no backup, for readers of the code.
+    ///   - chain: The requirements besides a pinned key; a valid chain to the system's roots by default.
+    ///   - expires: The date from which the pins are ignored; nil (never) by default.
+    ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
+    /// - Throws: `InvalidTrust` when there is no pin, or a pin cannot be read.
     public init(
         _ pins: [String], withoutBackup reason: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
@@ -132,7 +134,7 @@ public struct PinnedPublicKeys: PinningTrust {
         }
         if chain == .notRequired, expires != nil || enforcement == .reportOnly {
             throw InvalidTrust(
-                "Where no chain is required the pins are all there is, so they neither expire nor only report.",
+                "Pins that require no chain cannot have an expiration date and cannot be report-only.",
                 hint: "Require a chain, or leave out expires and reportOnly.")
         }
         self.pins = Set(pins + backups)
@@ -141,7 +143,7 @@ public struct PinnedPublicKeys: PinningTrust {
         self.enforcement = enforcement
     }
 
-    /// Where chains may end.
+    /// The certificates at which a chain may end.
     public var roots: TrustRoots {
         switch chain {
         case .required(let roots): roots
@@ -149,7 +151,7 @@ public struct PinnedPublicKeys: PinningTrust {
         }
     }
 
-    /// Accepts a valid chain for the right host with a pinned key in it.
+    /// Accepts a valid chain for the right host that contains a pinned key.
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName` or `.pin`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
@@ -183,12 +185,12 @@ public struct PinnedPublicKeys: PinningTrust {
 }
 
 extension TrustEvaluator where Self == PinnedPublicKeys {
-    /// Pins keys on top of what the system trusts.
+    /// Returns an evaluator that requires a pinned key in addition to a chain up to the system's roots.
     ///
     /// - Parameters:
     ///   - keys: At least one, as `sha256/…`.
-    ///   - backup: The hash of a key that is kept for later, away from the servers.
-    /// - Throws: `InvalidTrust` when there is no pin, one cannot be read, or the backup is one of them.
+    ///   - backup: The hash of a reserve key that is stored away from the servers.
+    /// - Throws: `InvalidTrust` when there is no pin, a pin cannot be read, or the backup is one of the pins.
     public static func pinned(keys: [String], backup: String) throws(InvalidTrust) -> PinnedPublicKeys {
         try PinnedPublicKeys(keys, backup: backup)
     }

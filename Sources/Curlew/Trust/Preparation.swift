@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Whether one evaluator among several was made ready; one that could not be is not asked.
+/// The preparation state of one evaluator in a composite; an evaluator that failed to prepare does not run.
 final class Preparation: Sendable {
     private enum State {
-        /// Kept, so that roots that are made anew each time they are asked for stay loaded.
+        /// `ready` keeps the roots, so that they stay loaded if `evaluator.roots` creates a new value at each access.
         case unprepared, ready(TrustRoots), failed(TrustFailure)
     }
 
     private let state = Lock(State.unprepared)
 
-    /// Once is enough, unless it could not be done, or not wholly.
+    /// Prepares the evaluator, unless an earlier call prepared it completely.
     func prepare(_ evaluator: some TrustEvaluator) {
         if case .ready = state.withLock({ $0 }), !isIncomplete(evaluator) { return }
         var state = State.ready(evaluator.roots)
@@ -35,13 +36,13 @@ final class Preparation: Sendable {
     }
 }
 
-/// An evaluator that goes on when some of those that it asks cannot be made ready.
+/// An evaluator whose `prepare` can succeed while some of its nested evaluators are unprepared.
 protocol PartlyPrepared: TrustEvaluator {
-    /// Whether one of them is still to be made ready.
+    /// Whether at least one nested evaluator is unprepared.
     var isStillToPrepare: Bool { get }
 }
 
 extension TrustEvaluator {
-    /// Whether some of those that it asks are still to be made ready.
+    /// Whether this evaluator has unprepared nested evaluators.
     var isIncomplete: Bool { (self as? any PartlyPrepared)?.isStillToPrepare == true }
 }

@@ -4,33 +4,33 @@
 internal import CurlewEngine
 internal import FoundationEssentials
 
-/// The SHA-256 hash of a public key (SubjectPublicKeyInfo), as pins are written: `sha256/` and 44 characters of Base64.
+/// The SHA-256 hash of a public key (SubjectPublicKeyInfo), written as a pin: `sha256/` and 44 characters of Base64.
 ///
-/// It stays the same when a certificate is renewed with the same key. The command that makes one is in the README; the
-/// error of a refused server lists those that it has.
+/// The hash stays the same when a certificate is renewed with the same key. The README has a command that computes it;
+/// the error of a refused server lists the hashes of the server's keys.
 public struct PublicKeyHash: Hashable, Sendable {
     /// The 32 bytes of the digest.
     public let digest: [UInt8]
 
     /// Reads a pin.
     ///
-    /// - Parameter pin: `sha256/` and the digest in Base64, as RFC 7469 §2.4 has it.
-    /// - Throws: `InvalidTrust` when it is anything else.
+    /// - Parameter pin: `sha256/` and the digest in Base64 (RFC 7469 §2.4).
+    /// - Throws: `InvalidTrust` when the text has another form.
     public init(_ pin: String) throws(InvalidTrust) {
         let prefix = "sha256/"
         guard pin.hasPrefix(prefix), let digest = Data(base64Encoded: String(pin.dropFirst(prefix.count))),
             digest.count == 32
         else {
             throw InvalidTrust(
-                "“\(pin.escapingControls)” is no pin.",
+                "“\(pin.escapingControls)” is not a pin.",
                 hint: "A pin is “sha256/” and the SHA-256 digest of a public key in Base64, 44 characters.")
         }
         self.digest = Array(digest)
     }
 
-    /// Takes a digest.
+    /// Creates a hash from a digest.
     ///
-    /// - Throws: `InvalidTrust` when it has not 32 bytes.
+    /// - Throws: `InvalidTrust` when the digest does not have 32 bytes.
     public init(sha256 digest: [UInt8]) throws(InvalidTrust) {
         guard digest.count == 32 else {
             throw InvalidTrust("A SHA-256 digest has 32 bytes, not \(digest.count).")
@@ -38,7 +38,7 @@ public struct PublicKeyHash: Hashable, Sendable {
         self.digest = digest
     }
 
-    /// The hash of a certificate's key.
+    /// Creates the hash of a certificate's public key.
     public init(of certificate: Certificate) { digest = certificate.x509.publicKeyHash }
 }
 
@@ -48,7 +48,7 @@ extension PublicKeyHash: CustomStringConvertible, Codable {
 
     /// Reads a pin.
     ///
-    /// - Throws: `DecodingError.dataCorrupted` when it is none.
+    /// - Throws: `DecodingError.dataCorrupted` when the text is not a pin.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let pin = try container.decode(String.self)
@@ -61,7 +61,7 @@ extension PublicKeyHash: CustomStringConvertible, Codable {
 
     /// Writes the pin.
     ///
-    /// - Throws: What the encoder throws.
+    /// - Throws: The error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

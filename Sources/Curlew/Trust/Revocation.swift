@@ -3,53 +3,53 @@
 
 internal import CurlewEngine
 
-/// Demands of servers that another evaluator accepts a proof that their certificates were not revoked.
+/// Requires proof that the certificates of servers accepted by another evaluator were not revoked.
 ///
-/// Nothing is fetched: lists are given, and OCSP responses come stapled to the handshake (RFC 6066 §8). The proof is about
-/// the chain as verified by the evaluator's own roots; where an evaluator has none, as those have that ask others, give
-/// the demand to each of these instead.
+/// Nothing is fetched: the caller provides the lists, and OCSP responses arrive stapled in the handshake (RFC 6066 §8).
+/// The proof is about the chain as verified by the evaluator's own roots. A composite evaluator has no roots; add the
+/// requirement to each of its nested evaluators instead.
 ///
 /// ```swift
 /// let trust = try CustomRoots(file: "ca.pem").checkingRevocation(
 ///     lists: RevocationList.all(file: "ca.crl"), scope: .chain, staple: .ifPresent)
 /// ```
 public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
-    /// Which certificates the lists must speak of.
+    /// The certificates that the lists must cover.
     public enum Scope: Hashable, Sendable {
-        /// The server's own.
+        /// The server's own certificate.
         case leaf
-        /// Those of the whole chain, so that every authority in it needs a list, and the chain must end at a root that
-        /// signed itself.
+        /// The certificates of the whole chain: every authority in it needs a list, and the chain must end at a
+        /// self-signed root.
         case chain
     }
 
-    /// What is made of the OCSP response that comes with the handshake.
+    /// The treatment of OCSP responses in the handshake.
     public enum Staple: Hashable, Sendable {
-        /// Nothing; servers are not asked for one.
+        /// The client does not request a response.
         case ignored
-        /// One that comes must be good, and one must come if the certificate says so (RFC 7633).
+        /// A response must be good if the server sends one; it is required if the certificate demands it (RFC 7633).
         case ifPresent
-        /// One must come, and be good.
+        /// The server must send a good response.
         case required
     }
 
-    /// Who must accept the server first.
+    /// The evaluator that must accept the server first.
     public let base: Base
-    /// The lists; without any they are not asked.
+    /// The lists; if empty, no lists are checked.
     public let lists: [RevocationList]
-    /// Which certificates the lists must speak of.
+    /// The certificates that the lists must cover.
     public let scope: Scope
-    /// What is made of OCSP responses.
+    /// The treatment of OCSP responses.
     public let staple: Staple
 
-    /// Adds demands to an evaluator.
+    /// Adds revocation checks to an evaluator.
     ///
     /// - Parameters:
-    ///   - base: Who must accept the server first.
-    ///   - lists: Lists of every authority whose certificates are checked. A certificate of one without a current list is
-    ///     refused. None by default: no lists are asked.
-    ///   - scope: Which certificates the lists must speak of; the server's own by default.
-    ///   - staple: What is made of OCSP responses; they are ignored by default.
+    ///   - base: The evaluator that must accept the server first.
+    ///   - lists: Lists of every authority whose certificates are checked. A certificate of an authority without a
+    ///     current list is refused. Empty by default: no lists are checked.
+    ///   - scope: The certificates that the lists must cover; the server's own by default.
+    ///   - staple: The treatment of OCSP responses; they are ignored by default.
     public init(_ base: Base, lists: [RevocationList] = [], scope: Scope = .leaf, staple: Staple = .ignored) {
         self.base = base
         self.lists = lists
@@ -57,44 +57,45 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         self.staple = staple
     }
 
-    /// Those of the evaluator.
+    /// The roots of the base evaluator.
     public var roots: TrustRoots { base.roots }
 
-    /// Whether responses are not ignored.
+    /// Whether OCSP responses are checked here or requested by the base evaluator.
     public var wantsStaple: Bool { staple != .ignored || base.wantsStaple }
 
-    /// What the evaluator allows.
+    /// Returns whether the base evaluator allows plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool { base.allowsPlainHTTP(to: host) }
 
-    /// Prepares the evaluator.
+    /// Prepares the base evaluator.
     ///
-    /// - Throws: What it throws.
+    /// - Throws: The error of the base evaluator.
     public func prepare() throws(TrustFailure) { try base.prepare() }
 
     var isStillToPrepare: Bool { base.isIncomplete }
 
-    /// Asks the evaluator, then the lists, then the OCSP response.
+    /// Runs the base evaluator, then checks the lists, then the OCSP response.
     ///
-    /// - Throws: What the evaluator throws, or `TrustFailure` with rule `.revocation`.
+    /// - Throws: The error of the base evaluator, or `TrustFailure` with rule `.revocation`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
-        // Whoever asked, and for whatever roots.
+        // The peer may come from an evaluator with other roots.
         let peer = peer.verified(by: roots)
-        // Before the evaluator asks for a verdict: one with lists does for both.
+        // Verify with the lists before the base evaluator runs: it can reuse that verdict.
         let listed = lists.isEmpty ? nil : try listVerdict(peer)
         if let listed, listed.error == nil { peer.assume(listed) }
         try base.evaluate(peer)
         guard !lists.isEmpty || staple != .ignored else { return }
         guard !peer.verifiedChain.isEmpty else {
             throw TrustFailure(
-                .revocation, "nothing can be proved of a chain that is not valid: \(peer.chainError ?? "it is empty")",
-                hint: "An evaluator that asks others has no chain; give the demand to each of them.",
+                .revocation,
+                "revocation cannot be checked for an invalid chain: \(peer.chainError ?? "it is empty")",
+                hint: "A composite evaluator has no chain; add the revocation check to each nested evaluator.",
                 certificate: peer.certificates.first)
         }
         if let listed { try check(listed) }
         try checkStaple(peer)
     }
 
-    /// What OpenSSL says of the chain and the lists together; of no roots there is nothing to say.
+    /// Returns OpenSSL's verdict on the chain and the lists together; nil if there are no roots.
     private func listVerdict(_ peer: PeerIdentity) throws(TrustFailure) -> TrustStore.Verdict? {
         if roots.areNobody { return nil }
         return try peer.verdict(of: roots, lists: lists.map(\.list), checksChain: scope == .chain)
@@ -104,8 +105,8 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         guard let error = verdict.error else { return }
         let hint: String? =
             switch verdict.kind {
-            case .noList: "Give a list of every authority whose certificates are checked."
-            case .staleList: "Give the authority's current list."
+            case .noList: "Pass a list of every authority whose certificates are checked."
+            case .staleList: "Pass the authority's current list."
             default: nil
             }
         throw TrustFailure(
@@ -117,7 +118,9 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         guard staple != .ignored else { return }
         guard let response = peer.staple else {
             if staple == .ifPresent, peer.certificates.first?.x509.mustStaple != true { return }
-            throw refused("the server sent no OCSP response", peer, hint: "Let the server staple one, or demand less.")
+            throw refused(
+                "the server sent no OCSP response", peer,
+                hint: "Enable OCSP stapling on the server, or require less with the parameter staple.")
         }
         let chain = peer.verifiedChain.map(\.x509)
         switch try roots.store().read(staple: response, chain: chain, now: peer.seconds) {
@@ -126,7 +129,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         case .unknown: throw refused("the OCSP response does not know the certificate", peer)
         case .unsuccessful: throw refused("the OCSP response is an error of the responder", peer)
         case .malformed: throw refused("the OCSP response cannot be read", peer)
-        case .forged: throw refused("the OCSP response is not signed by the issuer or for it", peer)
+        case .forged: throw refused("the OCSP response is not signed by the issuer or a delegate of it", peer)
         case .stale: throw refused("the OCSP response is not current", peer)
         case .noIssuer: throw refused("the chain has no issuer that could sign an OCSP response", peer)
         case .other: throw refused("the OCSP response is about another certificate", peer)
@@ -138,16 +141,16 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     }
 }
 
-/// What pins remains pinned.
+/// Adding revocation checks to a pinning evaluator keeps it a pinning evaluator.
 extension Revocation: PinningTrust where Base: PinningTrust {}
 
 extension TrustEvaluator {
-    /// The evaluator with the demand of a proof that certificates were not revoked; see ``Revocation``.
+    /// Returns this evaluator with additional revocation checks; see ``Revocation``.
     ///
     /// - Parameters:
-    ///   - lists: Lists of every authority whose certificates are checked; none by default: no lists are asked.
-    ///   - scope: Which certificates the lists must speak of; the server's own by default.
-    ///   - staple: What is made of OCSP responses; they are ignored by default.
+    ///   - lists: Lists of every authority whose certificates are checked; empty by default: no lists are checked.
+    ///   - scope: The certificates that the lists must cover; the server's own by default.
+    ///   - staple: The treatment of OCSP responses; they are ignored by default.
     public func checkingRevocation(
         lists: [RevocationList] = [], scope: Revocation<Self>.Scope = .leaf,
         staple: Revocation<Self>.Staple = .ignored

@@ -3,25 +3,25 @@
 
 internal import CurlewEngine
 
-/// A certificate revocation list (RFC 5280 §5): the certificates that an authority has taken back.
+/// A certificate revocation list (RFC 5280 §5): the certificates that an authority has revoked.
 public struct RevocationList: Sendable {
     let list: X509RevocationList
-    /// Stands for the list where lists are compared, which is done for every request with such an evaluator.
+    /// The digest of the list, which makes comparison cheap: every request with such an evaluator compares lists.
     private let digest: [UInt8]
 
     /// Reads one list in DER.
     ///
-    /// - Throws: `InvalidTrust` when the bytes are anything else.
+    /// - Throws: `InvalidTrust` when the bytes are not one list.
     public init(der: [UInt8]) throws(InvalidTrust) { self = try RevocationList.one(of: der) }
 
     /// Reads the one list of a PEM text.
     ///
-    /// - Throws: `InvalidTrust` when the text holds none or several.
+    /// - Throws: `InvalidTrust` when the text has no list, several lists, or an unreadable one.
     public init(pem: String) throws(InvalidTrust) { self = try RevocationList.one(of: Array(pem.utf8)) }
 
     /// Reads every list of a file, PEM or DER, on the calling thread.
     ///
-    /// - Throws: `InvalidTrust` naming the file, when it cannot be read or holds no list.
+    /// - Throws: `InvalidTrust` with the path, when the file cannot be read or has no list.
     public static func all(file path: String) throws(InvalidTrust) -> [RevocationList] {
         let bytes = try TrustFile.bytes(of: path)
         return try InvalidTrust.about(file: path) { () throws(InvalidTrust) in try all(in: bytes) }
@@ -35,7 +35,7 @@ public struct RevocationList: Sendable {
     private static func one(of bytes: [UInt8]) throws(InvalidTrust) -> RevocationList {
         let lists = try all(in: bytes)
         guard lists.count == 1 else {
-            throw InvalidTrust("There are \(lists.count) certificate revocation lists, not one.")
+            throw InvalidTrust("The input has \(lists.count) certificate revocation lists, not one.")
         }
         return lists[0]
     }
@@ -43,20 +43,20 @@ public struct RevocationList: Sendable {
     private static func all(in bytes: [UInt8]) throws(InvalidTrust) -> [RevocationList] {
         switch X509RevocationList.read(bytes) {
         case .success(let lists) where !lists.isEmpty: return lists.map { RevocationList($0) }
-        case .success: throw InvalidTrust("There is no certificate revocation list in it.")
+        case .success: throw InvalidTrust("The input has no certificate revocation list.")
         case .failure(let failure):
             throw InvalidTrust("A certificate revocation list cannot be read: \(failure.reason).")
         }
     }
 
-    /// Whose certificates it is about, as RFC 4514 writes names.
+    /// The issuer of the list, in the notation of RFC 4514.
     public var issuer: String { list.issuer }
-    /// The list as bytes.
+    /// The list in DER.
     public var der: [UInt8] { list.der }
 }
 
 extension RevocationList: Hashable {
-    /// Whether both are the same bytes.
+    /// Whether the bytes of both lists are equal.
     public static func == (one: RevocationList, other: RevocationList) -> Bool {
         one.digest == other.digest
     }

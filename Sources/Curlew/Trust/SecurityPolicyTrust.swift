@@ -1,24 +1,30 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// AFNetworking's security policy as an evaluator, for programs that come from there; what it did unsafely is not done.
+/// AFNetworking's security policy as an evaluator, for programs that migrate; its unsafe behavior is left out.
 ///
-/// It differs in five ways. A combination that could accept nobody is refused when it is made, as is a pinning mode without
-/// certificates. Pinned keys with `allowInvalidCertificates` never switch off host name and validity, and then the
-/// server's own key must be the pinned one, since a chain that nobody has verified proves nothing. The host is always
-/// known. New programs are better off with ``PinnedPublicKeys`` and ``PinnedCertificates``.
+/// The evaluator differs in five ways from AFNetworking:
+///
+/// - The initializer throws for a combination that would reject every server.
+/// - The initializer throws for a pinning mode without certificates.
+/// - Pinned keys with `allowInvalidCertificates` do not disable the checks of host name and validity period.
+/// - Pinned keys with `allowInvalidCertificates` require the server's own key, because an unverified chain proves
+///   nothing.
+/// - The host is always known.
+///
+/// New programs should use ``PinnedPublicKeys`` and ``PinnedCertificates``.
 public struct SecurityPolicyTrust: TrustEvaluator {
-    /// What servers are compared with.
+    /// The property of a server that is compared with the pinned certificates.
     public enum PinningMode: Hashable, Sendable {
-        /// Nothing.
+        /// Nothing is pinned.
         case none
-        /// The keys of the certificates.
+        /// The public keys of the certificates.
         case publicKey
         /// The certificates.
         case certificate
     }
 
-    /// What is known of a server when the policy decides.
+    /// The facts about a server that the policy decides by.
     struct Facts: Hashable {
         /// Whether the chain is valid up to the system's roots.
         var isSystemValid = false
@@ -26,7 +32,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         var isPinnedValid = false
         /// Whether the server's own certificate is valid now.
         var isCurrent = false
-        /// Whether it names the host.
+        /// Whether the server's own certificate names the host.
         var isHostNamed = false
         /// Whether a pinned key is in the chain as verified by the system's roots.
         var holdsKey = false
@@ -34,63 +40,63 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         var isLeafPinned = false
     }
 
-    /// What servers are compared with.
+    /// The property of a server that is compared with the pinned certificates.
     public let pinningMode: PinningMode
-    /// Whether servers count that no authority vouches for.
+    /// Whether servers without a valid chain are accepted.
     public let allowInvalidCertificates: Bool
     /// Whether the certificate must name the host.
     public let validatesDomainName: Bool
-    /// What is pinned.
+    /// The pinned certificates.
     public let certificates: [Certificate]
-    /// What is valid by itself.
+    /// The roots of chains that are valid without a pin.
     public let roots: TrustRoots
     private let pinned: TrustRoots
     private let keys: Set<PublicKeyHash>
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - pinningMode: What servers are compared with; nothing by default.
-    ///   - allowInvalidCertificates: Whether servers count that no authority vouches for; false by default.
+    ///   - pinningMode: The property that is compared with the pinned certificates; `.none` by default.
+    ///   - allowInvalidCertificates: Whether servers without a valid chain are accepted; false by default.
     ///   - validatesDomainName: Whether the certificate must name the host; true by default.
-    ///   - certificates: What is pinned.
-    ///   - roots: What is valid by itself; the system's roots by default.
-    /// - Throws: `InvalidTrust` for a pinning mode without certificates, and for invalid certificates of a certain host
-    ///   without pinning, which nobody could vouch for.
+    ///   - certificates: The pinned certificates; empty by default.
+    ///   - roots: The roots of chains that are valid without a pin; the system's roots by default.
+    /// - Throws: `InvalidTrust` for a pinning mode without certificates, and for `allowInvalidCertificates` with
+    ///   `validatesDomainName` but without pinning, because an unverified certificate does not prove its host name.
     public init(
         pinningMode: PinningMode = .none, allowInvalidCertificates: Bool = false, validatesDomainName: Bool = true,
         certificates: [Certificate] = [], roots: TrustRoots = .system
     ) throws(InvalidTrust) {
         guard pinningMode == .none || !certificates.isEmpty else {
-            throw InvalidTrust("A pinning mode without certificates accepts nobody.", hint: "Give the certificates.")
+            throw InvalidTrust("A pinning mode without certificates rejects every server.", hint: "Pass them.")
         }
         guard pinningMode != .none || !allowInvalidCertificates || !validatesDomainName else {
             throw InvalidTrust(
-                "To validate the host of an invalid certificate, something must be pinned.",
-                hint: "Pin the certificate, or use InsecureTrust if nothing shall be checked.")
+                "The host name of an invalid certificate can be validated only with pinning.",
+                hint: "Pin the certificate, or use InsecureTrust to check nothing.")
         }
         self.pinningMode = pinningMode
         self.allowInvalidCertificates = allowInvalidCertificates
         self.validatesDomainName = validatesDomainName
         self.certificates = certificates
-        // Where invalid chains count, nobody asks whether they are valid.
+        // With allowInvalidCertificates the chain is not verified, so no roots are needed.
         self.roots = allowInvalidCertificates ? .nobody : roots
         pinned = pinningMode == .certificate ? .only(certificates) : .nobody
         keys = pinningMode == .publicKey ? Set(certificates.map(\.publicKeyHash)) : []
     }
 
-    /// Whether nothing is pinned.
+    /// Returns true if nothing is pinned.
     public func allowsPlainHTTP(to host: String) -> Bool { pinningMode == .none }
 
     /// Loads the roots and the pinned certificates.
     ///
-    /// - Throws: `TrustFailure` with rule `.roots` when the system has none.
+    /// - Throws: `TrustFailure` with rule `.roots` when the system has no roots.
     public func prepare() throws(TrustFailure) {
         try roots.load()
         try pinned.load()
     }
 
-    /// Accepts whom the policy accepts.
+    /// Accepts the server if the policy accepts it.
     ///
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName`, `.certificate` or `.pin`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
@@ -129,11 +135,11 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         return facts
     }
 
-    /// The rule that refuses a server of which this is known; nil to accept it.
+    /// Returns the rule that refuses a server with these facts; nil to accept it.
     func decide(_ facts: Facts) -> TrustFailure.Rule? {
         if pinningMode == .none && allowInvalidCertificates { return nil }
         if !allowInvalidCertificates && !facts.isSystemValid { return .chain }
-        // A chain that is valid up to a pinned certificate holds it.
+        // A chain that is valid up to a pinned certificate contains that certificate.
         if pinningMode == .certificate && !facts.isPinnedValid { return .certificate }
         if pinningMode == .publicKey && allowInvalidCertificates && !facts.isCurrent { return .validity }
         if validatesDomainName && !facts.isHostNamed { return .hostName }

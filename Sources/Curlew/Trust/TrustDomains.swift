@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// The trust domains of one session: one for each evaluator and client identity in use.
+/// The trust domains of one session: one domain for each combination of evaluator and client identity in use.
 ///
 /// A domain lives as long as a transfer, or the session for its own evaluator, refers to it.
 final class TrustDomains: Sendable {
-    /// What happens that observers of the session hear of.
+    /// An event for the observers of the session.
     enum Report: Sendable {
         case wouldRefuse(TrustFailure)
         case identityNotReloaded(InvalidTrust)
@@ -24,11 +25,11 @@ final class TrustDomains: Sendable {
 
     private struct State {
         var domains: [Key: WeakDomain] = [:]
-        /// The domains last used, so that a client's connections outlive the pauses between its requests.
+        /// The most recently used domains, kept so that a client's connections survive pauses between its requests.
         var recent: [TrustDomain] = []
     }
 
-    /// That of the session's own evaluator, without an identity.
+    /// The domain of the session's own evaluator without a client identity.
     let own: TrustDomain
     private let ownEvaluator: any TrustEvaluator
     private let identities: ClientIdentities
@@ -45,11 +46,11 @@ final class TrustDomains: Sendable {
         own = TrustDomains.makeDomain(evaluator, identity: nil, report)
     }
 
-    /// Where a request belongs.
+    /// Returns the domain for a request.
     ///
     /// - Parameters:
-    ///   - evaluator: The request's own; nil for the session's.
-    ///   - host: Whom it is for, nil without TLS, where nobody is asked who he is.
+    ///   - evaluator: The evaluator of the request; nil for the session's.
+    ///   - host: The host of the request; nil without TLS, where no client certificate is used.
     func domain(for evaluator: (any TrustEvaluator)?, host: String?) -> TrustDomain {
         let report = report
         let identity = host.flatMap { identities.isEmpty ? nil : identities[$0] }
@@ -58,7 +59,7 @@ final class TrustDomains: Sendable {
         let evaluator = evaluator ?? ownEvaluator
         let key = Key(evaluator: AnyHashable(evaluator), identity: identity)
         if let known = known(key) { return known }
-        // Outside of the lock, since evaluators are asked.
+        // Create the domain outside of the lock, since that calls code of the evaluator.
         let made = TrustDomains.makeDomain(evaluator, identity: identity, report)
         var dropped: TrustDomain?
         let domain = state.withLock { state in
@@ -75,12 +76,12 @@ final class TrustDomains: Sendable {
 
     private func known(_ key: Key) -> TrustDomain? {
         state.withLock { state in
-            // Only now, since a dictionary costs a program that has one evaluator a tenth of a millisecond at its start.
+            // Fill the dictionary lazily: it costs a tenth of a millisecond, which a program with one evaluator saves.
             if state.domains.isEmpty {
                 state.domains[Key(evaluator: AnyHashable(ownEvaluator))] = WeakDomain(domain: own)
             }
             guard let domain = state.domains[key]?.domain else { return nil }
-            // The last one used is the last to be dropped.
+            // Move the domain to the end: the least recently used domain is dropped first.
             if state.recent.last !== domain, let place = state.recent.firstIndex(where: { $0 === domain }) {
                 state.recent.append(state.recent.remove(at: place))
             }
@@ -88,7 +89,7 @@ final class TrustDomains: Sendable {
         }
     }
 
-    /// Domains that are alive.
+    /// The number of domains that are alive.
     var count: Int {
         state.withLock { state in max(1, state.domains.values.count { $0.domain != nil }) }
     }
@@ -96,7 +97,7 @@ final class TrustDomains: Sendable {
     private static func makeDomain(
         _ evaluator: some TrustEvaluator, identity: X509Identity?, _ report: @escaping @Sendable (Report) -> Void
     ) -> TrustDomain {
-        // Kept, so that what is loaded for them stays.
+        // The closure retains the roots, so that they stay loaded.
         let roots = evaluator.roots
         return TrustDomain(
             wantsStaple: evaluator.wantsStaple, identity: identity,
@@ -116,9 +117,9 @@ final class TrustDomains: Sendable {
             })
     }
 
-    /// Why a server is refused; nil to accept it.
+    /// Returns the failure if a server is refused; nil to accept it.
     ///
-    /// A name server is nothing that pins of an origin know: it is judged as the system does.
+    /// Pins of an origin do not apply to a DNS server, so `SystemTrust` evaluates it.
     static func refusal(of peer: PeerIdentity, by evaluator: some TrustEvaluator) -> TrustFailure? {
         do throws(TrustFailure) {
             if peer.kind == .resolver {

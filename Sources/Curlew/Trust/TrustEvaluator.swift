@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //
-// Trust: who we talk to. Evaluators are values that judge a server inside the TLS handshake; equal values share their
-// connections, different ones never do. This room knows nothing of requests or transfers.
+// Trust: the identity of servers and clients. Evaluators are values that judge a server inside the TLS handshake; equal
+// values share connections, different values never do. This folder does not depend on requests or transfers.
 
-/// Decides whether a server is the one it claims to be.
+/// Decides whether a server is the host that it claims to be.
 ///
-/// An evaluator is asked once for each new connection, on the loop thread in the middle of the handshake, before a
-/// byte of the request is sent: it must be quick, use the CPU only and never wait. A connection that resumes a TLS
-/// session made under an equal evaluator is not asked about again, for a day or, if ``wantsStaple``, an hour. Equal evaluators share connections and TLS sessions;
-/// different ones never do, so everything that changes the judgement belongs to `==`.
+/// An evaluator runs once for each new connection, on the loop thread in the middle of the handshake, before any byte
+/// of the request is sent. It must be quick, use only the CPU and never wait. It does not run for a connection that
+/// resumes a TLS session of an equal evaluator, for up to a day, or an hour if ``wantsStaple`` is true. Equal
+/// evaluators share connections and TLS sessions, different evaluators never do, so `==` must compare everything that
+/// changes the decision.
 ///
 /// ```swift
 /// struct OurServersOnly: TrustEvaluator {
@@ -21,24 +22,24 @@
 /// }
 /// ```
 public protocol TrustEvaluator: Hashable, Sendable {
-    /// Where the chain may end that ``evaluate(_:)`` is shown; the system's roots by default.
+    /// The roots with which the chain is verified before ``evaluate(_:)``; the system's roots by default.
     var roots: TrustRoots { get }
 
-    /// Whether servers are asked for a proof that their certificate was not revoked, an OCSP response (RFC 6066 §8);
-    /// false by default.
+    /// Whether the client requests an OCSP response, a proof that the certificate was not revoked (RFC 6066 §8); false
+    /// by default.
     var wantsStaple: Bool { get }
 
-    /// Whether requests without TLS may be sent to a host, of which no evaluator is ever asked; true by default, false
-    /// for ``PinningTrust``.
+    /// Returns whether requests without TLS may be sent to a host; true by default, false for ``PinningTrust``.
     ///
+    /// No evaluator runs for a connection without TLS.
     /// - Parameter host: An A-label in lower case or an IP address.
     func allowsPlainHTTP(to host: String) -> Bool
 
-    /// Does what must not be done in a handshake, such as reading files; called on the caller's thread before the first
-    /// secure transfer, and again until it succeeds. Loads ``roots`` by default.
+    /// Does work that must not happen in a handshake, such as reading files; loads ``roots`` by default.
     ///
-    /// Before it has succeeded, servers are refused and nobody is asked. It must start no requests that it would judge
-    /// itself. An evaluator that asks others prepares them here.
+    /// It is called on the caller's thread before the first secure transfer, and again until it succeeds. Until it has
+    /// succeeded, servers are refused and ``evaluate(_:)`` is not called. It must not start requests that this
+    /// evaluator would judge itself. A composite evaluator prepares its nested evaluators here.
     /// - Throws: `TrustFailure`, with which the transfer ends.
     func prepare() throws(TrustFailure)
 
@@ -53,31 +54,32 @@ extension TrustEvaluator {
     /// The system's roots.
     public var roots: TrustRoots { .system }
 
-    /// No OCSP responses.
+    /// False: no OCSP responses are requested.
     public var wantsStaple: Bool { false }
 
-    /// Where TLS is not spoken, nobody is judged.
+    /// Returns true.
     public func allowsPlainHTTP(to host: String) -> Bool { true }
 
     /// Loads the roots.
     ///
-    /// - Throws: `TrustFailure` with rule `.roots` when there are none.
+    /// - Throws: `TrustFailure` with rule `.roots` when no roots are available.
     public func prepare() throws(TrustFailure) { try roots.load() }
 
-    /// Asks the evaluator about a server whose chain is verified by the evaluator's own roots: for tests of evaluators, and
-    /// evaluators that ask others.
+    /// Runs the evaluator for a server whose chain is verified by the evaluator's own roots.
+    ///
+    /// Use it in tests of evaluators and in composite evaluators.
     ///
     /// - Throws: `TrustFailure` when the server is refused.
     public func judge(_ peer: PeerIdentity) throws(TrustFailure) { try evaluate(peer.verified(by: roots)) }
 }
 
-/// An evaluator that knows more of its servers than that an authority vouches for them.
+/// An evaluator that requires more of a server than a valid chain.
 ///
-/// Where such a one is in charge, nothing is sent without TLS. As a constraint it keeps code that must be safe from being
-/// given less: `struct Payments<Trust: PinningTrust>`.
+/// Requests with a pinning evaluator are never sent without TLS. As a generic constraint the protocol rejects weaker
+/// evaluators at compile time: `struct Payments<Trust: PinningTrust>`.
 public protocol PinningTrust: TrustEvaluator {}
 
 extension PinningTrust {
-    /// Nothing without TLS, where pins say nothing.
+    /// Returns false, because pins cannot be checked without TLS.
     public func allowsPlainHTTP(to host: String) -> Bool { false }
 }

@@ -3,9 +3,10 @@
 
 public import FoundationEssentials
 
-/// Why a server was refused: the rule, a sentence, the certificate that is to blame and what the server has shown.
+/// The reason why a server was refused: the rule, a message, the rejected certificate and the certificates of the
+/// server.
 ///
-/// It is the cause of a `NetworkError` of kind `.untrusted`, whose `detailedDescription` shows all of it.
+/// It is the cause of a `NetworkError` of kind `.untrusted`, whose `detailedDescription` includes all of it.
 ///
 /// ```swift
 /// } catch let error as NetworkError where error.kind == .untrusted {
@@ -13,57 +14,57 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct TrustFailure: Error, Hashable, Sendable {
-    /// A rule that refused a server; an open set, so that evaluators name their own.
+    /// A rule that refused a server; an open set, so that evaluators can define their own rules.
     public struct Rule: RawRepresentable, Hashable, Sendable {
         /// The rule's stable name.
         public let rawValue: String
 
-        /// Names a rule.
+        /// Creates a rule.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The chain of certificates does not lead to a trusted root, or breaks a rule on the way.
+        /// The chain of certificates does not end at a trusted root, or breaks a rule below it.
         public static let chain = Rule(rawValue: "chain")
         /// A certificate of the chain has expired, or is not valid yet.
         public static let validity = Rule(rawValue: "validity")
-        /// The certificate does not name the host, or name constraints of an authority are against it.
+        /// The certificate does not name the host, or name constraints of an authority do not permit it.
         public static let hostName = Rule(rawValue: "hostName")
         /// No key of the chain is pinned.
         public static let pin = Rule(rawValue: "pin")
         /// No certificate of the chain is pinned.
         public static let certificate = Rule(rawValue: "certificate")
-        /// A certificate was revoked, or it could not be proved that it was not.
+        /// A certificate was revoked, or the proof that it was not revoked is missing.
         public static let revocation = Rule(rawValue: "revocation")
-        /// No evaluator is named for the host.
+        /// ``HostTrust`` has no evaluator for the host.
         public static let unlistedHost = Rule(rawValue: "unlistedHost")
-        /// There are no roots to judge by.
+        /// There are no roots to verify the chain with.
         public static let roots = Rule(rawValue: "roots")
-        /// None of several evaluators accepts; `causes` has the failure of each.
+        /// All of several evaluators refused the server; `causes` has the failure of each.
         public static let noneAccepts = Rule(rawValue: "noneAccepts")
     }
 
     /// The rule that refused.
     public let rule: Rule
-    /// What was wrong, in a few words.
+    /// The problem, in a few words.
     public let message: String
-    /// What to try, if there is something.
+    /// A suggestion for a fix, if there is one.
     public let hint: String?
-    /// The certificate that the rule is about, when it is about one.
+    /// The certificate that broke the rule, if the rule is about a certificate.
     public let certificate: Certificate?
-    /// What others said, where several evaluators were asked.
+    /// The failures of the nested evaluators of a composite evaluator.
     public let causes: [TrustFailure]
-    /// The host that was to be reached; empty until a connection was refused.
+    /// The host of the connection; empty until a connection was refused.
     public private(set) var host = ""
-    /// What the server had sent, its own certificate first; empty until a connection was refused.
+    /// The certificates of the server, its own first; empty until a connection was refused.
     public private(set) var chain: [Certificate] = []
 
-    /// Makes a failure.
+    /// Creates a failure.
     ///
     /// - Parameters:
     ///   - rule: The rule that refused.
-    ///   - message: What was wrong.
-    ///   - hint: What to try; nothing unless given.
-    ///   - certificate: The certificate that the rule is about; none unless given.
-    ///   - causes: What others said; nothing unless given.
+    ///   - message: The problem.
+    ///   - hint: A suggestion for a fix; nil by default.
+    ///   - certificate: The certificate that broke the rule; nil by default.
+    ///   - causes: The failures of nested evaluators; empty by default.
     public init(
         _ rule: Rule, _ message: String, hint: String? = nil, certificate: Certificate? = nil,
         causes: [TrustFailure] = []
@@ -75,12 +76,13 @@ public struct TrustFailure: Error, Hashable, Sendable {
         self.causes = causes
     }
 
-    /// The hashes of the keys that the server has shown, its own first, ready to be pinned if it is the right one.
+    /// The hashes of the keys that the server presented, its own first, ready to be pinned if the server is the right
+    /// one.
     ///
-    /// Those behind the first are only what it says: a server can show any certificate.
+    /// Only the first key is proven: a server can send any other certificates along.
     public var presentedPins: [PublicKeyHash] { chain.map(\.publicKeyHash) }
 
-    /// The failure with what was judged.
+    /// Returns the failure with the host and the certificates of the server.
     func about(_ peer: PeerIdentity) -> TrustFailure {
         var failure = self
         failure.host = peer.host
@@ -90,12 +92,12 @@ public struct TrustFailure: Error, Hashable, Sendable {
 }
 
 extension TrustFailure: CustomStringConvertible, DetailedCause {
-    /// The rule and the sentence.
+    /// The rule and the message.
     public var description: String { "\(rule.rawValue): \(message)" }
 
     var title: String { "rule \(rule.rawValue)" }
 
-    /// The certificate that is to blame, and every key that was shown, as a pin.
+    /// The causes, the certificate that broke the rule, and up to ten keys of the server as pins.
     var details: [String] {
         var lines = causes.map(\.description)
         if let certificate {

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-/// Where chains of certificates may end.
+/// The certificates at which chains may end.
 ///
-/// Making one is cheap; what it stands for is loaded once, before it is first needed.
+/// Creating a value is cheap; the certificates are loaded once, before their first use.
 public struct TrustRoots: Sendable {
     private enum Kind: Hashable {
         case system, only, systemAnd, systemOr
     }
 
-    /// What is loaded, shared by all copies.
+    /// The loaded certificates, shared by all copies.
     private final class Loaded: Sendable {
         let result = Lock<Result<TrustStore, TrustFailure>?>(nil)
     }
@@ -21,7 +22,7 @@ public struct TrustRoots: Sendable {
 
     private let kind: Kind
     private let certificates: [Certificate]
-    /// Stands for the certificates where roots are compared, which is done for every request with an evaluator.
+    /// The digest of the certificates, which makes comparison cheap: every request with an evaluator compares roots.
     private let digest: [UInt8]
     private let loaded: Loaded
 
@@ -41,7 +42,7 @@ public struct TrustRoots: Sendable {
         weak var loaded: Loaded?
     }
 
-    /// All that are in use, so that equal roots are loaded once.
+    /// All loaded roots in use, so that equal roots are loaded once.
     private static let all = Lock<[Key: WeakLoaded]>([:])
 
     private static func loaded(_ key: Key) -> Loaded {
@@ -54,29 +55,29 @@ public struct TrustRoots: Sendable {
         }
     }
 
-    /// The roots of the Linux distribution, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR` when these are set.
+    /// The roots of the Linux distribution, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR` if these variables are set.
     public static let system = TrustRoots(.system)
 
-    /// No roots, for evaluators that need no chain of their own.
+    /// Empty roots, for evaluators that verify no chain themselves.
     static let nobody = TrustRoots(.only)
 
-    /// These certificates alone.
+    /// Returns roots of these certificates only.
     public static func only(_ certificates: [Certificate]) -> TrustRoots { TrustRoots(.only, certificates) }
 
-    /// The system's and these.
+    /// Returns the system's roots and these certificates.
     public static func systemAnd(_ certificates: [Certificate]) -> TrustRoots { TrustRoots(.systemAnd, certificates) }
 
-    /// The system's, or these where the system has none, as in a bare container.
+    /// Returns the system's roots, or these certificates if the system has no roots, as in a bare container.
     public static func systemOr(_ certificates: [Certificate]) -> TrustRoots { TrustRoots(.systemOr, certificates) }
 
     var areNobody: Bool { kind == .only && certificates.isEmpty }
 
-    /// Loads the roots on the calling thread, unless they are.
+    /// Loads the roots on the calling thread, unless they are already loaded.
     ///
-    /// - Throws: `TrustFailure` with rule `.roots` when the system has none.
+    /// - Throws: `TrustFailure` with rule `.roots` when the system has no roots.
     public func load() throws(TrustFailure) { _ = try result(retrying: true).get() }
 
-    /// What was loaded, or why nothing was; a handshake does not try again.
+    /// Returns the loaded roots or throws the stored failure; a handshake does not retry a failed load.
     func store() throws(TrustFailure) -> TrustStore { try result(retrying: false).get() }
 
     private func result(retrying: Bool) -> Result<TrustStore, TrustFailure> {
@@ -85,7 +86,7 @@ public struct TrustRoots: Sendable {
         case .failure(let failure)? where !retrying: return .failure(failure)
         default: break
         }
-        // Outside of the lock, so that no handshake waits for a disk.
+        // Load outside of the lock, so that no handshake waits for the disk.
         let made = Result { () throws(TrustFailure) in try loadedStore() }
         return loaded.result.withLock { result in
             if case .success(let store)? = result { return .success(store) }
@@ -103,7 +104,7 @@ public struct TrustRoots: Sendable {
                     .roots, "no root certificates were found in \(places.joined(separator: ", "))",
                     hint: TrustRoots.hint)
             }
-            throw TrustFailure(.roots, "there is no memory left for root certificates")
+            throw TrustFailure(.roots, "there is not enough memory for root certificates")
         }
     }
 
@@ -133,7 +134,7 @@ extension TrustRoots: Hashable {
         one.kind == other.kind && one.digest == other.digest
     }
 
-    /// Hashes what is compared.
+    /// Hashes the compared properties.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(kind)
         hasher.combine(digest)

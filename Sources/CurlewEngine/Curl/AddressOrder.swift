@@ -3,17 +3,18 @@
 
 internal import CurlewShims
 
-/// In which order one connection tries the addresses of its host.
+/// The order in which one connection attempts the addresses of its host.
 ///
-/// libcurl tries them as it was told, the two families by turns (RFC 8305), and tells of each before it connects: what is
-/// first there is replaced by what is first here, and so on, each within its family. Its own cache knows nothing of it.
+/// libcurl attempts the addresses in the order of the look-up, alternating between the two families (RFC 8305), and
+/// calls back before it connects to each of them. Then the first address of a family in libcurl's order is replaced by
+/// the first of this order, the second by the second, and so on. libcurl's own cache keeps the original order.
 struct AddressOrder {
     private var places: [[UInt8]: [UInt8]] = [:]
 
     /// - Parameters:
-    ///   - addresses: As they were found.
-    ///   - turn: How many connections there were before.
-    /// - Returns: Nil when the order is that in which they were found.
+    ///   - addresses: The addresses in the order of the look-up.
+    ///   - turn: The number of earlier connections to the origin.
+    /// - Returns: Nil if the order is that of the look-up.
     init?(_ addresses: [String], _ order: EngineConfiguration.AddressOrder, turn: Int) {
         guard order != .asResolved, addresses.count > 1 else { return nil }
         let all = addresses.map(AddressOrder.bytes)
@@ -27,10 +28,10 @@ struct AddressOrder {
         if places.isEmpty { return nil }
     }
 
-    /// The address that is tried where libcurl would try this one.
+    /// The address to use where libcurl would use `address`.
     subscript(_ address: [UInt8]) -> [UInt8]? { places[address] }
 
-    /// Makes libcurl connect to another address than it is about to.
+    /// Replaces the address that libcurl is about to connect to.
     func apply(to address: UnsafeMutablePointer<curl_sockaddr>) {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(curlew_address_bytes(address, &bytes))

@@ -3,16 +3,17 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-// What libcurl calls, on the loop thread: C functions that find their Swift object and pass the call on. A handle
-// outlives its CURL and a domain its CURLM, so the pointers need no reference.
+// Callbacks that libcurl calls on the loop thread: C functions that find their Swift object and forward the call. A
+// handle outlives its CURL and a domain outlives its CURLM, so the pointers need no reference.
 
 func setEngineCallbacks(on handle: EasyHandle) {
     curlew_set_callbacks(
         handle.curl, Unmanaged.passUnretained(handle).toOpaque(), bodyArrived, headLineArrived, bodyWanted, bodyRewound,
         socketOpened, socketClosed, tlsContextMade)
     curlew_set_prerequest(handle.curl, requestIsNext, Unmanaged.passUnretained(handle).toOpaque())
-    // Connections outlive handles, so what closes them is told the transport.
+    // Connections outlive handles, so the callback that closes a socket gets the transport.
     _ = curlew_set_pointer(
         handle.curl, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(handle.domain.transport).toOpaque())
 }
@@ -59,7 +60,7 @@ private func bodyRewound(_ context: UnsafeMutableRawPointer?, _ offset: curl_off
 private func socketOpened(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    // A handle without a transfer only joins a connection that is there.
+    // A handle without a transfer must not open a connection; it only joins an open one.
     guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
     let origin = handle.transfer?.wire.origin
     if let origin { handle.domain.transport.makeRoom(for: origin, in: handle.domain) }
@@ -77,9 +78,9 @@ private func socketOpened(
     return descriptor
 }
 
-/// Called right before a request is sent over a connection.
+/// Called right before libcurl sends a request over a connection.
 ///
-/// libcurl sends any request again, whatever its method, when a reused connection dies without an answer.
+/// libcurl retries a request with any method if a reused connection dies without a response.
 private func requestIsNext(
     _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ remotePort: CInt, _ localPort: CInt
@@ -96,7 +97,7 @@ private func requestIsNext(
     }
     transfer.wire.sends += 1
     let sockets = handle.domain.transport.sockets
-    // Of a connection that has ended libcurl 7.88 says no more than of a stream that was refused.
+    // For an HTTP/2 connection that has ended, libcurl 7.88 reports the same result as for a refused stream.
     let wasGood = transfer.wire.connection.map { sockets.isGoodFor(oneOf: $0) } ?? false
     let wasShared = transfer.wire.isShared
     let isReused = handle.opened.isEmpty
@@ -127,12 +128,12 @@ private func text(of address: UnsafeMutablePointer<CChar>?, _ port: CInt) -> Str
     return text.utf8.contains(UInt8(ascii: ":")) ? "[\(text)]:\(port)" : "\(text):\(port)"
 }
 
-/// Whether libcurl may send the request once more; if not, it is known why.
-/// - Parameter wasRefused: Whether nothing else can have ended it over HTTP/2, unless libcurl says so.
+/// Whether libcurl may send the request once more; if not, this sets the reason in `abort`.
+/// - Parameter wasRefused: Whether a refusal is the only possible cause over HTTP/2, unless libcurl wrote a message.
 private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefused: Bool) -> Bool {
     handle.hasRetried = true
-    // Over a new connection libcurl sends again only what the server has refused without acting on it, and over an HTTP/2
-    // connection it does so without a word about a failure.
+    // Over a new connection, libcurl resends only requests that the server has refused without processing them; over
+    // HTTP/2 it then writes no message about a failure.
     let isRefused =
         curlew_get_long(handle.curl, CURLINFO_NUM_CONNECTS) >= transfer.wire.sends
         || wasRefused && !handle.hasDetail
@@ -187,7 +188,7 @@ private func timerChanged(
 ) -> CInt {
     guard let context else { return 0 }
     let domain = Unmanaged<CurlDomain>.fromOpaque(context).takeUnretainedValue()
-    // Never early: libcurl does not set the same timer twice.
+    // The deadline is never early, because libcurl does not set the same timer twice.
     domain.deadline =
         switch milliseconds {
         case ..<0: Monotonic.never

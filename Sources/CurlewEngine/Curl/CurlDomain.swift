@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-/// What a trust domain has while it is used: places for its transfers, and the TLS sessions of all of them.
+/// The state of a trust domain while it is in use: its multi handles and the TLS sessions of all of them.
 final class LiveTrust {
     var sessions: TLSShares
     #if !DEBUG
@@ -21,23 +22,23 @@ final class LiveTrust {
 final class CurlDomain {
     let multi: UnsafeMutableRawPointer
     let live: LiveTrust
-    /// Names this domain in epoll tokens.
+    /// Identifies this domain in epoll tokens.
     let number: UInt32
     /// The transport keeps its domains.
     unowned(unsafe) let transport: CurlTransport
     let trust: TrustDomain
-    /// When libcurl wants to be called without an event, on the monotonic clock.
+    /// When libcurl has to be called without a socket event, on the monotonic clock.
     var deadline = Monotonic.never
     var active = 0
-    /// When a transfer last began here, on the monotonic clock.
+    /// When a transfer last started in this domain, on the monotonic clock.
     var lastUsed: UInt64 = 0
-    /// No new transfers: closed when the last one ends.
+    /// The domain accepts no new transfers, and is freed when the last one ends.
     var isRetired = false
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     private var idle: [EasyHandle] = []
-    /// The addresses that libcurl's own cache was given, and when.
+    /// The addresses that were given to libcurl's own cache, and when.
     private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(_ number: UInt32, of live: LiveTrust, trust: TrustDomain, transport: CurlTransport) {
@@ -54,7 +55,7 @@ final class CurlDomain {
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.connections)
         let streams = min(configuration.streamsPerConnection, 1 << 20)
         _ = curlew_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, streams)
-        // A cache smaller than the number of connections in use closes them after every request.
+        // A cache smaller than the number of connections in use would close them after every request.
         _ = curlew_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.connections)
     }
 
@@ -63,7 +64,7 @@ final class CurlDomain {
         curl_multi_cleanup(multi)
     }
 
-    /// Whether libcurl has been given these addresses and still has them; it counts as told from now on.
+    /// Returns whether libcurl already has these addresses, and records that it is about to get them.
     func knows(_ name: ResolvedName, _ origin: Origin, now: UInt64) -> Bool {
         if let last = told[ObjectIdentifier(origin)], last.name === name, now &- last.at < NameCache.lifetime {
             return true
@@ -73,7 +74,7 @@ final class CurlDomain {
         return false
     }
 
-    /// Counts libcurl as not told: it reads what a handle gives it only when the transfer begins.
+    /// Forgets that libcurl was given addresses: it reads those of a handle only when the transfer begins.
     func forgetTelling(_ origin: Origin) { told[ObjectIdentifier(origin)] = nil }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }
@@ -83,7 +84,7 @@ final class CurlDomain {
         handle.gate = nil
         handle.head.clear()
         handle.forgetAddresses()
-        // libcurl 7.88 counts a handle's retries over its whole life, and fails the one after the fifth.
+        // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.
         if handle.hasRetried { return }
         let most = transport.limits.transfersPerHost / CurlTransport.domainsPerTrust
         if idle.count < max(2 * CurlTransport.transfersPerDomain, most) { idle.append(handle) }

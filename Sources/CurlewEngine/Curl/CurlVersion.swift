@@ -11,12 +11,12 @@ package struct CurlVersion: Sendable {
     package let hasHTTP2: Bool
     package let hasThreadSafeInit: Bool
 
-    /// Read once; libcurl is initialised by then.
+    /// The version, read once after libcurl has been initialised.
     package static let current = CurlVersion()
 
     package var isSupported: Bool { number >= 0x075800 }
 
-    /// Whether libcurl uses OpenSSL, whose hooks judge servers; LibreSSL, GnuTLS and others lack them.
+    /// Whether libcurl uses OpenSSL, whose hooks evaluate servers; LibreSSL, GnuTLS and others lack them.
     package var usesOpenSSL: Bool { CurlVersion.isOpenSSL(tls) }
 
     /// Whether a TLS library that libcurl names, such as `OpenSSL/3.0.15`, is OpenSSL.
@@ -26,12 +26,12 @@ package struct CurlVersion: Sendable {
         name.split(separator: " ").contains { $0.hasPrefix("OpenSSL/") || $0.hasPrefix("quictls/") }
     }
 
-    /// Whether a plain HTTP/2 connection can serve a second transfer: before 8.0.0 libcurl begins the protocol on it
+    /// Whether a plain HTTP/2 connection can serve a second transfer: before 8.0.0, libcurl starts the protocol on it
     /// again, and both transfers fail.
     package let sharesPlainHTTP2: Bool
 
-    /// Whether libcurl reports success when a connection of HTTP/2 ends or breaks the protocol inside a body without a
-    /// length: until 8.1.0, which reads streams in another way.
+    /// Whether libcurl reports success when an HTTP/2 connection ends or breaks the protocol inside a body without a
+    /// length; it does so before 8.1.0.
     package var passesCutStreams: Bool { number < 0x080100 }
 
     private init() {

@@ -3,14 +3,14 @@
 
 internal import CurlewShims
 
-// What libcurl 7.88 does not do by itself over HTTP/2.
+// Operations that libcurl 7.88 does not do by itself over HTTP/2.
 extension EasyHandle {
-    /// Sends the RST_STREAM that libcurl 7.88 keeps back for a connection without transfers.
+    /// Sends the RST_STREAM that libcurl 7.88 holds back for a connection without transfers.
     ///
-    /// The handle, whose own transfer was just taken off the wire, joins the idle connection and gives up before it
-    /// sends a request.
-    /// - Parameter port: The connection's local port, as the socket table names it.
-    /// - Returns: False when libcurl has closed the connection or chosen another one.
+    /// The handle has just been removed from its own transfer. It joins the idle connection and aborts before it sends
+    /// a request.
+    /// - Parameter port: The connection's local port, as the socket table stores it.
+    /// - Returns: False if libcurl has closed the connection or chosen another one.
     func flush(over port: Int) -> Bool {
         transfer = nil
         if isFresh {
@@ -28,7 +28,7 @@ extension EasyHandle {
     /// Called for a handle without a transfer, right before it would send a request over a connection.
     func joined(over port: Int) {
         guard flushing?.port == port else { return }
-        // Toggling the pause state makes libcurl send what it keeps back.
+        // Toggling the pause state makes libcurl flush the pending frames.
         curl_easy_pause(curl, CURLPAUSE_SEND)
         curl_easy_pause(curl, CURLPAUSE_CONT)
         flushing?.isDone = true
@@ -36,14 +36,14 @@ extension EasyHandle {
 
     // MARK: GOAWAY
 
-    /// Whether the server has said that it does nothing about the request (RFC 9113 §6.8); of a request that nothing was
-    /// listened for, false.
+    /// Whether the server reported with GOAWAY that it does not process the request (RFC 9113 §6.8); false if libcurl's
+    /// messages were not recorded.
     var isLeftOut: Bool {
         guard isListening, let words = words?.pointee else { return false }
         return words.goes_away && words.stream > words.last
     }
 
-    /// Takes note, from here until the head comes, of what libcurl says of the request's stream.
+    /// Records libcurl's messages about the stream of the request, from now until the head arrives.
     func listen() {
         let memory = words ?? .allocate(capacity: 1)
         memory.initialize(to: curlew_stream_words())

@@ -3,63 +3,63 @@
 
 internal import CurlewShims
 
-/// One pooled libcurl handle, which keeps its options from transfer to transfer: only differences are set.
+/// One pooled libcurl handle, which keeps its options between transfers: only options that differ are set.
 final class EasyHandle {
-    /// How libcurl must be set up for a method and body; the method's own name goes on top where it differs.
+    /// The libcurl options for a method and a body; a method with another name is set in addition.
     fileprivate enum Shape: Equatable {
         case get, head
         case fields(count: Int)
         case upload(length: Int64)
     }
 
-    /// Bodies below this size leave together with the head, in one write; libcurl would not do that with larger ones.
+    /// Bodies below this size are sent together with the head in one write; libcurl sends larger ones separately.
     static let smallBody = 64 << 10
-    /// What libcurl asks for at once of a longer one.
+    /// The number of bytes that libcurl requests at once for a longer body.
     private static let longBuffer = 256 << 10
 
     let curl: UnsafeMutableRawPointer
-    /// A domain outlives its handles: it keeps those that rest, and ends those in use before it goes.
+    /// A domain outlives its handles: it stores the idle ones, and ends those in use before it is freed.
     unowned(unsafe) let domain: CurlDomain
-    /// Those that the handle uses now, kept until it is freed, which may be after its domain.
+    /// The TLS sessions in use; the handle keeps them until it is freed, possibly after its domain.
     private var sessions: TLSSessions
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var transfer: EngineTransfer? { didSet { wire = transfer?.wireHalf } }
-    /// The loop's half of that transfer.
+    /// The loop's half of `transfer`.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     private(set) var wire: UnsafeMutablePointer<Wire>?
-    /// The turn's clock.
+    /// The clock of the turn, in nanoseconds of the monotonic clock.
     let clock: UnsafePointer<UInt64>
-    /// Where the handle stands among those in use.
+    /// The index of the handle in `CurlTransport.inUse`.
     var place = -1
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var gate: TrustGate?
-    /// The HTTP/2 stream of its request, by a pointer that is libcurl's.
+    /// The HTTP/2 stream of the request, identified by the pointer that libcurl gave to nghttp2.
     var stream: UnsafeMutableRawPointer?
-    /// Sockets that were opened for the transfer since it last began to send.
+    /// Sockets opened for the transfer since it last began to send.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var opened: [SocketTable.Connection] = []
     /// The head that is being received.
     let head = HeadBuffer()
-    /// How many they were when libcurl was last made to look at them.
+    /// The number of open sockets when `keepConnecting()` last made libcurl check them.
     private var looked = 0
-    /// In which order the transfer tries addresses, when not as they were found.
+    /// The order in which the transfer attempts addresses; nil for the order of the look-up.
     private var order: AddressOrder?
-    /// Whether libcurl sent a request again because the connection it was sent on had died.
+    /// Whether libcurl retried a request because its connection had died.
     var hasRetried = false
 
     private let detail: UnsafeMutablePointer<CChar>
     private(set) var url: ParsedURL?
     private var lines: HeaderLines?
     private var shape = Shape.get
-    /// libcurl's own choice, until it is told another.
+    /// libcurl's default until another size is set.
     private var uploadBuffer = smallBody
     private var method: String?
     private(set) var receiveBuffer = 0
@@ -70,9 +70,9 @@ final class EasyHandle {
     private var isAlone = false
     private var keepsSending = false
     private var spoken = EngineConfiguration.Version.automatic
-    /// The local port of the connection that the handle joins only to send what libcurl keeps back, and whether it has.
+    /// The local port of the connection that the handle joins only to flush pending frames, and whether it has done so.
     var flushing: (port: Int, isDone: Bool)?
-    /// What libcurl has said since it was last listened to, and whether it still is.
+    /// The messages of libcurl since `listen()` was last called, and whether they are still recorded.
     var words: UnsafeMutablePointer<curlew_stream_words>?
     var isListening = false
     /// The addresses given to libcurl, which reads them when the transfer begins.
@@ -102,7 +102,7 @@ final class EasyHandle {
         setEngineCallbacks(on: self)
         _ = curlew_set_pointer(curl, CURLOPT_ERRORBUFFER, detail)
         _ = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
-        // No signals, and no join of a resolver thread when a transfer ends during look-up.
+        // libcurl uses no signals, and does not join a resolver thread when a transfer ends during look-up.
         _ = curlew_set_long(curl, CURLOPT_NOSIGNAL, 1)
         _ = curlew_set_long(curl, CURLOPT_QUICK_EXIT, 1)
         receiveBuffer = configuration.receiveBuffer
@@ -114,24 +114,25 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         spoken = configuration.version
         _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, spoken.option)
-        // The gate is the only judge: libcurl's own host check would accept a bare common name, and anything but
-        // VERIFYPEER 1 would make the gate's refusal advisory. Its roots are shared, so libcurl must not load any.
+        // Only the gate judges servers: libcurl's own host check accepts a bare common name, and any VERIFYPEER other
+        // than 1 makes libcurl ignore a rejection by the gate. The gate shares its roots, so libcurl must not load any.
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0)
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
         _ = curlew_set_string(curl, CURLOPT_CAPATH, nil)
         _ = curlew_set_long(curl, CURLOPT_SSLVERSION, configuration.tlsOption)
         if !configuration.tls.negotiates { _ = curlew_set_long(curl, CURLOPT_SSL_ENABLE_ALPN, 0) }
-        // Ours comes first: this one only looks when a connection is wanted, and counts in whole seconds.
+        // The session's own limit expires first: libcurl checks this one only when it needs a connection, in whole
+        // seconds.
         let idle = min(configuration.idleLifetime / 1_000_000_000, 1 << 30) + 2
         _ = curlew_set_long(curl, CURLOPT_MAXAGE_CONN, Int(idle))
-        // Addresses come from the session, which forgets them before libcurl does.
+        // The session provides the addresses, and drops them before libcurl does.
         _ = curlew_set_long(curl, CURLOPT_DNS_CACHE_TIMEOUT, Int(2 * NameCache.lifetime / 1_000_000_000))
     }
 
-    /// Sets what differs from the last transfer.
+    /// Sets the options that differ from those of the last transfer.
     ///
-    /// False when libcurl is out of memory.
+    /// - Returns: False if libcurl is out of memory.
     func apply(_ transfer: EngineTransfer, url: ParsedURL, now: UInt64) -> Bool {
         var isFine = true
         func set(_ code: CURLcode) { if code != CURLE_OK { isFine = false } }
@@ -143,11 +144,12 @@ final class EasyHandle {
         if url.origin.isSecure, usedBy !== url.origin || domain.live.sessions.areOld(sessions, now: now) {
             set(useSessions(of: url.origin, now: now))
         }
-        // Where libcurl reads what it is offered; with TLS that is one record at a time.
+        // Without TLS, libcurl reads as much as the buffer holds; with TLS, it reads one record at a time.
         let isBulk = transfer.wire.collected == nil && !transfer.plan.isSecure
         let limits = domain.transport.limits
         let size = domain.transport.readSize(of: transfer, isBulk ? limits.bulkBuffer : limits.receiveBuffer)
-        // libcurl 7.88 refuses while it has a buffer, which it keeps when a transfer ends before it had a connection.
+        // libcurl 7.88 rejects this option while it has a buffer. It keeps the buffer of a transfer that never
+        // connected.
         if receiveBuffer != size, curlew_set_long(curl, CURLOPT_BUFFERSIZE, size) == CURLE_OK { receiveBuffer = size }
         let lines = transfer.lines
         if self.lines !== lines {
@@ -156,7 +158,7 @@ final class EasyHandle {
         }
         set(applyConnection(transfer.plan, isFresh: transfer.wire.isFresh, isByHTTP1: transfer.wire.isByHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
-        // The look-up has used some of it.
+        // The look-up has used a part of the connect timeout.
         let since = transfer.wire.connectingSince
         let spent = since < now ? now - since : 0
         let left = transfer.plan.connectTimeout.map { max(1_000_000, $0 &- min(spent, $0)) }
@@ -188,20 +190,20 @@ final class EasyHandle {
         return isFine
     }
 
-    /// When the TLS sessions that the handle uses become too old.
+    /// The time at which the TLS sessions of the handle expire.
     var sessionsEnd: UInt64 { domain.live.sessions.end(of: sessions) }
 
-    /// TLS sessions of an origin are where all handles of the domain look for them.
+    /// Makes the handle use the share of TLS sessions that all handles of the domain use for this origin.
     private func useSessions(of origin: Origin, now: UInt64) -> CURLcode {
         let sessions = domain.live.sessions.sessions(of: origin, now: now)
         if sessions === self.sessions { return CURLE_OK }
         let code = curlew_set_pointer(curl, CURLOPT_SHARE, sessions.share)
-        // The share of before is let go only now that libcurl has done so.
+        // The assignment releases the old share, which libcurl no longer uses.
         self.sessions = sessions
         return code
     }
 
-    /// Which connections may serve the transfer.
+    /// Selects the connections that may serve the transfer.
     private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
@@ -209,8 +211,9 @@ final class EasyHandle {
             if result != CURLE_OK { code = result }
         }
         let version = domain.transport.limits.version
-        // Over TLS it is worth waiting whether a connection that is being made can be shared. Without, libcurl 7.88 would
-        // hold everybody back until the first response of a host has ended, which may be never.
+        // Over TLS, libcurl waits for a connection in progress to find out whether it can be shared. Without TLS,
+        // libcurl 7.88 would delay all other transfers until the first response of the host has ended, which may never
+        // happen.
         let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
         let alone = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
         let waits = (plan.isSecure || sharesPlain) && !alone
@@ -226,7 +229,8 @@ final class EasyHandle {
             isAlone.toggle()
             set(CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
         }
-        // A connection of one's own speaks HTTP/1.1 where there is a choice: others could join one of HTTP/2.
+        // An exclusive connection uses HTTP/1.1 if it can choose, because other transfers could join an HTTP/2
+        // connection.
         let spoken = (alone || isByHTTP1) && version != .http2PriorKnowledge ? .http1Only : version
         if self.spoken != spoken {
             set(CURLOPT_HTTP_VERSION, spoken.option)
@@ -235,7 +239,7 @@ final class EasyHandle {
         return code
     }
 
-    /// Gives libcurl the addresses of the host, which it then takes from its cache.
+    /// Gives libcurl the addresses of the host; libcurl adds them to its cache.
     private func applyAddresses(_ name: ResolvedName?, _ origin: Origin, _ now: UInt64) -> CURLcode {
         guard let name, !domain.knows(name, origin, now: now) else { return CURLE_OK }
         let entry = "+\(origin.host):\(origin.port):\(name.addresses.joined(separator: ","))"
@@ -246,7 +250,7 @@ final class EasyHandle {
         return list == nil ? CURLE_OUT_OF_MEMORY : code
     }
 
-    /// Tells a new socket what it must know before it connects, and where to.
+    /// Sets the options of a new socket before it connects, and replaces the address according to the address order.
     func prepare(_ descriptor: CInt, for address: UnsafeMutablePointer<curl_sockaddr>, to origin: Origin?) {
         let configuration = domain.transport.limits
         if configuration.tcp != EngineConfiguration.TCP() {
@@ -261,17 +265,19 @@ final class EasyHandle {
         order?.apply(to: address)
     }
 
-    /// Counts out what was opened and never became a connection.
+    /// Removes sockets from the table that were opened and never became a connection.
     func forgetOpened(in sockets: SocketTable) {
         if opened.isEmpty { return }
         sockets.vanished(opened)
         opened = []
     }
 
-    /// Makes libcurl go on when one address did not answer: 7.88 turns to the next of the same family without connecting
-    /// to it, and nothing would call it for seconds.
+    /// Makes libcurl continue after a connection attempt failed.
     ///
-    /// False once nothing is left to be looked at.
+    /// libcurl 7.88 selects the next address of the same family without connecting to it, and no event calls libcurl
+    /// for seconds.
+    ///
+    /// - Returns: False once no more sockets have to be checked.
     func keepConnecting() -> Bool {
         guard let transfer, !opened.isEmpty else {
             looked = 0
@@ -281,7 +287,7 @@ final class EasyHandle {
             return true
         }
         looked = opened.count
-        // A pause that is none makes libcurl look at the handle.
+        // Toggling the pause state makes libcurl check the handle.
         let pauses =
             (transfer.wire.isReceivingPaused ? CURLPAUSE_RECV : 0)
             | (transfer.wire.isSendingPaused ? CURLPAUSE_SEND : 0)
@@ -290,13 +296,15 @@ final class EasyHandle {
         return true
     }
 
-    /// Makes libcurl go on with the body after an answer that is an error, inside the callback that hands it over.
+    /// Makes libcurl keep sending the body after an error response; call this inside the callback that delivers the
+    /// head.
     func keepSending() {
         keepsSending = true
         _ = curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 1)
     }
 
-    /// Takes back what libcurl may not have read: a later transfer would bring old addresses into its cache as new ones.
+    /// Clears addresses that libcurl may not have read: a later transfer would add them to its cache as if they were
+    /// new.
     func forgetAddresses() {
         guard addresses != nil else { return }
         _ = curlew_set_pointer(curl, CURLOPT_RESOLVE, nil)
@@ -309,7 +317,7 @@ final class EasyHandle {
         case .none:
             switch transfer.plan.method {
             case "HEAD": (.head, "HEAD")
-            // Content-Length: 0 is owed where the method gives a body a meaning (RFC 9110 §8.6).
+            // RFC 9110 §8.6 requires Content-Length: 0 for methods that define a meaning for a body.
             case "POST", "PUT", "PATCH": (.fields(count: 0), "POST")
             default: (.get, "GET")
             }
@@ -320,10 +328,10 @@ final class EasyHandle {
     }
 
     private func take(_ shape: Shape, _ upload: TransferPlan.Upload) -> CURLcode {
-        // Every change goes through GET, which drops what the other shapes leave behind.
+        // Every change sets GET first, which clears the options of the previous shape.
         if self.shape.hasFields { _ = curlew_set_pointer(curl, CURLOPT_POSTFIELDS, nil) }
         let reset = curlew_set_long(curl, CURLOPT_HTTPGET, 1)
-        // libcurl keeps the buffer only while it sends a body.
+        // libcurl keeps this buffer only while it sends a body.
         let buffer = shape.isLong ? EasyHandle.longBuffer : EasyHandle.smallBody
         if uploadBuffer != buffer {
             _ = curlew_set_long(curl, CURLOPT_UPLOAD_BUFFERSIZE, buffer)
@@ -344,13 +352,13 @@ final class EasyHandle {
         }
     }
 
-    /// Whether libcurl wrote something about the failure.
+    /// Whether libcurl wrote a message about the failure.
     var hasDetail: Bool { detail.pointee != 0 }
 
-    /// Whether a stream that failed was closed by the server without an error, in libcurl's words or for want of them.
+    /// Whether the server closed the failed stream without an error, according to libcurl's message or the lack of one.
     var isClosedCleanly: Bool { !hasDetail || String(cString: detail).contains("closed cleanly, but") }
 
-    /// What libcurl wrote about the last failure, or its text for the code.
+    /// Returns libcurl's message about the last failure, or its text for the code.
     func text(for code: CURLcode) -> String {
         detail.pointee != 0 ? String(cString: detail) : String(cString: curl_easy_strerror(code))
     }
@@ -359,7 +367,7 @@ final class EasyHandle {
 extension EasyHandle.Shape {
     fileprivate var hasFields: Bool { if case .fields = self { true } else { false } }
 
-    /// Whether it is a body of unknown length, or one that does not fit into libcurl's usual buffer.
+    /// Whether the body has an unknown length, or does not fit into libcurl's usual buffer.
     fileprivate var isLong: Bool {
         if case .upload(let length) = self { length < 0 || length > EasyHandle.smallBody } else { false }
     }

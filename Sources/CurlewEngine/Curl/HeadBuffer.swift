@@ -3,9 +3,9 @@
 
 internal import Glibc
 
-/// Where the lines of a head are gathered, in memory that its owner keeps for the next one, and frees.
+/// A buffer for the lines of a head, whose memory its owner reuses for the next head and frees.
 ///
-/// A pointer, so that no access of it is checked at run time for others at the same time.
+/// The state is behind a pointer, so that accesses need no exclusivity checks at run time.
 struct HeadBuffer {
     private struct State {
         var memory: UnsafeMutableRawPointer?
@@ -22,7 +22,7 @@ struct HeadBuffer {
 
     var isEmpty: Bool { state.pointee.count == 0 }
 
-    /// False when there is no memory left.
+    /// Appends a line; returns false if no memory is left.
     func append(_ line: UnsafeRawBufferPointer) -> Bool {
         guard let bytes = line.baseAddress else { return true }
         let count = state.pointee.count + line.count
@@ -41,7 +41,7 @@ struct HeadBuffer {
         [UInt8](UnsafeRawBufferPointer(start: state.pointee.memory, count: state.pointee.count))
     }
 
-    /// Forgets the lines; what a large head took is given back.
+    /// Removes the lines, and frees the memory of a large head.
     func clear() {
         state.pointee.count = 0
         guard state.pointee.capacity > 16 << 10 else { return }

@@ -1,13 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Curl: libcurl's handles as owners, its options with their units, its sockets in epoll. Everything here but
-// HeaderLines and CurlVersion is touched by the loop thread alone.
+// Curl: owners for libcurl's handles, its options with their units, its sockets in epoll. Only the loop thread touches
+// these types, except HeaderLines and CurlVersion.
 
 internal import CurlewShims
 internal import Glibc
 
-/// Request header lines in libcurl's own list, built by the caller and shared, unchanged, by any number of transfers.
+/// Request header lines in libcurl's list format; the caller builds the list, and any number of transfers share it
+/// unchanged.
 package final class HeaderLines: @unchecked Sendable {
     // Safe because the list never changes after init and libcurl only reads it.
     let list: UnsafeMutablePointer<curl_slist>?
@@ -16,9 +17,11 @@ package final class HeaderLines: @unchecked Sendable {
         let fields = fields.map { (name: $0.name, value: HeaderLines.trimmed($0.value)) }
         let accepts = fields.filter { strcasecmp($0.name, "accept") == 0 }
         let writesAccept = accepts.count == 1 && accepts[0].value == "*/*"
-        // libcurl writes that one by itself, and compares the name of each line with each of a dozen that it may add.
+        // libcurl sends `Accept: */*` by itself; a shorter list saves comparisons with the dozen fields that libcurl
+        // may add.
         var list: UnsafeMutablePointer<curl_slist>?
-        // libcurl's grammar: "Name: value" sends, "Name;" sends an empty value, "Name:" keeps libcurl from adding one.
+        // In libcurl's grammar, "Name: value" sends a field, "Name;" an empty field, and "Name:" stops libcurl from
+        // adding one.
         for (name, value) in fields {
             if writesAccept && strcasecmp(name, "accept") == 0 { continue }
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
@@ -27,7 +30,7 @@ package final class HeaderLines: @unchecked Sendable {
         self.list = list
     }
 
-    /// The same lines but for those of one field, which libcurl is kept from adding.
+    /// Creates a copy of `lines` without one field, which libcurl must not add either.
     init(_ lines: HeaderLines, without name: String) {
         var list: UnsafeMutablePointer<curl_slist>?
         var next = lines.list
@@ -39,7 +42,7 @@ package final class HeaderLines: @unchecked Sendable {
         self.list = curl_slist_append(list, "\(name):") ?? list
     }
 
-    /// A value without the blanks around it, which are no part of it (RFC 9110 §5.5).
+    /// Returns the value without the blanks around it, which are not part of the value (RFC 9110 §5.5).
     private static func trimmed(_ value: String) -> String {
         let bytes = value.utf8
         guard let first = bytes.first, let last = bytes.last, isBlank(first) || isBlank(last) else { return value }

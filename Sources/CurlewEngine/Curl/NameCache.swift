@@ -3,7 +3,7 @@
 
 internal import CurlewShims
 
-/// Addresses that a look-up found, until they are too old.
+/// The addresses found by a look-up, and the time when they expire.
 final class ResolvedName {
     let addresses: [String]
     let until: UInt64
@@ -14,24 +14,24 @@ final class ResolvedName {
     }
 }
 
-/// What the session knows about names, and who waits to know more.
+/// The cache of host names of a session, and the running look-ups with the transfers that wait for them.
 struct NameCache {
-    /// How long addresses are used, in nanoseconds; libcurl is told to keep them somewhat longer.
+    /// Nanoseconds that addresses are used; libcurl's own cache keeps them twice as long.
     static let lifetime: UInt64 = 60_000_000_000
 
-    /// One look-up on its way, and the transfers that wait for it.
+    /// A running look-up, and the transfers that wait for it.
     struct Search {
         var ticket: Resolver.Ticket?
         var waiting: [EngineTransfer] = []
     }
 
-    /// How long a name that has no addresses is not looked up again, in nanoseconds: those who wait for it in a line would
-    /// ask one after the other.
+    /// Nanoseconds that a failed look-up is remembered; without this, queued transfers to the host would start one
+    /// look-up after the other.
     private static let failureLifetime: UInt64 = 1_000_000_000
-    /// How many names are remembered.
+    /// The maximum number of names in the cache.
     private static let size = 1024
 
-    /// Tells look-ups of this session from those of others.
+    /// Distinguishes the look-ups of this session from those of other sessions.
     let session = curlew_next_id()
     private var names: [String: ResolvedName] = [:]
     private var failures: [String: (text: String, until: UInt64)] = [:]
@@ -42,19 +42,19 @@ struct NameCache {
         return known
     }
 
-    /// The addresses that were found last, unless that is long ago.
+    /// Returns the addresses of the last successful look-up, unless they expired more than ten lifetimes ago.
     func lastAddresses(of name: String, now: UInt64) -> ResolvedName? {
         guard let known = names[name], now < known.until &+ 10 * NameCache.lifetime else { return nil }
         return known
     }
 
-    /// Forgets everything but the look-ups that are running.
+    /// Forgets all names; running look-ups continue.
     mutating func forget() {
         names = [:]
         failures = [:]
     }
 
-    /// Why a name was not found a moment ago.
+    /// Returns the reason of a look-up that failed a moment ago.
     func failure(of name: String, now: UInt64) -> String? {
         guard let known = failures[name], known.until > now else { return nil }
         return known.text
@@ -74,11 +74,11 @@ struct NameCache {
         }
     }
 
-    /// Whether a host is a name that some service has to look up: no address, and not localhost (RFC 6761 §6.3).
+    /// Whether a host is a name that a name service has to look up: not an address, and not localhost (RFC 6761 §6.3).
     static func needsLookUp(_ host: String) -> Bool {
         if host.isEmpty || host.utf8.contains(UInt8(ascii: ":")) { return false }
         let label = host.utf8.split(separator: UInt8(ascii: ".")).last ?? Substring(host).utf8
-        // A name whose last label is a number is no name (RFC 3986 §3.2.2, URL Standard).
+        // A host whose last label is a number is not a name (RFC 3986 §3.2.2, URL Standard).
         if label.allSatisfy({ (48...57).contains($0) }) { return false }
         return host != "localhost" && !host.hasSuffix(".localhost")
     }

@@ -1,53 +1,54 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One server as libcurl pools connections: scheme, host, port.
+/// A server as libcurl pools connections: scheme, host and port.
 ///
-/// Holds what waits for a place there.
+/// It holds the queue of the transfers that wait for a slot.
 final class Origin {
     let host: String
     let port: UInt16
     let isSecure: Bool
-    /// Whether connections to it begin with a look-up.
+    /// Whether new connections need a look-up first.
     let needsLookUp: Bool
-    /// Transfers that hold a place, and those of them that share a connection with nobody.
+    /// Transfers that hold a slot, and those of them that use their connection exclusively.
     var active = 0
     var alone = 0
-    /// Open sockets towards it, in use or idle, of all domains.
+    /// Open sockets to the origin in all domains, in use or idle.
     var sockets = 0
-    /// Open sockets without those that transfers have begun with, in each domain, by its number.
+    /// Open sockets minus the transfers that were started, for each domain, by its number.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     private var spares: [Int] = []
-    /// Transfers share connections.
+    /// Whether transfers share connections.
     var isShared = false
-    /// It is known what the first connection speaks.
+    /// Whether the HTTP version of the first connection is known.
     var isKnown = false
-    /// How many connections its transfers were last counted to need.
+    /// The number of connections that was last added to the transport's demand.
     var counted = 0
-    /// The server has answered by HTTP/2.
+    /// Whether the server has responded over HTTP/2.
     var speaksHTTP2 = false
-    /// Its sockets by their local ports, and how many transfers use one that could not be found.
+    /// The sockets by their local ports, and the number of transfers whose socket could not be found.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var descriptors: [Int: CInt] = [:]
     /// Transfers that open a connection for others to share, and have not begun to send.
     var opening = 0
-    /// Counts connections, for those that take addresses by turns; where it begins is chance, or all clients of a server
-    /// would begin with the same one.
+    /// Counts connections, for the round-robin order of addresses; it starts at a random number, because otherwise all
+    /// clients of a server would start with the same address.
     var turn = Int.random(in: 0..<1 << 20)
-    /// How many transfers share one HTTP/2 connection before there is another.
+    /// The number of transfers that share one HTTP/2 connection before another one is opened.
     let streamsPerConnection: Int
     var unplaced = 0
     var queue = WaitingLine<EngineTransfer>()
-    /// How many in the line have not left it.
+    /// The number of transfers in the queue, without stale entries.
     var waiting = 0
-    /// How it competes for a place, when it does.
+    /// The candidate for the next slot; nil while the origin does not compete for one.
     var call: Call?
 
-    /// How many connections in a domain wait for a transfer; fewer than none while some are made.
+    /// Returns the number of connections in a domain that are free for a transfer; it is negative while connections are
+    /// being made.
     func spare(in domain: UInt32) -> Int { Int(domain) < spares.count ? spares[Int(domain)] : 0 }
 
     func count(_ change: Int, in domain: UInt32) {
@@ -55,20 +56,20 @@ final class Origin {
         spares[Int(domain)] += change
     }
 
-    /// What an origin competes with: its first in line, and whether a connection that there is serves that one.
+    /// The first transfer in the queue of an origin, and whether an existing connection can serve it.
     struct Call {
         var priority: Int
         var ticket: UInt64
         var joins: Bool
     }
 
-    /// What one more transfer that shares a connection may do.
+    /// The options of another transfer that may share a connection.
     enum Room {
-        /// One of the connections has room.
+        /// The transfer joins a connection that has capacity.
         case joins
-        /// There are fewer connections than those who are here and those who wait need.
+        /// The transfer opens a connection, because there are fewer than the running and waiting transfers need.
         case opens
-        /// Connections are being made for all who wait.
+        /// The transfer waits, because enough connections are being made for all waiting transfers.
         case waits
     }
 
@@ -80,24 +81,26 @@ final class Origin {
         needsLookUp = NameCache.needsLookUp(host)
     }
 
-    /// How many connections those with a place need.
+    /// The number of connections that the transfers with a slot need.
     var connections: Int {
         guard isShared else { return active }
         let streams = active - alone
-        // Where there is none yet, the others wait for those that are being opened.
+        // Before the first connection is made, the other transfers wait for those that are being opened.
         if made == 0 { return max(connections(for: streams), opening) + alone }
         return connections(for: streams - opening) + opening + alone
     }
 
-    /// Connections to share over which something was sent.
+    /// Shared connections over which a request was sent.
     private var made: Int { max(0, descriptors.count - alone) }
 
-    /// libcurl 7.88 puts any number of transfers on a connection that is still being made, so that of those beyond the limit
-    /// each either opens one or waits until one is there.
+    /// The option of another transfer that may share a connection.
+    ///
+    /// libcurl 7.88 puts any number of transfers on a connection that is still being made, so each transfer beyond the
+    /// limit either opens a connection or waits for one.
     var room: Room {
         let streams = active - alone
         let made = made
-        // A socket that is not known as a connection may be one all the same.
+        // An open socket may be a usable connection although its local port is not known yet.
         if made + opening == 0 && sockets <= alone { return .opens }
         let places = max(1, made) * streamsPerConnection + (made > 0 ? opening : max(0, opening - 1))
         if streams < places { return .joins }
@@ -105,7 +108,7 @@ final class Origin {
         return made + coming < connections(for: streams + max(1, waiting)) ? .opens : .waits
     }
 
-    /// How many connections one more transfer would need: one or none.
+    /// Returns the number of connections that one more transfer would need: one or zero.
     func more(for transfer: EngineTransfer) -> Int {
         guard isShared && !transfer.isAlone, room != .opens else { return 1 }
         return connections(for: active - alone + 1) - connections(for: active - alone)
@@ -121,7 +124,8 @@ final class Origin {
         opening -= 1
     }
 
-    /// Who is first in line, without those who have left it or joined again with another priority.
+    /// Returns the first entry of the queue, after removing transfers that left it or joined again with another
+    /// priority.
     func first() -> WaitingLine<EngineTransfer>.Place? {
         while let place = queue.first, !place.element.wire.isInLine || place.priority != place.element.wire.priority {
             queue.next()
@@ -130,12 +134,13 @@ final class Origin {
     }
 }
 
-/// The origins whose first in line may have a place, by who is first there: those that need no connection for it come
-/// before the others, whom a want of connections holds up.
+/// The origins whose first transfer may get a slot, ordered by these transfers.
+///
+/// Origins that need no new connection come first, because a lack of connections delays only the others.
 struct CalledOrigins {
     private var joining = WaitingLine<Origin>()
     private var connecting = WaitingLine<Origin>()
-    /// When stale entries are dropped that nobody would come to otherwise.
+    /// The number of entries at which stale ones are removed; most stale entries would otherwise stay for ever.
     private var most = 64
 
     var isEmpty: Bool { joining.isEmpty && connecting.isEmpty }
@@ -160,7 +165,7 @@ struct CalledOrigins {
         }
     }
 
-    /// Takes out the next one; of those that need a connection only when one is left.
+    /// Removes and returns the next origin; an origin that needs a connection only if one is left.
     mutating func next(connectionsLeft: Int) -> Origin? {
         while let place = joining.first {
             joining.next()
@@ -176,7 +181,7 @@ struct CalledOrigins {
         return nil
     }
 
-    /// False for an entry that a newer one has made stale.
+    /// Returns false for a stale entry, which a newer one has replaced.
     private func take(_ place: WaitingLine<Origin>.Place, joins: Bool) -> Bool {
         let origin = place.element
         guard let call = origin.call, call.joins == joins, call.ticket == place.ticket, call.priority == place.priority

@@ -3,7 +3,7 @@
 
 internal import CurlewShims
 
-/// A URL parsed by libcurl, kept for requests that come again.
+/// A URL parsed by libcurl, kept for later requests to the same URL.
 final class ParsedURL {
     let handle: OpaquePointer
     let origin: Origin
@@ -18,7 +18,7 @@ final class ParsedURL {
     deinit { curl_url_cleanup(handle) }
 }
 
-/// The origins that there are, each at least as long as a parsed URL or a socket names it.
+/// The origins in use; each one stays at least as long as a parsed URL or a socket refers to it.
 struct Origins {
     private struct Key: Hashable {
         var host: String
@@ -26,15 +26,15 @@ struct Origins {
         var isSecure: Bool
     }
 
-    /// Not held weakly, since that would make every use of them slower.
+    /// The references are strong, because weak ones would make every use of an origin slower.
     private var known: [Key: Origin] = [:]
-    /// How many there may be before those that nobody names any more are dropped.
+    /// The number of origins at which unused ones are removed.
     private var most = 1024
     private let streamsPerConnection: Int
 
     init(streamsPerConnection: Int = 100) { self.streamsPerConnection = streamsPerConnection }
 
-    /// The parsed form of a URL, which keeps it from now on; nil when libcurl does not take it.
+    /// Returns the parsed form of a URL and stores it in `target`; nil if libcurl rejects the URL.
     mutating func url(for target: PlannedURL) -> ParsedURL? {
         if let parsed = target.parsed { return parsed }
         target.parsed = ParsedURL(target.text, origin: origin(of: target))

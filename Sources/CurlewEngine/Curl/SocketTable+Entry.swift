@@ -2,35 +2,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SocketTable {
-    /// What is known of a descriptor; only the table changes it.
+    /// The state of a descriptor; only the table changes it.
     struct Entry {
         var wanted: UInt32 = 0
         var registered: UInt32 = 0
         var domain: UInt32 = 0
-        /// The domain for which it was opened.
+        /// The domain for which the socket was opened.
         var home: UInt32 = 0
-        /// Opened by us, so that its closing is seen too; libcurl's resolver makes others.
+        /// Whether this engine opened the socket, so that its closing is seen too; libcurl's resolver opens other
+        /// descriptors.
         var isOurs = false
-        /// Counted among those that are open.
+        /// Whether the socket counts as open.
         var isCounted = false
         var version = Version.unknown
         var isMarked = false
-        /// Where it leads to, and its local port there, once that is known.
+        /// The origin of the socket, and its local port once that is known.
         var origin: Origin?
         var port = -1
         var serial: UInt64 = 0
-        /// How many transfers are on the wire with a request over it: libcurl watches no socket of one that is paused.
+        /// The number of transfers with a request on the connection; libcurl does not watch the socket of a paused
+        /// transfer.
         var users = 0
-        /// Two of them were there at the same time.
+        /// Whether two transfers used the connection at the same time.
         var hadCompany = false
-        /// Whether a request over it failed, other than by our own order.
+        /// Whether a request on the connection failed without being cancelled.
         var hasFailed = false
-        /// When it was last left, in the order of all that were.
+        /// The position in the order in which transfers left connections; larger is later.
         var leftAt: UInt64 = 0
-        /// When it was opened, and last left, on the monotonic clock.
+        /// When the socket was opened and when a transfer last left it, on the monotonic clock.
         var openedAt: UInt64 = 0
         var idleSince: UInt64 = 0
-        /// How often in a row it was writable and nothing came of it, and until when it is not asked again.
+        /// How often in a row the socket was writable without progress, and until when it is not polled for writing.
         var vain = 0
         var muteUntil: UInt64 = 0
     }

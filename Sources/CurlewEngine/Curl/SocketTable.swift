@@ -3,25 +3,26 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Which descriptors libcurl watches, mirrored into epoll as lazily as possible.
+/// The descriptors that libcurl watches, copied into epoll as lazily as possible.
 ///
-/// libcurl asks to stop watching a connection at the end of each request and to watch it again at the start of the
-/// next; obeying costs two system calls a request. A descriptor of ours stays registered until it is closed, or until
-/// an event comes that nobody asked for.
+/// libcurl stops watching a connection at the end of each request and watches it again at the start of the next one;
+/// following that would cost two system calls per request. A descriptor opened by this engine stays registered until it
+/// is closed, or until an unexpected event arrives.
 final class SocketTable {
     static let wakeToken = UInt64.max
 
-    /// An open connection, told from a later one that gets its descriptor.
+    /// An open connection; the serial number distinguishes it from a later one with the same descriptor.
     struct Connection: Hashable {
         var descriptor: CInt
         var serial: UInt64
 
-        /// One whose descriptor could not be found.
+        /// A connection whose descriptor could not be found.
         static let unknown = Connection(descriptor: -1, serial: 0)
     }
 
-    /// What a connection speaks, known with its first head.
+    /// The HTTP version of a connection, known when its first head arrives.
     enum Version { case unknown, http1, http2 }
 
     private let epoll: CInt
@@ -29,34 +30,35 @@ final class SocketTable {
     @exclusivity(unchecked)
     #endif
     private var entries: [Entry] = []
-    /// The end of a socket pair whose other end is closed: what takes the place of a connection that must go at once.
+    /// One end of a socket pair whose other end is closed; it replaces the descriptor of a connection that is closed at
+    /// once.
     private var dead: CInt = -1
-    /// How many sockets of ours are open.
+    /// The number of open sockets of this engine.
     private(set) var open = 0
     private var lastSerial: UInt64 = 0
     private var lastLeaving: UInt64 = 0
-    /// Connections that were closed after the server had ended them: the last ones, and whether their end can have cut
-    /// no answer but one.
+    /// The HTTP/2 connections that were closed last after the server had ended them, and whether that end can have
+    /// truncated at most one response.
     private var ended: [(serial: UInt64, isClean: Bool)] = []
-    /// When a descriptor is to be asked again for being writable.
+    /// The next time at which a descriptor is polled for writing again.
     private(set) var rearmAt = Monotonic.never
-    /// The turn's clock.
+    /// The clock of the turn, in nanoseconds.
     var now: UInt64 = 0
-    /// When to look for connections that nobody has used for too long.
+    /// The next time at which idle connections are checked for expiry.
     private(set) var expireAt = Monotonic.never
     private let idleLifetime: UInt64
     private let lifetime: UInt64
 
     /// - Parameters:
     ///   - idleLifetime: Nanoseconds that a connection stays open without use.
-    ///   - lifetime: Nanoseconds after which a connection is closed once nobody uses it.
+    ///   - lifetime: Nanoseconds after which a connection is closed as soon as it is idle.
     init(epoll: CInt, idleLifetime: UInt64 = Monotonic.never, lifetime: UInt64 = Monotonic.never) {
         self.epoll = epoll
         self.idleLifetime = idleLifetime
         self.lifetime = lifetime
     }
 
-    /// Where a token's event belongs: descriptor and domain number.
+    /// Splits a token of epoll into descriptor and domain number.
     static func parts(of token: UInt64) -> (descriptor: CInt, domain: UInt32) {
         (CInt(truncatingIfNeeded: token & 0xFFFF_FFFF), UInt32(truncatingIfNeeded: token >> 32))
     }
@@ -80,8 +82,10 @@ final class SocketTable {
         return Connection(descriptor: descriptor, serial: lastSerial)
     }
 
-    /// Called before the descriptor is closed: where a forked child still holds the connection, closing alone would
-    /// leave epoll reporting it, under a number that is no longer ours.
+    /// Forgets a descriptor before it is closed.
+    ///
+    /// If a forked child still holds the connection, closing alone would leave the descriptor registered: epoll would
+    /// keep reporting it under a number that may belong to another file.
     func closed(_ descriptor: CInt) {
         guard Int(descriptor) < entries.count else { return }
         if entries[Int(descriptor)].version == .http2, curlew_peer_has_ended(descriptor) {
@@ -92,7 +96,7 @@ final class SocketTable {
         forget(descriptor)
     }
 
-    /// libcurl's wish: CURL_POLL_IN, OUT, INOUT or REMOVE.
+    /// Records the events that libcurl wants: CURL_POLL_IN, OUT, INOUT or REMOVE.
     func watch(_ descriptor: CInt, what: CInt, domain: UInt32) {
         grow(to: descriptor)
         let index = Int(descriptor)
@@ -131,7 +135,7 @@ final class SocketTable {
         entries[index] = Entry()
     }
 
-    /// Counts a socket of ours out.
+    /// Removes a socket of this engine from the counts.
     private func leave(_ index: Int) {
         guard entries[index].isCounted else { return }
         open -= 1
@@ -142,28 +146,29 @@ final class SocketTable {
         entries[index].origin = nil
     }
 
-    /// Takes note that a connection was writable and that nothing could be written.
+    /// Records that a connection was writable and libcurl could not write to it.
     ///
-    /// libcurl 7.88 goes on asking while an HTTP/2 window is closed, which keeps a core busy. So after a few times there
-    /// is a pause, which the next bytes from the server end.
+    /// libcurl 7.88 keeps polling for writing while an HTTP/2 window is closed, which keeps a core busy. After 64 such
+    /// events in a row, the descriptor is not polled for writing for 20 ms, or until bytes from the server arrive.
     func isVainlyWritable(_ descriptor: CInt, now: UInt64) {
         let index = Int(descriptor)
         guard index < entries.count else { return }
         entries[index].vain += 1
-        // A socket with a small buffer takes what libcurl holds already in some steps, of which nothing is seen here.
+        // With a small socket buffer, libcurl writes its buffered bytes in several steps, which this table does not
+        // see.
         guard entries[index].vain >= 64, entries[index].registered & curlew_writable != 0 else { return }
         entries[index].muteUntil = now &+ 20_000_000
         rearmAt = min(rearmAt, entries[index].muteUntil)
         register(descriptor, entries[index].wanted & ~curlew_writable)
     }
 
-    /// Something came of an event, or bytes came from the server: writing may succeed again.
+    /// Records progress on a connection: writing may succeed again.
     func moved(_ descriptor: CInt) {
         let index = Int(descriptor)
         if index < entries.count, entries[index].vain > 0 { unmute(index) }
     }
 
-    /// Asks again for what was not asked for a while.
+    /// Polls again for writing on descriptors whose pause has ended.
     func rearm(_ now: UInt64) {
         rearmAt = Monotonic.never
         for index in entries.indices where entries[index].muteUntil != 0 {
@@ -179,10 +184,10 @@ final class SocketTable {
         if entries[index].wanted != 0 { register(CInt(index), entries[index].wanted) }
     }
 
-    // MARK: Who uses a connection
+    // MARK: Use of connections
 
-    /// Takes note that a transfer sends its request over the connection to an origin that has this local port: a known one
-    /// or one of those that were opened for the transfer.
+    /// Records that a transfer sends its request over a connection, identified by its local port: a known connection of
+    /// the origin, or one that was opened for the transfer.
     func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
         let key = SocketTable.key(port: port, isIPv6: isIPv6)
         guard let descriptor = origin.descriptors[key] ?? find(key, for: origin, among: opened) else {
@@ -194,10 +199,10 @@ final class SocketTable {
         return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
     }
 
-    /// A local port as it names a connection of an origin.
+    /// Returns the key of a connection in `Origin.descriptors`: the local port and the address family.
     static func key(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
 
-    /// The local port of an HTTP/2 connection that never served two transfers at the same time, as `key` gives it.
+    /// Returns the key of an HTTP/2 connection that never served two transfers at the same time.
     func portOfLone(_ connection: Connection) -> Int? {
         guard let index = index(of: connection), !entries[index].hadCompany, entries[index].port >= 0 else {
             return nil
@@ -219,8 +224,10 @@ final class SocketTable {
         return nil
     }
 
-    /// Forgets sockets that were opened for a transfer and over which nothing was sent: libcurl 7.88 closes those that
-    /// never became a connection without a word, so their numbers may be somebody else's by now.
+    /// Forgets sockets that were opened for a transfer and over which no request was sent.
+    ///
+    /// libcurl 7.88 does not report the closing of sockets that never became a connection, so their numbers may already
+    /// belong to other files.
     func vanished(_ opened: [Connection]) {
         for connection in opened {
             guard let index = index(of: connection), entries[index].port < 0 else { continue }
@@ -229,7 +236,7 @@ final class SocketTable {
         }
     }
 
-    /// The end of what `join` has begun.
+    /// Records that a transfer leaves the connection that it joined with `join`.
     func part(_ connection: Connection, from origin: Origin) {
         if connection == .unknown { origin.unplaced -= 1 }
         guard let index = index(of: connection) else { return }
@@ -238,35 +245,36 @@ final class SocketTable {
         entries[index].leftAt = lastLeaving
         entries[index].idleSince = now
         expireAt = min(expireAt, expiry(index))
-        // An event while it was paused may have ended that.
+        // An event during a pause may have ended the registration.
         if isIdle(index), entries[index].registered == 0 {
             register(connection.descriptor, curlew_readable | curlew_peer_closed)
         }
     }
 
-    /// Whether somebody's request is on its way over a connection.
+    /// Whether a transfer has a request on a connection.
     func isUsed(_ connection: Connection) -> Bool { index(of: connection).map { entries[$0].users > 0 } ?? false }
 
-    /// Takes note of what a connection speaks.
+    /// Records the HTTP version of a connection.
     func learn(_ connection: Connection, _ version: Version) {
         if let index = index(of: connection) { entries[index].version = version }
     }
 
     func version(of connection: Connection) -> Version { index(of: connection).map { entries[$0].version } ?? .unknown }
 
-    /// Whether nothing but a refusal can have ended the only request over a connection: it has not ended itself.
+    /// Whether only a refusal can have ended the single request on a connection, because the connection itself has not
+    /// ended.
     func isGoodFor(oneOf connection: Connection) -> Bool {
         guard let index = index(of: connection) else { return !ended.contains { $0.serial == connection.serial } }
         return entries[index].users <= 1 && entries[index].isCounted && !curlew_peer_has_ended(connection.descriptor)
     }
 
-    /// Records that a request over a connection failed.
+    /// Records that a request on a connection failed.
     func noteFailure(over connection: Connection) {
         if let index = index(of: connection) { entries[index].hasFailed = true }
     }
 
-    /// Whether a connection of HTTP/2 may have cut an answer that passes for whole: it has ended with others on it, or
-    /// was closed although the server had not ended it.
+    /// Whether an HTTP/2 connection may have truncated a response that looks complete: it ended while several transfers
+    /// used it, or it was closed although the server had not ended it.
     func mayHaveCut(_ connection: Connection) -> Bool {
         guard connection != .unknown else { return false }
         guard let index = index(of: connection) else {
@@ -282,7 +290,7 @@ final class SocketTable {
         return index
     }
 
-    /// Closes a connection that nobody uses.
+    /// Closes a connection if it is idle.
     func buryIfIdle(_ connection: Connection) {
         if let index = index(of: connection), isIdle(index) { bury(connection.descriptor) }
     }
@@ -292,11 +300,11 @@ final class SocketTable {
         Int(descriptor) < entries.count && entries[Int(descriptor)].wanted != 0
     }
 
-    /// An event that nobody asked for: the registration ends, or epoll would report it for ever.
+    /// Handles an unexpected event: the registration ends, because epoll would otherwise report the event for ever.
     ///
-    /// On an idle connection it is the server's end, or bytes that belong to no request. libcurl 7.88 would take them for
-    /// the answer to the next one, so such a connection is closed here and now. An idle HTTP/2 connection has frames of
-    /// its own; its end is the only event that matters.
+    /// On an idle connection, the event is the server's end, or bytes that belong to no request. libcurl 7.88 would
+    /// take these bytes for the response to the next request, so the connection is closed at once. An idle HTTP/2
+    /// connection may receive frames; only its end matters.
     func stray(_ descriptor: CInt, _ mask: UInt32) {
         let index = Int(descriptor)
         guard index < entries.count, entries[index].registered != 0 else { return }
@@ -308,7 +316,7 @@ final class SocketTable {
             descriptor, entries[index].version == .http2 ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
     }
 
-    /// Whether a socket waits in libcurl's pool, which it has not reached before it was used.
+    /// Whether a socket is an idle connection in libcurl's pool; a socket enters the pool only after a request used it.
     private func isIdle(_ index: Int) -> Bool {
         let entry = entries[index]
         guard entry.isCounted, entry.port >= 0, entry.wanted == 0, entry.users == 0 else { return false }
@@ -320,14 +328,14 @@ final class SocketTable {
         entries[Int(descriptor)].registered = 0
     }
 
-    /// When a connection that was just left has been open for too long.
+    /// Returns the time at which an idle connection expires.
     private func expiry(_ index: Int) -> UInt64 {
         let (idle, isNever) = entries[index].idleSince.addingReportingOverflow(idleLifetime)
         let (old, isAgeless) = entries[index].openedAt.addingReportingOverflow(lifetime)
         return min(isNever ? Monotonic.never : idle, isAgeless ? Monotonic.never : old)
     }
 
-    /// Closes the connections that nobody has used for too long: libcurl looks for them only when it wants one.
+    /// Closes the expired connections: libcurl checks for them only when it needs a connection.
     func expire() {
         expireAt = Monotonic.never
         for index in entries.indices where isIdle(index) {
@@ -336,10 +344,10 @@ final class SocketTable {
         }
     }
 
-    /// Closes the idle HTTP/1.1 connections to an origin that have something to say, which can only be their end, and those
-    /// that were idle for at least `limit` nanoseconds, which the server may end at this moment.
+    /// Closes the idle HTTP/1.1 connections to an origin that are readable, which can only mean their end, and those
+    /// that were idle for at least `limit` nanoseconds, because the server may close them at this moment.
     ///
-    /// libcurl 7.88 takes a connection that has ended for a good one when a close_notify comes first (RFC 8446 §6.1).
+    /// libcurl 7.88 treats an ended connection as good if a close_notify arrives first (RFC 8446 §6.1).
     func buryStale(of origin: Origin, after limit: UInt64) {
         var questions: [pollfd] = []
         for descriptor in origin.descriptors.values {
@@ -355,19 +363,19 @@ final class SocketTable {
         for question in questions where question.revents != 0 { bury(question.fd) }
     }
 
-    /// Closes the connection that is idle longest of those whose origin fits, without libcurl, which finds it dead when
-    /// it looks.
+    /// Closes the connection that has been idle longest, among those whose origin fits; libcurl finds it dead at its
+    /// next check.
     func buryOldestIdle(where fits: (Origin) -> Bool) {
         let idle = entries.indices.filter { isIdle($0) && entries[$0].origin.map(fits) == true }
         if let oldest = idle.min(by: { entries[$0].leftAt < entries[$1].leftAt }) { bury(CInt(oldest)) }
     }
 
-    /// Closes a connection at once and leaves libcurl a descriptor that reads as closed.
+    /// Closes a connection at once, and gives libcurl a descriptor that reads as closed.
     private func bury(_ descriptor: CInt) {
         if entries[Int(descriptor)].registered != 0 { unregister(descriptor) }
         if dead < 0 { dead = curlew_dead_socket() }
         guard dead >= 0, curlew_replace(descriptor, dead) else {
-            // No descriptor is left: the peer hears of it all the same, and libcurl sees it mostly.
+            // No descriptor is left. The shutdown still reaches the peer, and in most cases libcurl notices it.
             shutdown(descriptor, CInt(SHUT_RDWR))
             return
         }

@@ -3,35 +3,35 @@
 
 internal import CurlewShims
 
-/// Tells transfers whether the server has ended their HTTP/2 streams, which libcurl does not pass on.
+/// Records for transfers whether the server has ended their HTTP/2 streams, which libcurl does not report.
 ///
-/// nghttp2 knows a stream by a pointer of libcurl's choice: the CURL up to 8.14 at least, something of its own in 8.23. So
-/// the pointer is never followed. It belongs to the handle whose request libcurl has just announced (`requestIsNext`),
-/// since the stream begins in the same call.
+/// nghttp2 identifies a stream by a pointer that libcurl chooses: the CURL until at least 8.14, an internal object in
+/// 8.23. The pointer is therefore never dereferenced. It belongs to the handle whose request libcurl has just announced
+/// (`requestIsNext`), since the stream begins in the same call.
 final class StreamEnds {
     private var handles: [UnsafeMutableRawPointer: EasyHandle] = [:]
-    /// Whose request comes next.
+    /// The handle whose request is sent next.
     private var sender: EasyHandle?
 
-    /// Watches the streams of the calling thread, which is the loop's, until `stop`.
+    /// Watches the streams of the calling thread, which must be the loop's, until `stop`.
     func start() {
         withUnsafePointer(to: streamCalls) { curlew_watch_streams($0, Unmanaged.passUnretained(self).toOpaque()) }
     }
 
     func stop() { curlew_watch_streams(nil, nil) }
 
-    /// Expects that a handle's stream is the next one that begins.
+    /// Records that the next stream to begin belongs to a handle.
     func expect(_ handle: EasyHandle) {
         forget(handle)
         sender = handle
     }
 
-    /// Forgets a handle's stream, or that it was to begin.
+    /// Forgets a handle's stream, or that it was about to begin.
     func forget(_ handle: EasyHandle) {
         if sender === handle { sender = nil }
         guard let stream = handle.stream else { return }
         handle.stream = nil
-        // The pointer may be another stream's by now.
+        // The pointer may already identify the stream of another handle.
         if handles[stream] === handle { handles[stream] = nil }
     }
 
@@ -47,7 +47,7 @@ final class StreamEnds {
     }
 }
 
-/// What nghttp2's functions call in front of libcurl; on the loop thread, as everything that libcurl does.
+/// The functions called before libcurl's own nghttp2 callbacks, on the loop thread like all code of libcurl.
 private let streamCalls = curlew_stream_calls(
     submitted: { context, stream in
         if let stream { ends(context)?.begin(stream) }

@@ -3,10 +3,11 @@
 
 internal import CurlewShims
 
-/// TLS sessions that several handles share, freed after the last handle: libcurl refuses before.
+/// TLS sessions that several handles share; they are freed after the last handle, because libcurl refuses to free them
+/// earlier.
 final class TLSSessions {
     let share: UnsafeMutableRawPointer
-    /// On the monotonic clock.
+    /// The time of creation on the monotonic clock.
     let bornAt: UInt64
 
     init?(at now: UInt64) {
@@ -18,32 +19,33 @@ final class TLSSessions {
 
     deinit {
         let code = curl_share_cleanup(share)
-        assert(code == CURLSHE_OK, "a handle still uses the share, which is never freed then")
+        assert(code == CURLSHE_OK, "a handle still uses the share, so it is never freed")
     }
 }
 
-/// The TLS sessions of a domain, spread over many shares: libcurl keeps those of eight origins in one, and which eight is
-/// chance as soon as there are more.
+/// The TLS sessions of a domain, spread over many shares: libcurl keeps the sessions of eight origins in one share, and
+/// an arbitrary eight if there are more.
 struct TLSShares {
     private struct Key: Hashable {
         var host: String
         var port: UInt16
     }
 
-    /// How many shares there may be, and how many origins each of them has room for.
+    /// The maximum number of shares, and the number of origins per share.
     static let most = 64
     static let room = 8
 
-    /// What handles have that are for no origin yet; without a share, libcurl would give each its own cache, and leak it
-    /// when the handle gets one.
+    /// The share for handles that have no origin yet; without a share, libcurl would give each handle its own cache,
+    /// and leak it when the handle gets a share.
     let first: TLSSessions
     private var shares: [TLSSessions]
     private var numbers: [Key: Int] = [:]
-    /// The origins that have a share, in the order they came; those that come too late replace the first ones.
+    /// The origins with a share, in the order of their first use; when the list is full, new origins replace the first
+    /// ones.
     private var keys: [Key] = []
     private var assigned = 0
-    /// Nanoseconds after which sessions are forgotten, so that servers are judged anew: each resumption makes a session
-    /// that could be resumed in turn, for ever.
+    /// Nanoseconds after which sessions are dropped, so that servers are evaluated again: each resumption creates a new
+    /// session, so resumption could otherwise continue for ever.
     private let lifetime: UInt64
 
     init?(lifetime: UInt64, now: UInt64) {
@@ -53,7 +55,7 @@ struct TLSShares {
         shares = [first]
     }
 
-    /// How many shares have been made.
+    /// The number of shares that were made.
     var count: Int { shares.count }
 
     /// Whether sessions are too old to be resumed.
@@ -61,8 +63,8 @@ struct TLSShares {
 
     func end(of sessions: TLSSessions) -> UInt64 { sessions.bornAt &+ lifetime }
 
-    /// Where the sessions of an origin are kept: always the same place, unless hundreds of others came in between, or they
-    /// have become old.
+    /// Returns the share of an origin's sessions: always the same one, unless hundreds of other origins were used in
+    /// between or the sessions have expired.
     mutating func sessions(of origin: Origin, now: UInt64) -> TLSSessions {
         let key = Key(host: origin.host, port: origin.port)
         if let number = numbers[key] {

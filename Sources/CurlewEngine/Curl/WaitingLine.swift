@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who waits for a place, the highest priority first and, within one, first come first served.
+/// A queue of waiting elements: the highest priority first and, within a priority, first come, first served.
 ///
-/// A binary heap; leaving early is done by the owner, who skips elements that no longer want their place.
+/// It is a binary heap. An element cannot leave early; the owner skips elements that no longer wait.
 struct WaitingLine<Element> {
     struct Place {
         var priority: Int
@@ -34,14 +34,14 @@ struct WaitingLine<Element> {
         }
     }
 
-    /// Takes out all that match.
+    /// Removes all elements that match.
     mutating func removeAll(where matches: (_ element: Element, _ priority: Int) -> Bool) {
         let kept = heap.filter { !matches($0.element, $0.priority) }
         heap.removeAll(keepingCapacity: true)
         for place in kept { join(place.element, priority: place.priority, ticket: place.ticket) }
     }
 
-    /// Takes out who is first.
+    /// Removes and returns the first element.
     @discardableResult
     mutating func next() -> Place? {
         guard let first = heap.first else { return nil }
@@ -61,7 +61,7 @@ struct WaitingLine<Element> {
         }
     }
 
-    /// The first of a place's children, when it comes before its parent.
+    /// Returns the first child of a heap position if it comes before its parent.
     private func childBefore(_ parent: Int) -> Int? {
         let left = 2 * parent + 1
         guard left < heap.count else { return nil }

@@ -3,32 +3,32 @@
 
 internal import Glibc
 
-/// What the file system refused to do.
+/// A failed operation of the file system.
 package struct DiskFailure: Error, CustomStringConvertible {
-    /// What was tried: "cannot write".
+    /// The failed operation, such as "cannot write".
     package let what: String
     package let path: String
     package let errno: Int32
-    /// Whether something is there that Curlew has not made.
+    /// Whether the path has a file that Curlew did not create.
     package var isForeign = false
-    /// Whether there is a device, a FIFO or a socket.
+    /// Whether the path is a device, a FIFO or a socket.
     package var isSpecial = false
-    /// Whether a store was to be in a directory, or of files, that are not this user's alone.
+    /// Whether the path is the directory or a file of a store, and other users own it or may write it.
     package var isForeignStore = false
 
-    /// Something is there that Curlew has not made.
+    /// Creates a failure for a file that Curlew did not create.
     package init(foreign what: String, _ path: String) {
         self.init(what, path, EEXIST)
         isForeign = true
     }
 
-    /// A device, a FIFO or a socket stands where a file is to be.
+    /// Creates a failure for a device, a FIFO or a socket at the path of a file.
     package init(special what: String, _ path: String) {
         self.init(what, path, EEXIST)
         isSpecial = true
     }
 
-    /// A store's directory, or a file of it, is not this user's alone.
+    /// Creates a failure for the directory or a file of a store that other users own or may write.
     package init(foreignStore what: String, _ path: String) {
         self.init(what, path, EPERM)
         isForeignStore = true
@@ -40,29 +40,29 @@ package struct DiskFailure: Error, CustomStringConvertible {
         self.errno = errno
     }
 
-    /// The number of a failure because there is something of that name.
+    /// The error number for a path that already exists.
     package static let taken = EEXIST
 
-    /// The number of a failure because the task that waits was cancelled.
+    /// The error number for a job whose waiting task was cancelled.
     package static let cancelled = ECANCELED
 
-    /// Whether there is something of that name.
+    /// Whether the path already exists.
     package var isTaken: Bool { errno == EEXIST }
 
-    /// Whether somebody else has it.
+    /// Whether another process or download holds the lock.
     package var isBusy: Bool { errno == EWOULDBLOCK }
 
-    /// Whether there is no room: a full disk, the user's share of it, or a limit of the process.
+    /// Whether there is no space: the disk is full, or a quota of the user or a limit of the process is reached.
     package var isFull: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
 
     package var description: String { "\(what) \(path): \(String(cString: strerror(errno)))" }
 }
 
 extension DiskThread {
-    /// What a job gives that may fail.
+    /// Runs a job that may fail, and returns its result.
     ///
-    /// - Parameter path: The file that the job is about; jobs about files of one directory run one after the other.
-    /// - Throws: What the job throws; a failure with `ENOMEM` when there is no thread.
+    /// - Parameter path: The file of the job; jobs for files of the same directory run one after the other.
+    /// - Throws: The error of the job; a failure with `ENOMEM` when no thread can be started.
     package func result<Value: Sendable>(
         at path: String = "", of job: @escaping @Sendable () throws(DiskFailure) -> Value
     ) async throws(DiskFailure) -> Value {

@@ -1,16 +1,16 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which job of the disk runs next, and how many threads there are.
+/// Decides which disk job runs next, and how many threads there are.
 ///
-/// Jobs of one place run one after the other, in the order they came. Places run side by side, each on a thread, so that a
-/// place where the disk does not answer delays no other one.
+/// A place is a key for jobs, mostly a directory. Jobs of one place run one after the other, in order of arrival. Jobs
+/// of different places run concurrently, each on its own thread, so a place whose disk hangs delays no other place.
 struct DiskQueue<Job> {
-    /// What a new job needs.
+    /// The action that a new job requires.
     enum Need: Hashable {
-        /// A thread comes to it by itself.
+        /// No action: a running thread will take the job.
         case nothing
-        /// One of the sleeping threads must be woken.
+        /// A sleeping thread must be woken.
         case waking
         /// A new thread must be started.
         case thread
@@ -22,18 +22,21 @@ struct DiskQueue<Job> {
     }
 
     private let most: Int
-    /// Places with jobs, and those whose job is running.
+    /// The jobs of each place that has waiting or running jobs.
     private var lanes: [String: Lane] = [:]
-    /// Places with jobs of which no job is running, in the order in which they are served.
+    /// The places with waiting jobs and no running job, in the order in which they are served.
     private var ready: [String] = []
-    /// All threads, and those that sleep and were not woken.
+    /// The number of threads.
     private(set) var threads = 0
+    /// The number of threads that sleep and were not woken.
     private(set) var sleeping = 0
 
-    /// - Parameter most: How many threads there are at once, at most.
+    /// Creates a queue.
+    ///
+    /// - Parameter most: The maximum number of threads.
     init(most: Int) { self.most = most }
 
-    /// Adds a job behind those of the same place.
+    /// Adds a job after the other jobs of the same place.
     mutating func add(_ job: Job, at place: String) -> Need {
         var lane = lanes.removeValue(forKey: place) ?? Lane()
         let isNew = lane.jobs.isEmpty && !lane.isRunning
@@ -50,9 +53,9 @@ struct DiskQueue<Job> {
         return .thread
     }
 
-    /// Takes back a thread that could not be started for a place, whose job waits for another thread.
+    /// Takes back a thread that could not be started for a place.
     ///
-    /// Gives whether there is another thread; the job leaves the queue otherwise.
+    /// - Returns: Whether there is another thread, for which the job then waits; otherwise the job leaves the queue.
     mutating func threadFailed(for place: String) -> Bool {
         threads -= 1
         if threads > 0 { return true }
@@ -61,9 +64,9 @@ struct DiskQueue<Job> {
         return false
     }
 
-    /// The next job of a thread, and its place; nil when there is nothing to do, so that the thread sleeps from now on.
+    /// Returns the next job of a thread and its place; nil when there is no job, in which case the thread must sleep.
     ///
-    /// - Parameter last: The place of the job that the thread has finished; nil when it has finished no job.
+    /// - Parameter last: The place of the job that the thread finished; nil when it finished no job.
     mutating func next(after last: String?) -> (job: Job, place: String)? {
         if let last, var lane = lanes.removeValue(forKey: last) {
             lane.isRunning = false
@@ -83,9 +86,9 @@ struct DiskQueue<Job> {
         return (job, place)
     }
 
-    /// Ends a thread that has slept for long.
+    /// Removes a thread whose sleep timed out.
     ///
-    /// False when a thread was woken and has not found out yet: it might be this one.
+    /// - Returns: False when a thread was woken but has not noticed yet, which may be this thread.
     mutating func endSleeper() -> Bool {
         guard sleeping > 0 else { return false }
         sleeping -= 1

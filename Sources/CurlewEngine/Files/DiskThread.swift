@@ -3,20 +3,21 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Threads that do the disk's work, so that a slow disk never holds up a loop or a Swift task's thread.
+/// A pool of threads for disk operations, so that a slow disk never blocks a loop or a thread of the Swift runtime.
 ///
-/// Jobs at one place, mostly a directory, run one after the other; each place with work has a thread, up to `most`. So a
-/// file system that hangs holds up its own files alone, unless work waits in that many of its directories. Threads end
-/// when they have had nothing to do for a while.
+/// Jobs of one place, mostly a directory, run one after the other. Each place with jobs has its own thread, up to
+/// `most` threads. A file system that hangs therefore delays only its own files, unless jobs wait in `most` of its
+/// directories. Idle threads end after a while.
 package final class DiskThread: Sendable {
-    /// Reads files to be sent; every reader stops when its pipe is full.
+    /// Reads files that are sent; every reader stops when its pipe is full.
     static let shared = DiskThread("curlew-disk")
-    /// Writes what is received, and opens, places and reads such files.
+    /// Writes received data, and opens, moves and reads files of received data.
     package static let saving = DiskThread("curlew-save")
-    /// Waits for what was written to be on the disk, which may take long.
+    /// Syncs written data to the disk, which may take long.
     package static let syncing = DiskThread("curlew-sync")
-    /// Writes to terminals, which may stand still for as long as somebody likes.
+    /// Writes to terminals, which may block for an unlimited time.
     package static let showing = DiskThread("curlew-show")
     /// Writes the secrets of TLS connections.
     package static let keys = DiskThread("curlew-keys")
@@ -24,7 +25,7 @@ package final class DiskThread: Sendable {
     private struct State {
         var queue: DiskQueue<@Sendable () -> Void>
         var generation = curlew_fork_generation()
-        /// Wakes one thread for each time it is raised.
+        /// Wakes one thread each time it is raised.
         let signal = Semaphore()
     }
 
@@ -33,9 +34,12 @@ package final class DiskThread: Sendable {
     private let most: Int
     private let patience: Int
 
+    /// Creates a pool.
+    ///
     /// - Parameters:
-    ///   - most: How many threads there are at once, at most.
-    ///   - patience: Seconds after which a thread with nothing to do ends.
+    ///   - name: The name of its threads.
+    ///   - most: The maximum number of threads.
+    ///   - patience: The time in seconds after which an idle thread ends.
     init(_ name: String, most: Int = 32, patience: Int = 10) {
         self.name = name
         self.most = most
@@ -43,19 +47,19 @@ package final class DiskThread: Sendable {
         state = Lock(State(queue: DiskQueue(most: most)))
     }
 
-    /// How many threads there are, for tests.
+    /// The number of threads, for tests.
     var threads: Int { state.withLock { $0.queue.threads } }
 
-    /// What a job gives, run after those before it at the same place; nil when there is no thread to run it.
+    /// Runs a job after earlier jobs of the same place, and returns its result; nil when no thread can be started.
     ///
-    /// It is not cancelled with the task that waits.
+    /// Cancellation of the waiting task does not cancel the job.
     ///
-    /// - Parameter path: The file that the job is about; jobs about files of one directory run one after the other.
+    /// - Parameter path: The file of the job; jobs for files of the same directory run one after the other.
     package func value<Value: Sendable>(
         at path: String = "", of job: @escaping @Sendable () -> Value
     ) async -> Value? {
-        // Handed over by a lock: a continuation that is resumed before its task waits orders memory, too, but the Thread
-        // Sanitizer does not always see it.
+        // Pass the result through a lock: a continuation that is resumed before its task suspends also orders memory,
+        // but the Thread Sanitizer does not always recognize that.
         let result = Lock<Value?>(nil)
         await withUnsafeContinuation { continuation in
             let isRun = run(at: path) {
@@ -68,19 +72,19 @@ package final class DiskThread: Sendable {
         return result.withLock { $0 }
     }
 
-    /// Runs `job` after those before it about files of the same directory.
+    /// Runs `job` after earlier jobs for files of the same directory.
     ///
-    /// False when there is no thread to run it.
+    /// - Returns: False when no thread can be started.
     package func run(at path: String = "", _ job: @escaping @Sendable () -> Void) -> Bool {
         run(in: path.isEmpty ? "" : DiskFile.directory(of: path), job)
     }
 
-    /// Runs `job` after those before it at the same place.
+    /// Runs `job` after earlier jobs of the same place.
     ///
-    /// False when there is no thread to run it.
+    /// - Returns: False when no thread can be started.
     func run(in place: String, _ job: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            // A child of fork() has no threads of its parent, and no use for its jobs.
+            // A child of fork() has no threads of its parent, and must not run the parent's jobs.
             if state.generation != curlew_fork_generation() { state = State(queue: DiskQueue(most: most)) }
             switch state.queue.add(job, at: place) {
             case .nothing: return true
@@ -110,9 +114,9 @@ package final class DiskThread: Sendable {
     }
 }
 
-/// A counter that threads wait for; without a descriptor that a child of `fork()` would share with its parent.
+/// A counting semaphore without a file descriptor, which a child of `fork()` would share with its parent.
 private final class Semaphore: @unchecked Sendable {
-    // Safe because the memory is made once, and the system's functions may be called by any thread.
+    // Safe because the memory is allocated once, and any thread may call the system's functions on it.
     private let memory = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() {
@@ -127,7 +131,7 @@ private final class Semaphore: @unchecked Sendable {
 
     func raise() { sem_post(memory) }
 
-    /// Waits until it was raised once more, and takes that back; false when it was not for so long.
+    /// Waits until the count is positive and decrements it; returns false after a timeout.
     func wait(seconds: Int) -> Bool {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)

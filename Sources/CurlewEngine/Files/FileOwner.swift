@@ -3,80 +3,80 @@
 
 internal import Glibc
 
-/// Tells a file that a process of this user has made from one that another user has left in a shared directory.
+/// Distinguishes files that this user's processes created from files that other users left in a shared directory.
 package enum FileOwner {
     private static let writable: UInt32 = 0o022
 
-    /// What speaks against a file; nil for a regular file of this user that others cannot write.
+    /// Returns the reason to reject a file; nil for a regular file of this user that other users cannot write.
     ///
     /// - Parameters:
-    ///   - mode: Kind and permissions, as `stat` has them.
-    ///   - owner: The file's user.
-    ///   - links: How many names it has.
+    ///   - mode: The type and permissions, as in `stat`.
+    ///   - owner: The owner of the file.
+    ///   - links: The number of hard links.
     ///   - user: The user of this process.
-    ///   - umask: Gives the process's umask; asked where others may write the file.
+    ///   - umask: Returns the process's umask; called only if other users may write the file.
     package static func objection(
         mode: UInt32, owner: UInt32, links: UInt64 = 1, user: UInt32, umask: () -> UInt32
     ) -> String? {
-        guard mode & S_IFMT == S_IFREG else { return "there is something else at" }
+        guard mode & S_IFMT == S_IFREG else { return "there is something other than a file at" }
         guard owner == user else { return "there is a file of another user (uid \(owner)) at" }
-        guard links <= 1 else { return "there is a file with further names at" }
+        guard links <= 1 else { return "there is a file with several hard links at" }
         let open = mode & writable
-        // A file that this process makes may be writable to others, too.
+        // Depending on the umask, files that this process creates are writable by other users too.
         guard open == 0 || open & umask() == 0 else { return "there is a file that other users may write at" }
         return nil
     }
 
-    /// What speaks against a store in a directory; nil for a directory of this user that others cannot write.
+    /// Returns the reason to reject a directory for a store; nil for a directory of this user that others cannot write.
     ///
     /// - Parameters:
-    ///   - mode: Kind and permissions, as `stat` has them.
-    ///   - owner: The directory's user.
+    ///   - mode: The type and permissions, as in `stat`.
+    ///   - owner: The owner of the directory.
     ///   - user: The user of this process.
     package static func objection(toDirectory mode: UInt32, owner: UInt32, user: UInt32) -> String? {
-        guard mode & S_IFMT == S_IFDIR else { return "there is something else at" }
+        guard mode & S_IFMT == S_IFDIR else { return "there is something other than a directory at" }
         guard owner == user else { return "there is a directory of another user (uid \(owner)) at" }
         return mode & writable == 0 ? nil : "there is a directory that other users may write at"
     }
 
-    /// Refuses an open directory that another user has made, or may write.
+    /// Throws for an open directory that another user owns or may write.
     static func check(directory descriptor: CInt, _ path: String) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
         let objection = objection(toDirectory: status.st_mode, owner: status.st_uid, user: geteuid())
         if let objection { throw DiskFailure(foreignStore: objection, path) }
     }
 
-    /// Refuses an open file of a store that another user has made, or may write.
+    /// Throws for an open file of a store that another user owns or may write.
     ///
-    /// A store makes its files for this user alone, whatever the umask.
+    /// A store creates its files with permissions for this user only, regardless of the umask.
     static func check(ofStore descriptor: CInt, _ path: String) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
         let objection = objection(
             mode: status.st_mode, owner: status.st_uid, links: UInt64(status.st_nlink), user: geteuid(),
             umask: { writable })
         if let objection { throw DiskFailure(foreignStore: objection, path) }
     }
 
-    /// Refuses an open file that another user has made, or may write.
+    /// Throws for an open file that another user owns or may write.
     ///
-    /// - Parameter isSole: Whether it must not have another name.
+    /// - Parameter isSole: Whether the file must not have other hard links.
     static func check(_ descriptor: CInt, _ path: String, isSole: Bool) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
         let objection = objection(
             mode: status.st_mode, owner: status.st_uid, links: isSole ? UInt64(status.st_nlink) : 1, user: geteuid(),
             umask: umask)
         if let objection { throw DiskFailure(foreign: objection, path) }
     }
 
-    /// What it means that a file cannot be opened which should be this user's own.
+    /// Returns the failure for a file that should be this user's own and cannot be opened.
     static func failure(_ path: String, _ code: CInt) -> DiskFailure {
         var status = stat()
         let isThere = lstat(path, &status) == 0
         if isThere, [EISDIR, ELOOP, ENXIO].contains(code) {
-            return DiskFailure(foreign: "there is something else at", path)
+            return DiskFailure(foreign: "there is something other than a file at", path)
         }
         if isThere, code == EACCES || code == EPERM, status.st_uid != geteuid() {
             return DiskFailure(foreign: "there is a file of another user (uid \(status.st_uid)) at", path)
@@ -84,7 +84,7 @@ package enum FileOwner {
         return DiskFailure("cannot open", path, code)
     }
 
-    /// The permissions that new files do not get; the kernel tells them without a change for other threads.
+    /// Returns the umask; /proc gives it without the temporary change that umask(2) makes for all threads.
     private static func umask() -> UInt32 {
         let status = String(
             decoding: (try? DiskFile.contents(of: "/proc/self/status", upTo: 1 << 20)) ?? [], as: UTF8.self)
@@ -94,7 +94,7 @@ package enum FileOwner {
 }
 
 extension DiskFile {
-    /// The kind of what has a name and is neither a file, a directory nor a link: "device"; nil for those.
+    /// Returns "device", "FIFO" or "socket" for a path of that kind; nil for anything else.
     package static func specialKind(of path: String) -> String? {
         var status = stat()
         guard !hasNUL(path), lstat(path, &status) == 0 else { return nil }
@@ -106,7 +106,7 @@ extension DiskFile {
         }
     }
 
-    /// Refuses to put a file in the place of a device, a FIFO or a socket.
+    /// Throws if the path is a device, a FIFO or a socket, which a file must not replace.
     package static func checkReplaceable(_ path: String) throws(DiskFailure) {
         if let kind = specialKind(of: path) { throw DiskFailure(special: "there is a \(kind) at", path) }
     }

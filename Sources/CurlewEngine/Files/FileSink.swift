@@ -1,21 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes bytes to the end of a file as they come, in large steps, while more of them come.
+internal import CurlewSupport
+
+/// Appends received bytes to a file in large batches while further bytes arrive.
 ///
-/// For one task at a time. What was taken and is not written yet is bounded; beyond that taking waits.
+/// One task at a time may use it. The number of unwritten bytes is bounded; beyond the limit, ``append(_:)`` waits.
 package final class FileSink: Sendable {
-    /// How much is written in one go.
+    /// The size of a batch in bytes.
     private static let batch = 256 << 10
-    /// After how long less is written, too, for those who read it and for the case of a sudden end; nanoseconds.
+    /// The time in nanoseconds after which a smaller batch is written too, for readers and in case the process ends.
     private static let patience: UInt64 = 100_000_000
-    /// How many of those may wait to be written.
+    /// The maximum number of batches that wait to be written.
     private static let mostBatches = 2
 
     private struct State {
         var pending: [Chunk] = []
         var pendingBytes = 0
-        /// Where what is pending goes.
+        /// The offset in the file for the pending bytes.
         var position: Int64
         var written: Int64
         var inFlight = 0
@@ -27,7 +29,7 @@ package final class FileSink: Sendable {
 
     package let file: PartFile
     private let state: Lock<State>
-    /// Called on the disk thread after each step, with how many bytes the file has; before ``flush()`` returns.
+    /// Called on the disk thread after each batch with the number of bytes in the file; before ``flush()`` returns.
     private let progressed: @Sendable (Int64) -> Void
 
     package init(_ file: PartFile, at offset: Int64, progressed: @escaping @Sendable (Int64) -> Void = { _ in }) {
@@ -36,12 +38,12 @@ package final class FileSink: Sendable {
         state = Lock(State(position: offset, written: offset))
     }
 
-    /// How many bytes the file has, without a gap.
+    /// The number of bytes in the file, without a gap.
     package var written: Int64 { state.withLock { $0.written } }
 
-    /// Takes bytes, and waits while too many are not written.
+    /// Accepts bytes, and waits while too many bytes are unwritten.
     ///
-    /// - Throws: Why something taken before cannot be written.
+    /// - Throws: The failure of an earlier write.
     package func append(_ chunk: Chunk) async throws(DiskFailure) {
         let now = Monotonic.now()
         let isFull = state.withLock { state in
@@ -58,15 +60,15 @@ package final class FileSink: Sendable {
         try await settle(until: Self.mostBatches)
     }
 
-    /// Waits until all that was taken is written.
+    /// Waits until all accepted bytes are written.
     ///
-    /// - Throws: Why something cannot be written.
+    /// - Throws: The failure of a write.
     package func flush() async throws(DiskFailure) {
         submit()
         try await settle(until: 0)
     }
 
-    /// Waits until at most so many batches are on their way.
+    /// Waits until at most `most` batches are unwritten.
     private func settle(until most: Int) async throws(DiskFailure) {
         let isSettled = state.withLock { $0.inFlight <= most }
         if !isSettled {
@@ -100,7 +102,7 @@ package final class FileSink: Sendable {
     }
 
     private func write(_ chunks: [Chunk], at offset: Int64) {
-        // After a failure there must be no gap.
+        // Do not write after a failure: the file must have no gap.
         if let failure = state.withLock({ $0.failure }) { return done(.failure(failure)) }
         do throws(DiskFailure) {
             var position = offset
@@ -122,7 +124,7 @@ package final class FileSink: Sendable {
             }
             return state.written
         }
-        // Before whoever waits for it goes on: what is told later would be about something that is over.
+        // Report progress before resuming the waiter, which may end the transfer: a later report would be stale.
         progressed(written)
         let waiter = state.withLock { state in
             state.inFlight -= 1

@@ -3,13 +3,14 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Which file it is, whatever its name; the numbers of devices, which change with the start of a machine, are no part of it.
+/// The identity of a file, independent of its name and of device numbers, which change when the machine restarts.
 package struct FileIdentity: Sendable, Hashable {
-    /// Its number, which may be given to another file when it is gone.
+    /// The inode number, which may be reused after the file is removed.
     package let inode: UInt64
     package let size: Int64
-    /// When it was written last; nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     package let writtenAt: Int64
 
     package init(inode: UInt64, size: Int64, writtenAt: Int64) {
@@ -23,7 +24,7 @@ package struct FileIdentity: Sendable, Hashable {
 }
 
 extension DiskFile {
-    /// Which file has a name; nil when none has.
+    /// Returns the identity of the file at a path; nil when there is no file.
     package static func identity(of path: String) -> FileIdentity? {
         var status = stat()
         return !hasNUL(path) && lstat(path, &status) == 0 ? FileIdentity(status) : nil
@@ -31,17 +32,17 @@ extension DiskFile {
 }
 
 extension PartFile {
-    /// Which file it is.
+    /// Returns the identity of the file.
     package func identity() throws(DiskFailure) -> FileIdentity {
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot look at", path, errno) }
+        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
         return FileIdentity(status)
     }
 }
 
-/// A file that grows at its end: what could not be added as a whole is not there at all.
+/// An append-only file; an append that fails leaves no partial data.
 ///
-/// To be called on a disk thread.
+/// Call its methods on a disk thread.
 package final class JournalFile: Sendable {
     private struct State {
         var descriptor: OwnedDescriptor
@@ -53,7 +54,7 @@ package final class JournalFile: Sendable {
     private let directory: OwnDirectory
     private let state: Lock<State>
 
-    /// Opens a file to be added to, made if there is none.
+    /// Opens a file for appending, and creates it if it is missing.
     package init(_ name: String, in directory: OwnDirectory) throws(DiskFailure) {
         path = directory.path(of: name)
         (self.name, self.directory) = (name, directory)
@@ -65,19 +66,21 @@ package final class JournalFile: Sendable {
         let descriptor = try directory.file(name)
         var status = stat()
         guard fstat(descriptor.number, &status) == 0 else {
-            throw DiskFailure("cannot look at", directory.path(of: name), errno)
+            throw DiskFailure("cannot read the status of", directory.path(of: name), errno)
         }
         return State(descriptor: descriptor, size: Int64(status.st_size))
     }
 
-    /// What the file holds, of at most `most` bytes; to be asked once, before anything is added.
+    /// Returns the contents of the file; call it once, before the first append.
+    ///
+    /// - Throws: A failure with `EFBIG` when the file has more than `most` bytes.
     package func contents(upTo most: Int) throws(DiskFailure) -> [UInt8] {
         try DiskFile.rest(of: state.withLock { $0.descriptor }.number, path, upTo: most)
     }
 
-    /// Adds bytes, and waits until they are on the disk.
+    /// Appends bytes.
     ///
-    /// - Parameter isSynced: Whether it waits.
+    /// - Parameter isSynced: Whether the method waits until the bytes are on the disk.
     package func append(_ bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
         let (descriptor, size) = state.withLock { ($0.descriptor, $0.size) }
         var done = 0
@@ -99,16 +102,16 @@ package final class JournalFile: Sendable {
         if isSynced, fdatasync(descriptor.number) != 0 { throw DiskFailure("cannot sync", path, errno) }
     }
 
-    /// Cuts it off after so many bytes.
+    /// Truncates the file to `size` bytes.
     package func truncate(to size: Int64) throws(DiskFailure) {
         let descriptor = state.withLock { $0.descriptor }
-        guard ftruncate(descriptor.number, off_t(size)) == 0 else { throw DiskFailure("cannot cut", path, errno) }
+        guard ftruncate(descriptor.number, off_t(size)) == 0 else { throw DiskFailure("cannot truncate", path, errno) }
         state.withLock { $0.size = size }
     }
 
-    /// Puts other bytes in its place, at once and as a whole.
+    /// Replaces the contents of the file atomically.
     ///
-    /// - Parameter pieces: What the file is to hold; after a failure, no further ones are asked for.
+    /// - Parameter pieces: The new contents; after a failure, the sequence is not read further.
     package func replace(with pieces: some Sequence<[UInt8]>) throws(DiskFailure) {
         try directory.replace(name, with: pieces)
         let next = try Self.open(name, directory)
@@ -116,32 +119,33 @@ package final class JournalFile: Sendable {
     }
 }
 
-/// A directory that belongs to one process at a time, as long as this lives.
+/// A lock on a directory for one process at a time, held until deinitialization.
 package final class DirectoryLock: Sendable {
     private let descriptor: OwnedDescriptor
     private let process = getpid()
 
-    /// Takes a directory.
+    /// Locks a directory.
     ///
-    /// - Throws: A failure with `EWOULDBLOCK` when somebody else has it.
+    /// - Throws: A failure with `EWOULDBLOCK` when the directory is already locked.
     package init(_ directory: OwnDirectory) throws(DiskFailure) {
         descriptor = try directory.file(Self.name)
         let number = descriptor.number
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else {
             throw DiskFailure("cannot lock", directory.path(of: Self.name), errno)
         }
-        // Whose file it is was found out before.
+        // The owner of the file was checked when it was opened.
         let owner = Array("\(getpid())\n".utf8)
         _ = ftruncate(number, 0)
         _ = owner.withUnsafeBytes { pwrite(number, $0.baseAddress, $0.count, 0) }
     }
 
     deinit {
-        // A process that was started meanwhile may have the descriptor, too; a child of fork() must not take it from us.
+        // Unlock explicitly, since a process started in the meantime may have inherited the descriptor. A child of
+        // fork() must not release the parent's lock.
         if getpid() == process { flock(descriptor.number, LOCK_UN) }
     }
 
-    /// The process that has a directory, as it says itself; nil when it does not.
+    /// Returns the process ID in the lock file of a directory; nil when it cannot be read.
     package static func owner(of directory: String) -> Int32? {
         let bytes = try? DiskFile.contents(of: directory + "/" + name, upTo: 100)
         return Int32(String(decoding: (bytes ?? []).prefix { $0 > 0x20 }, as: UTF8.self))

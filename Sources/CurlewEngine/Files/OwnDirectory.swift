@@ -3,16 +3,17 @@
 
 internal import Glibc
 
-/// A directory of this user that others cannot write, held open.
+/// An open directory of this user that other users cannot write.
 ///
-/// What is in it is found by the descriptor, wherever the directory's path leads later. To be called on a disk thread.
+/// Its files are opened relative to the descriptor, even if the path later names another directory. Call its methods on
+/// a disk thread.
 package final class OwnDirectory: Sendable {
     package let path: String
     private let descriptor: OwnedDescriptor
 
-    /// Opens a directory, made for this user alone if it is missing.
+    /// Opens a directory, and creates it with permissions for this user only if it is missing.
     ///
-    /// - Throws: A failure of a foreign store for a link, and for a directory that another user has made or may write.
+    /// - Throws: A failure with `isForeignStore` for a link, and for a directory that another user owns or may write.
     package init(_ path: String) throws(DiskFailure) {
         try DiskFile.checkPath(path)
         let path = Self.trimmed(path)
@@ -24,7 +25,7 @@ package final class OwnDirectory: Sendable {
         try FileOwner.check(directory: number, path)
     }
 
-    /// Without the slashes and dots at its end, behind which a link would be followed.
+    /// Returns the path without trailing slashes and dots, which would make the kernel follow a link.
     private static func trimmed(_ path: String) -> String {
         let (slash, dot) = (UInt8(ascii: "/"), UInt8(ascii: "."))
         var bytes = path.utf8[...]
@@ -34,7 +35,7 @@ package final class OwnDirectory: Sendable {
         return String(Substring(bytes))
     }
 
-    /// What it means that the directory cannot be opened.
+    /// Returns the failure for a directory that cannot be opened.
     private static func failure(_ path: String, _ code: CInt) -> DiskFailure {
         var status = stat()
         let isThere = lstat(path, &status) == 0
@@ -47,12 +48,13 @@ package final class OwnDirectory: Sendable {
         return DiskFailure("cannot open", path, code)
     }
 
-    /// Opens a file of the directory to be read and written, made if there is none.
+    /// Opens a file of the directory for reading and writing, and creates it if it is missing.
     ///
-    /// - Throws: A failure of a foreign store for what is no file of this user alone; nothing of it was changed.
+    /// - Throws: A failure with `isForeignStore` if it is not a regular file of this user only; the file is not
+    ///   changed.
     func file(_ name: String) throws(DiskFailure) -> OwnedDescriptor {
         let path = path(of: name)
-        // A pipe of that name must not hold up everybody.
+        // O_NONBLOCK: opening a FIFO must not block the disk thread.
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         let number = openat(descriptor.number, name, flags, 0o600)
         guard number >= 0 else {
@@ -64,15 +66,15 @@ package final class OwnDirectory: Sendable {
         return file
     }
 
-    /// Puts a file in place as a whole, and waits until both bytes and name are on the disk.
+    /// Replaces a file atomically, and waits until its bytes and its name are on the disk.
     ///
-    /// - Parameter pieces: What the file is to hold; after a failure, no further ones are asked for.
+    /// - Parameter pieces: The new contents; after a failure, the sequence is not read further.
     package func replace(_ name: String, with pieces: some Sequence<[UInt8]>) throws(DiskFailure) {
         try DiskFile.replace(name, in: descriptor.number, path(of: name), with: pieces, isSynced: true)
-        // Some file systems have nothing to wait for.
+        // Some file systems do not support fsync for directories (EINVAL).
         guard fsync(descriptor.number) == 0 || errno == EINVAL else { throw DiskFailure("cannot sync", path, errno) }
     }
 
-    /// What a file of the directory is called.
+    /// Returns the path of a file of the directory.
     func path(of name: String) -> String { path == "/" ? "/" + name : "\(path)/\(name)" }
 }

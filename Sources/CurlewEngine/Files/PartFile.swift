@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files: what is received and kept. Everything here waits for the disk on a thread of its own; callers are tasks.
+// Files: storage of received data. All operations run on disk threads; their callers are tasks.
 
 internal import CurlewShims
 internal import Glibc
 
-/// A file that is being received, locked against others that would write it, too.
+/// A file that is being received, locked against other writers.
 ///
-/// Its own calls block; `FileSink` and tasks make them on a disk thread.
+/// Its methods block; `FileSink` and tasks call them on a disk thread.
 package final class PartFile: Sendable {
     package let path: String
     let descriptor: OwnedDescriptor
@@ -18,35 +18,36 @@ package final class PartFile: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Opens a file, made if there is none, and locks it.
+    /// Opens a file, creates it if it is missing, and locks it.
     ///
-    /// - Throws: A failure with `EWOULDBLOCK` when another download writes it, with `EEXIST` for a file of another user.
+    /// - Throws: A failure with `EWOULDBLOCK` when another download writes the file, with `EEXIST` for a file of
+    ///   another user and for a file that no download has made.
     package static func open(_ path: String) throws(DiskFailure) -> PartFile {
         try DiskFile.checkPath(path)
         while true {
             var made = try create(path)
             if made == nil { made = try find(path) }
-            // The file was removed meanwhile.
+            // The file was removed in the meantime.
             guard let part = made else { continue }
             try part.lock()
-            // Who had the lock until now may have given the file its final name.
+            // The previous holder of the lock may have moved the file to its final name.
             guard part.isStillThere else { continue }
             if try part.isOurs() { return part }
-            // It has a second name: its final one, which it was given where a file cannot just be renamed.
+            // The file has a second hard link: its final name, on a file system without an exclusive rename.
             guard DiskFile.exists(path + ".json") else { throw DiskFailure(foreign: "no download has made", path) }
             guard unlink(path) == 0 || Glibc.errno == ENOENT else { throw part.failure("cannot remove") }
         }
     }
 
-    /// Makes a file; nil when there is something of that name.
+    /// Creates a file; returns nil when the path already exists.
     private static func create(_ path: String) throws(DiskFailure) -> PartFile? {
         let number = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
         if number < 0, Glibc.errno == EEXIST { return nil }
-        guard number >= 0 else { throw DiskFailure("cannot make", path, Glibc.errno) }
+        guard number >= 0 else { throw DiskFailure("cannot create", path, Glibc.errno) }
         return PartFile(path, OwnedDescriptor(number))
     }
 
-    /// Opens a file that is there, if it is this user's; nil when there is no such file.
+    /// Opens an existing file of this user; returns nil when there is no such file.
     private static func find(_ path: String) throws(DiskFailure) -> PartFile? {
         let number = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if number < 0, Glibc.errno == ENOENT { return nil }
@@ -56,7 +57,7 @@ package final class PartFile: Sendable {
         return part
     }
 
-    /// Opens a file to be read, which others may write.
+    /// Opens a file for reading, without a lock and without a check of its owner.
     package static func reading(_ path: String) throws(DiskFailure) -> PartFile {
         try DiskFile.checkPath(path)
         let number = Glibc.open(path, O_RDONLY | O_CLOEXEC)
@@ -66,54 +67,55 @@ package final class PartFile: Sendable {
 
     private func lock() throws(DiskFailure) {
         if flock(descriptor.number, LOCK_EX | LOCK_NB) == 0 { return }
-        // Some file systems know no locks.
+        // Some file systems do not support locks.
         if [ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL].contains(Glibc.errno) { return }
         throw failure("cannot lock")
     }
 
-    /// Whether nobody knows it by another name.
+    /// Returns whether the file has no other hard link.
     ///
-    /// - Throws: A failure with `EEXIST` for what no download has made.
+    /// - Throws: A failure with `EEXIST` if it is not a regular file.
     private func isOurs() throws(DiskFailure) -> Bool {
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw failure("cannot look at") }
+        guard fstat(descriptor.number, &status) == 0 else { throw failure("cannot read the status of") }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw DiskFailure(foreign: "there is something else at", path)
+            throw DiskFailure(foreign: "there is something other than a file at", path)
         }
         return status.st_nlink == 1
     }
 
-    /// Whether it has its name still.
+    /// Whether the path still names this file.
     package var isStillThere: Bool {
         var (own, named) = (stat(), stat())
         return fstat(descriptor.number, &own) == 0 && lstat(path, &named) == 0 && own.st_ino == named.st_ino
             && own.st_dev == named.st_dev
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the file in bytes.
     package func size() throws(DiskFailure) -> Int64 {
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw failure("cannot look at") }
+        guard fstat(descriptor.number, &status) == 0 else { throw failure("cannot read the status of") }
         return Int64(status.st_size)
     }
 
-    /// Cuts it off.
+    /// Truncates the file to `size` bytes.
     package func truncate(to size: Int64) throws(DiskFailure) {
-        guard ftruncate(descriptor.number, off_t(size)) == 0 else { throw failure("cannot cut") }
+        guard ftruncate(descriptor.number, off_t(size)) == 0 else { throw failure("cannot truncate") }
     }
 
-    /// Sees to it that there is room for all that will come; its size stays.
+    /// Reserves disk space for `count` more bytes without changing the size of the file.
     ///
-    /// Where the file system knows no such thing it is left out.
+    /// It does nothing on a file system without support for reservations.
+    /// - Throws: A failure when there is not enough space.
     package func reserve(from offset: Int64, _ count: Int64) throws(DiskFailure) {
         guard count > 0 else { return }
         let code = curlew_reserve(descriptor.number, offset, count)
         if code == ENOSPC || code == EDQUOT || code == EFBIG {
-            throw DiskFailure("there is no room for \(count) bytes more in", path, code)
+            throw DiskFailure("there is no space for \(count) more bytes in", path, code)
         }
     }
 
-    /// Writes bytes at a place.
+    /// Writes bytes at an offset.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
         var (rest, position) = (bytes, offset)
         while !rest.isEmpty {
@@ -125,7 +127,7 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// The bytes from a place on, as many as there are of `most`.
+    /// Reads up to `most` bytes at an offset; fewer only if the file ends before.
     package func read(at offset: Int64, upTo most: Int) throws(DiskFailure) -> Chunk {
         var count = 0
         var failed: DiskFailure?
@@ -141,38 +143,38 @@ package final class PartFile: Sendable {
         return Chunk(bytes)
     }
 
-    /// Waits until what was written is on the disk.
+    /// Waits until the written bytes are on the disk.
     ///
-    /// - Parameter isWhole: Whether also the time at which it was written, which is no part of what it takes to read it.
+    /// - Parameter isWhole: Whether the modification time is synced too, which is not needed to read the bytes back.
     package func sync(withTimes isWhole: Bool = false) throws(DiskFailure) {
         let code = isWhole ? fsync(descriptor.number) : fdatasync(descriptor.number)
         guard code == 0 else { throw failure("cannot sync") }
     }
 
-    /// Gives it its final name.
+    /// Moves the file to its final name.
     ///
-    /// - Parameter replaces: Whether it takes the place of a file of that name.
-    /// - Throws: A failure with `EEXIST` when there is one and it does not, or when a device, FIFO or socket has the name.
+    /// - Parameter replaces: Whether it replaces an existing file of that name.
+    /// - Throws: A failure with `EEXIST` when a file exists and `replaces` is false, and for a device, FIFO or socket.
     package func move(to name: String, replacing replaces: Bool) throws(DiskFailure) {
         try DiskFile.checkPath(name)
-        guard isStillThere else { throw DiskFailure("somebody has moved or removed", path, ENOENT) }
+        guard isStillThere else { throw DiskFailure("another process moved or removed", path, ENOENT) }
         if replaces { try DiskFile.checkReplaceable(name) }
         let code = replaces ? (rename(path, name) == 0 ? 0 : Glibc.errno) : curlew_rename_new(path, name)
-        guard code == 0 else { throw DiskFailure("cannot make", name, code) }
+        guard code == 0 else { throw DiskFailure("cannot create", name, code) }
     }
 
-    /// Lets others write it; it can be read on.
+    /// Releases the lock, so that others may write the file; it can still be read.
     package func unlock() { flock(descriptor.number, LOCK_UN) }
 
-    /// Takes its name away.
+    /// Removes the file if the path still names it.
     package func remove() { if isStillThere { unlink(path) } }
 
     private func failure(_ what: String) -> DiskFailure { DiskFailure(what, path, Glibc.errno) }
 }
 
-/// Small files as a whole, and directories; to be called on a disk thread.
+/// Operations on whole small files and on directories; call them on a disk thread.
 package enum DiskFile {
-    /// Refuses a path with a NUL: C would read it up to there, and name another file.
+    /// Throws for a path with a NUL, where the C string would end and name another file.
     ///
     /// - Throws: A failure with `EINVAL`.
     package static func checkPath(_ path: String) throws(DiskFailure) {
@@ -181,14 +183,17 @@ package enum DiskFile {
 
     package static func hasNUL(_ path: String) -> Bool { path.utf8.contains(0) }
 
-    /// What a file of at most `most` bytes holds; nil when there is no such file.
+    /// Returns the contents of a file; nil when there is no such file.
     ///
-    /// - Parameter isOwn: Whether it has to be a file that this user has made and others cannot write.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - most: The maximum size in bytes; a larger file causes a failure with `EFBIG`.
+    ///   - isOwn: Whether the file must be owned by this user and not writable by other users.
     package static func contents(
         of path: String, upTo most: Int, isOwn: Bool = false
     ) throws(DiskFailure) -> [UInt8]? {
         try checkPath(path)
-        // A pipe of that name must not hold up everybody.
+        // O_NONBLOCK: opening a FIFO must not block the disk thread.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         if number < 0, errno == ENOENT { return nil }
         guard number >= 0 else {
@@ -198,12 +203,12 @@ package enum DiskFile {
         if isOwn { try FileOwner.check(number, path, isSole: true) }
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw DiskFailure("there is something else at", path, EEXIST)
+            throw DiskFailure("there is something other than a file at", path, EEXIST)
         }
         return try rest(of: number, path, upTo: most)
     }
 
-    /// What an open file holds from where it stands, of at most `most` bytes.
+    /// Reads an open file from its current position to its end; more than `most` bytes are a failure with `EFBIG`.
     static func rest(of number: CInt, _ path: String, upTo most: Int) throws(DiskFailure) -> [UInt8] {
         var (bytes, piece) = ([UInt8](), [UInt8](repeating: 0, count: 64 << 10))
         while true {
@@ -212,34 +217,34 @@ package enum DiskFile {
             guard count >= 0 else { throw DiskFailure("cannot read", path, errno) }
             if count == 0 { return bytes }
             bytes += piece[..<count]
-            if bytes.count > most { throw DiskFailure("there is too much in", path, EFBIG) }
+            if bytes.count > most { throw DiskFailure("there are too many bytes in", path, EFBIG) }
         }
     }
 
-    /// Puts a file in place as a whole: at every moment there is the old one or the new one.
+    /// Replaces a file atomically: at any time the path has either the old or the new contents.
     ///
-    /// - Parameter isSynced: Whether it waits until both bytes and name are on the disk.
+    /// - Parameter isSynced: Whether the method waits until the bytes and the name are on the disk.
     package static func replace(_ path: String, with bytes: [UInt8], isSynced: Bool) throws(DiskFailure) {
         try checkPath(path)
         try replace(path, in: AT_FDCWD, path, with: CollectionOfOne(bytes), isSynced: isSynced)
         if isSynced { try syncDirectory(of: path) }
     }
 
-    /// Puts a file of an open directory in place as a whole.
+    /// Replaces a file of an open directory atomically.
     ///
     /// - Parameters:
     ///   - name: The file's name in the directory.
-    ///   - path: What it is called when that fails.
-    ///   - pieces: What the file is to hold; after a failure, no further ones are asked for.
-    ///   - isSynced: Whether it waits until the bytes are on the disk; the directory the caller has to sync.
+    ///   - path: The path of the file for error messages.
+    ///   - pieces: The new contents; after a failure, the sequence is not read further.
+    ///   - isSynced: Whether the method waits until the bytes are on the disk; the caller must sync the directory.
     static func replace(
         _ name: String, in directory: CInt, _ path: String, with pieces: some Sequence<[UInt8]>, isSynced: Bool
     ) throws(DiskFailure) {
         let made = name + ".new"
-        // One that is there may be somebody else's to read.
+        // Remove an existing file instead of reusing it: other users may be able to read it.
         unlinkat(directory, made, 0)
         let number = openat(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw DiskFailure("cannot make", path + ".new", errno) }
+        guard number >= 0 else { throw DiskFailure("cannot create", path + ".new", errno) }
         defer { close(number) }
         do throws(DiskFailure) {
             for bytes in pieces {
@@ -251,7 +256,7 @@ package enum DiskFile {
                 try written.get()
             }
             if isSynced, fdatasync(number) != 0 { throw DiskFailure("cannot sync", path + ".new", errno) }
-            guard renameat(directory, made, directory, name) == 0 else { throw DiskFailure("cannot make", path, errno) }
+            guard renameat(directory, made, directory, name) == 0 else { throw DiskFailure("cannot create", path, errno) }
         } catch {
             unlinkat(directory, made, 0)
             throw error
@@ -270,69 +275,69 @@ package enum DiskFile {
         }
     }
 
-    /// Waits until the names in a file's directory are on the disk.
+    /// Waits until the names in the directory of a file are on the disk.
     package static func syncDirectory(of path: String) throws(DiskFailure) {
         let directory = directory(of: path)
         try checkPath(directory)
         let number = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        // It may be one that this user cannot read.
+        // The directory may not be readable by this user.
         if number < 0, errno == EACCES || errno == EPERM { return }
         guard number >= 0 else { throw DiskFailure("cannot sync", directory, errno) }
         defer { close(number) }
-        // Some file systems have nothing to wait for.
+        // Some file systems do not support fsync for directories (EINVAL).
         guard fsync(number) == 0 || errno == EINVAL else {
             throw DiskFailure("cannot sync", directory, errno)
         }
     }
 
-    /// The path of the directory that a file is in.
+    /// Returns the path of the directory of a file.
     package static func directory(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// A path that means the same in every directory.
+    /// Returns an absolute path, based on the current directory.
     package static func absolute(_ path: String) -> String {
         guard path.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else { return path }
         defer { free(current) }
         return String(cString: current) + "/" + path
     }
 
-    /// Whether there is something of that name, be it a link that leads nowhere.
+    /// Returns whether a path exists; a broken link exists too.
     package static func exists(_ path: String) -> Bool {
         var status = stat()
         return !hasNUL(path) && lstat(path, &status) == 0
     }
 
-    /// Whether it is a directory, or a link to one.
+    /// Returns whether a path is a directory or a link to a directory.
     package static func isDirectory(_ path: String) -> Bool { isDirectory(itself: path + "/") }
 
-    /// Whether it is a directory, and no link to one.
+    /// Returns whether a path is a directory and not a link to one.
     package static func isDirectory(itself path: String) -> Bool {
         var status = stat()
         return !hasNUL(path) && lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Makes a directory and those it is in, where they are missing.
+    /// Creates a directory and its missing parents.
     package static func makeDirectory(_ path: String) throws(DiskFailure) {
         try checkPath(path)
         if isDirectory(path) { return }
         let parent = directory(of: path)
         if parent != path, parent != ".", !isDirectory(parent) { try makeDirectory(parent) }
-        guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw DiskFailure("cannot make", path, errno) }
+        guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw DiskFailure("cannot create", path, errno) }
     }
 
-    /// Makes a directory that only this user can look into, and those it is in, where they are missing.
+    /// Creates a directory with permissions for this user only, and its missing parents with default permissions.
     package static func makePrivateDirectory(_ path: String) throws(DiskFailure) {
         try checkPath(path)
         if isDirectory(path) { return }
         try makeDirectory(directory(of: path))
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw DiskFailure("cannot make", path, errno) }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw DiskFailure("cannot create", path, errno) }
     }
 
     package static func remove(_ path: String) { if !hasNUL(path) { unlink(path) } }
 
-    /// What names this start of the machine; "" where the kernel does not say.
+    /// The kernel's boot ID of this start of the machine; an empty string when it is not available.
     package static let bootID: String = {
         let bytes = try? contents(of: "/proc/sys/kernel/random/boot_id", upTo: 100)
         return String(decoding: (bytes ?? []).prefix { $0 > 0x20 }, as: UTF8.self)

@@ -1,12 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Work above the loop that goes on although nothing of it may be on the loop, and who waits until there is none.
+internal import CurlewSupport
+
+/// The holds on a loop: work that continues while no part of it is on the loop, and the callers that wait for its end.
 struct Holds {
     var count = 0
-    /// The loop closes: what is not held yet is too late.
+    /// The loop is closing and accepts no more holds.
     var isClosing = false
-    /// The loop wants to hear when the last hold goes.
+    /// The loop has to be called when the last hold is released.
     var isAwaited = false
     var waiters: [(ticket: UInt64, continuation: UnsafeContinuation<Bool, Never>)] = []
     var lastTicket: UInt64 = 0
@@ -15,11 +17,11 @@ struct Holds {
 extension EventLoop {
     // MARK: Holds, from any thread
 
-    /// Keeps the loop from being idle until `release()`: between two runs that belong together nothing else does.
+    /// Keeps the loop from being idle until `release()`, for example between two runs that belong together.
     ///
-    /// False when the loop is closing, and nothing is held.
+    /// Returns false if the loop is closing; then there is no hold.
     package func hold() -> Bool {
-        // In a child of fork() another thread's lock may be held for ever.
+        // In a child of fork(), another thread may have locked the mutex for ever.
         guard hasThread else { return true }
         return holds.withLock { holds in
             if !holds.isClosing { holds.count += 1 }
@@ -27,7 +29,7 @@ extension EventLoop {
         }
     }
 
-    /// Takes back one `hold()`; whatever it was for was posted before.
+    /// Releases one `hold()`; the caller posts the work of the hold before.
     package func release() {
         guard hasThread else { return }
         let isAwaited = holds.withLock { holds in
@@ -37,24 +39,24 @@ extension EventLoop {
             holds.isAwaited = false
             return true
         }
-        // A turn is all it needs.
+        // One turn is enough for the loop to check whether it is idle.
         if isAwaited { call { _ in } }
     }
 
-    /// Returns true once no transfer is queued, running or paused and nothing is held: at once when the loop has no thread,
-    /// or has ended; false when the waiting task was cancelled first.
+    /// Returns true once no transfer is queued, running or paused and there is no hold, at once if the loop has no
+    /// thread or has ended; returns false if the waiting task was cancelled first.
     ///
-    /// Nobody is kept from starting something right after.
+    /// Other code may start a transfer right after the return.
     package func idle() async -> Bool {
         guard hasThread else { return true }
         let isHeld = holds.withLock { $0.count > 0 }
-        // Only after that: what a hold was for was posted before it went.
+        // The order matters: the work of a hold is posted before the hold is released.
         guard isHeld || isRunning else { return true }
         let ticket = holds.withLock { holds in
             holds.lastTicket += 1
             return holds.lastTicket
         }
-        // As EngineTransfer.meetLoop() does, for ThreadSanitizer.
+        // ThreadSanitizer needs this lock, as in `EngineTransfer.meetLoop()`.
         defer { holds.withLock { _ in } }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -76,17 +78,17 @@ extension EventLoop {
 
     // MARK: On the loop
 
-    /// Whether nothing is held and nothing was posted that is not carried out; if not, another turn will come.
+    /// Whether there is no hold and no unread record; if false, another turn follows.
     var isQuiet: Bool {
         let isHeld = holds.withLock { holds in
             holds.isAwaited = holds.count > 0
             return holds.isAwaited
         }
-        // In this order: what a hold was for was posted before it went.
+        // The order matters: the work of a hold is posted before the hold is released.
         return !isHeld && !hasRecords
     }
 
-    /// Resumes everyone who waits for the loop to be idle.
+    /// Resumes all callers that wait for the loop to be idle.
     func tellIdle() {
         let waiters = holds.withLock { holds in
             defer { holds.waiters = [] }
@@ -99,10 +101,10 @@ extension EventLoop {
 extension EngineTransfer {
     // MARK: The hold of a redirect
 
-    /// Hands over the hold that the engine took when the run ended with a redirect, to whoever asks first, who has to
-    /// release it.
+    /// Transfers ownership of the hold that the engine took for a redirect to the first caller, which has to release
+    /// it.
     ///
-    /// One that nobody took goes with the run.
+    /// Returns false if there is no hold or another caller has it. A hold that no caller took is released with the run.
     package func takeHold() -> Bool {
         shared.withLock { shared in
             defer { shared.hasHold = false }
@@ -110,7 +112,8 @@ extension EngineTransfer {
         }
     }
 
-    /// Takes a hold, on the loop and before anyone hears of the end, when the answer may lead to another run.
+    /// Takes a hold if the response is a redirect that may cause another run; call it on the loop, before the end is
+    /// published.
     func holdRedirect() {
         guard wire.leadsElsewhere else { return }
         loop.holds.withLock { $0.count += 1 }

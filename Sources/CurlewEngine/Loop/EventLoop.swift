@@ -1,21 +1,22 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loop: the one thread of a session. It waits in epoll, lets libcurl act on ready sockets, runs the session actor's
-// jobs and carries out the records other threads post. Nothing else in Curlew owns a thread for sockets.
+// Loop: the one thread of a session. It waits in epoll, lets libcurl handle ready sockets, runs the jobs of the session
+// actor and executes the records that other threads post. Curlew has no other threads for sockets.
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 /// The loop thread of a session, which is also the serial executor of its actor.
 ///
-/// Other threads only ever append to the inbox; the thread swaps it out once a turn. A turn is: wait, act on ready
-/// sockets and due timers, hand over what arrived, carry out the inbox.
+/// Other threads only append to the inbox; the loop thread takes its contents once a turn. A turn waits, handles ready
+/// sockets and due timers, publishes the bytes that arrived, and executes the records of the inbox.
 package final class EventLoop: SerialExecutor, @unchecked Sendable {
     // Safe because the inbox is behind its lock, the descriptors and settings never change, and `confined` is touched
     // on the loop thread alone (checked by `transport`).
 
-    /// What other threads ask of the loop.
+    /// A command from another thread.
     enum Record {
         case job(UnownedJob)
         case taskJob(UnownedJob, LoopTaskExecutor)
@@ -27,7 +28,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case call(@Sendable (CurlTransport) -> Void)
         case stop
 
-        /// Whether it is of use to a loop that has done nothing so far.
+        /// Whether the record starts the thread of a loop that has none yet.
         var startsThread: Bool {
             switch self {
             case .stop, .watchEveryone: false
@@ -46,22 +47,22 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 
     package let configuration: EngineConfiguration
-    /// Called on the loop thread after a turn that took longer than the configuration allows.
+    /// Called on the loop thread after a turn that took longer than `slowTurn` of the configuration.
     let onSlowTurn: @Sendable (_ nanoseconds: UInt64) -> Void
 
     let holds = Lock(Holds())
-    /// Who watches all transfers.
+    /// The observer of all transfers.
     let commonWitness = Lock<(any EngineWitness)?>(nil)
 
     private let inbox = Lock(Inbox())
-    /// Written under the inbox's lock, before the thread starts.
+    /// The descriptors are written under the lock of the inbox, before the thread starts.
     private var epoll: CInt = -1
     private var wake: CInt = -1
     private let generation: UInt64
     private let thread = Lock<pthread_t?>(nil)
     private var confined: CurlTransport?
 
-    /// Makes a loop whose thread starts with the first record.
+    /// Creates a loop whose thread starts with the first record.
     package init(configuration: EngineConfiguration, onSlowTurn: @escaping @Sendable (UInt64) -> Void = { _ in }) {
         self.configuration = configuration
         self.onSlowTurn = onSlowTurn
@@ -70,15 +71,15 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     deinit { closeDescriptors() }
 
-    /// Makes the descriptors and the thread, under the inbox's lock.
+    /// Creates the descriptors and the thread, under the lock of the inbox.
     ///
-    /// Gives errno, 0 for success.
+    /// Returns errno, or 0 for success.
     private func begin() -> CInt {
         epoll = curlew_epoll_create()
         wake = epoll < 0 ? -1 : curlew_eventfd_create()
         var failure = epoll < 0 || wake < 0 ? errno : 0
         if failure == 0 {
-            // So that it need not be read each time.
+            // The descriptor is edge-triggered, so it need not be read after each event.
             failure = curlew_epoll_update(
                 epoll, wake, false, curlew_readable | curlew_once_each, SocketTable.wakeToken)
         }
@@ -96,20 +97,20 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     // MARK: Posting, from any thread
 
-    /// Whether this process still has the loop's thread: false in a child after `fork()`.
+    /// Whether this process has the loop's thread: false in a child of `fork()`.
     package var hasThread: Bool { generation == curlew_fork_generation() }
 
-    /// Why no thread could be made, when that failed; 0 otherwise.
+    /// The errno of a failed attempt to create the thread; 0 otherwise.
     package var startFailure: CInt { inbox.withLock { if case .failed(let errno) = $0.life { errno } else { 0 } } }
 
     package var isRunning: Bool { inbox.withLock { if case .running = $0.life { true } else { false } } }
 
-    /// Whether something was posted that the loop has not taken.
+    /// Whether the inbox has records that the loop has not taken.
     var hasRecords: Bool { inbox.withLock { !$0.records.isEmpty } }
 
-    /// Appends a record and wakes the thread when it sleeps.
+    /// Appends a record, and wakes the thread if it sleeps.
     ///
-    /// False when no thread is there to read it.
+    /// Returns false if there is no thread to read the record.
     @discardableResult
     func post(_ record: Record) -> Bool {
         guard hasThread else { return false }
@@ -131,21 +132,21 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         return accepted
     }
 
-    /// Runs `body` on the loop thread; false when the loop is gone and it never will.
+    /// Runs `body` on the loop thread; returns false if the loop has ended and `body` will never run.
     @discardableResult
     package func call(_ body: @escaping @Sendable (CurlTransport) -> Void) -> Bool { post(.call(body)) }
 
-    /// Refuses new transfers and returns when the running ones have ended and nothing is held, at the latest after `limit`
+    /// Rejects new transfers, and returns when the running ones have ended and there is no hold, or after `limit`
     /// nanoseconds.
     ///
-    /// Runs that continue something held are accepted meanwhile.
+    /// Meanwhile the loop accepts runs that continue held work.
     package func shutDown(within limit: UInt64?) async {
         await withUnsafeContinuation { done in
             if !call({ $0.shutDown(within: limit, done: done) }) { done.resume() }
         }
     }
 
-    /// Returns once the thread has freed everything and gone.
+    /// Returns once the thread has freed its resources and ended.
     package func waitUntilExited() async {
         guard hasThread else { return }
         await withUnsafeContinuation { continuation in
@@ -165,8 +166,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     package func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
         if !post(.job(unowned)) {
-            // No thread will ever run it (after fork, or after exit when nothing else can be running): run it here,
-            // so that whoever awaits the actor is answered and never hangs.
+            // No thread will ever run this job (in a child of fork, or after the loop has ended and no other job can be
+            // running). It runs here, so that a caller that awaits the actor never hangs.
             unowned.runSynchronously(on: asUnownedSerialExecutor())
         }
     }
@@ -183,7 +184,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         thread.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// The transport, for code that runs on the loop thread; nil when the thread is gone.
+    /// The transport, for code on the loop thread; nil if the thread has ended.
     package var transport: CurlTransport? { hasThread && isCurrentThread ? confined : nil }
 
     // MARK: The thread
@@ -201,7 +202,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         while true {
             takeInbox(into: &batch, sleepingAllowed: false)
             for record in batch { if carryOut(record, transport) { isStopping = true } }
-            // At once: a record keeps its transfer alive, and the thread may sleep for long.
+            // The batch is cleared at once, because a record keeps its transfer alive and the thread may sleep for
+            // long.
             batch.removeAll(keepingCapacity: true)
             transport.advance(now: turnStart)
             transport.tellIfIdle()
@@ -212,8 +214,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
             note(activity.update(isIdle: transport.isIdle, now: now))
             let timeout = activity.timeout(transport.timeout(now: now), now: now)
             let sleeps = timeout != 0 && takeInbox(into: &batch, sleepingAllowed: true)
-            // What was posted meanwhile, mostly on this thread, is carried out without asking for events in between. The clock
-            // stands still: what is too late is known only when everything was read that has come.
+            // Records posted meanwhile, mostly by this thread, are executed before epoll is asked again. The clock does
+            // not advance meanwhile: a deadline counts as passed only after all bytes that have arrived were read.
             if !sleeps && timeout != 0 && rounds < 8 && now &- turnStart < 1_000_000 {
                 rounds += 1
                 continue
@@ -240,7 +242,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Swaps the inbox into `batch`, or, when asked to prepare for sleep, only marks the loop asleep if nothing waits.
+    /// Takes the records of the inbox; with `sleepingAllowed` it only marks the loop asleep, if the inbox is empty.
     @discardableResult
     private func takeInbox(into batch: inout [Record], sleepingAllowed: Bool) -> Bool {
         inbox.withLock { inbox in
@@ -253,9 +255,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Ends the loop unless something was posted meanwhile.
+    /// Ends the loop unless records were posted meanwhile.
     ///
-    /// Everything is freed before anyone hears of it.
+    /// All resources are freed before the waiting callers are resumed.
     private func exitIfEmpty(_ transport: CurlTransport) -> Bool {
         transport.close()
         let waiters: [UnsafeContinuation<Void, Never>]? = inbox.withLock { inbox in
@@ -272,7 +274,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         return true
     }
 
-    /// True for the record that ends the loop.
+    /// Executes a record; returns true for the record that ends the loop.
     private func carryOut(_ record: Record, _ transport: CurlTransport) -> Bool {
         switch record {
         case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
@@ -291,9 +293,9 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 }
 
-/// A share in a running loop: when the last share goes, detached transfers finish and the thread ends.
+/// A share in a running loop: when the last share is released, detached transfers finish and the thread ends.
 ///
-/// The last release may happen on any thread, the loop's own too, so nothing is joined.
+/// The last release may happen on any thread, also on the loop's own, so the thread is never joined.
 package final class LoopShare: Sendable {
     package let loop: EventLoop
 

@@ -3,25 +3,26 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Gives the memory that the allocator keeps back to the system, once all loops of the process have been quiet for a while.
+/// Returns unused heap memory to the system, once all loops of the process have been quiet for a while.
 ///
-/// After many large bodies glibc keeps a hundred megabytes for later. Asking it to let go takes a walk through all of it,
-/// the memory of the whole process. So that happens on a thread of its own, at most once between two times of work, and
-/// only when the process has grown since the last time.
+/// After many large bodies, glibc keeps a hundred megabytes for later use. Trimming walks through the memory of the
+/// whole process. It therefore runs on its own thread, at most once between two periods of work, and only if the
+/// process has grown since the last time.
 final class HeapTrimmer: Sendable {
     static let shared = HeapTrimmer(resident: residentBytes, trim: { curlew_trim_heap() })
 
-    /// By how many bytes the process must have grown.
+    /// The growth of the process, in bytes, from which trimming is worth its cost.
     static let growth = 16 << 20
 
     private struct State {
-        /// Loops that work, or did a moment ago.
+        /// The loops that are working or worked a moment ago.
         var active = 0
-        /// Counts how often one began.
+        /// Incremented when a loop begins to work.
         var beginnings: UInt64 = 0
         var hasThread = false
-        /// The fewest bytes that the process had since memory was last given back.
+        /// The smallest size of the process since the last trim, in bytes.
         var least = 0
         var generation = curlew_fork_generation()
     }
@@ -32,9 +33,9 @@ final class HeapTrimmer: Sendable {
     private let trim: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - patience: Nanoseconds from the end of the last loop's work until memory is given back.
-    ///   - resident: How many bytes of memory the process has.
-    ///   - trim: Gives it back. Both are called on a thread of their own.
+    ///   - patience: Nanoseconds from the end of the last loop's work until the heap is trimmed.
+    ///   - resident: Returns the resident memory of the process in bytes.
+    ///   - trim: Trims the heap. Both closures are called on a separate thread.
     init(
         patience: UInt64 = LoopActivity.patience, resident: @escaping @Sendable () -> Int,
         trim: @escaping @Sendable () -> Void
@@ -44,7 +45,7 @@ final class HeapTrimmer: Sendable {
         self.trim = trim
     }
 
-    /// A loop works.
+    /// Records that a loop has begun to work.
     func began() {
         change { state in
             state.active += 1
@@ -52,10 +53,10 @@ final class HeapTrimmer: Sendable {
         }
     }
 
-    /// A loop has been quiet for a while, or is gone.
+    /// Records that a loop has been quiet for a while, or has ended.
     func ended() {
         let mustStart = change { state in
-            // In a child of fork() the loops of its parent do not count.
+            // In a child of fork(), the loops of the parent do not count.
             state.active = max(0, state.active - 1)
             guard state.active == 0, !state.hasThread else { return false }
             state.hasThread = true
@@ -97,7 +98,7 @@ final class HeapTrimmer: Sendable {
         change { $0.least = rest }
     }
 
-    /// The resident memory of the process (proc(5), statm).
+    /// Returns the resident memory of the process in bytes (proc(5), statm).
     private static func residentBytes() -> Int {
         let text = String(decoding: (try? DiskFile.contents(of: "/proc/self/statm", upTo: 4096)) ?? [], as: UTF8.self)
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -105,7 +106,7 @@ final class HeapTrimmer: Sendable {
     }
 }
 
-/// Tells when a loop begins to work, and when it has been quiet for a while; a comparison each turn.
+/// Detects when a loop begins to work and when it has been quiet for a while, with one comparison per turn.
 struct LoopActivity {
     enum Change { case began, ended }
 
@@ -113,10 +114,10 @@ struct LoopActivity {
     static let patience: UInt64 = 5_000_000_000
 
     private(set) var isActive = false
-    /// When the loop is quiet unless it works again; `Monotonic.never` while it works or is quiet.
+    /// When the loop becomes quiet unless it works again; `Monotonic.never` while it works or is quiet.
     private(set) var quietAt = Monotonic.never
 
-    /// Takes note of how the loop stands at the end of a turn.
+    /// Records the state of the loop at the end of a turn, and returns the change.
     mutating func update(isIdle: Bool, now: UInt64) -> Change? {
         if !isIdle {
             quietAt = Monotonic.never
@@ -131,7 +132,7 @@ struct LoopActivity {
         return .ended
     }
 
-    /// Milliseconds that the loop may sleep, given those that others let it; -1 for any time.
+    /// Returns the milliseconds that the loop may sleep, at most `others`; -1 means no limit.
     func timeout(_ others: CInt, now: UInt64) -> CInt {
         guard quietAt != Monotonic.never else { return others }
         let own = CInt(clamping: (max(quietAt, now) - now + 999_999) / 1_000_000)

@@ -3,9 +3,9 @@
 
 internal import CurlewShims
 
-/// Starts a detached thread with every signal blocked, named as `ps` and debuggers show it (at most 15 bytes).
+/// Starts a detached thread with all signals blocked; `ps` and debuggers show its name, of at most 15 bytes.
 ///
-/// Gives errno when the system refuses, 0 otherwise; what `body` captured is released when the thread ends.
+/// Returns errno if the system refuses, 0 otherwise. The captures of `body` are released when the thread ends.
 func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
     let retained = Unmanaged.passRetained(ThreadBody(name, body))
     let failure = curlew_thread_start(

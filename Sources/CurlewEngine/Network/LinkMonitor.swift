@@ -3,8 +3,9 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Tells any number of observers the state of the machine's links, at once and after each change.
+/// Notifies observers of the state of the machine's network interfaces, initially and after each change.
 package final class LinkMonitor: Sendable {
     package static let shared = LinkMonitor()
 
@@ -16,12 +17,12 @@ package final class LinkMonitor: Sendable {
     private struct State {
         var observers: [UInt64: Observer] = [:]
         var last: UInt64 = 0
-        /// What the watching thread listens to; nil while nobody observes.
+        /// The signal that wakes the watching thread; nil while no thread runs, such as without observers.
         var signal: Signal?
         var generation = curlew_fork_generation()
     }
 
-    /// Makes a watching thread look again, and find out whether it is still wanted.
+    /// Wakes the watching thread, which then reads the state again and ends if it is no longer needed.
     private final class Signal: Sendable {
         let descriptor = curlew_eventfd_create()
         func send() { eventfd_write(descriptor, 1) }
@@ -44,22 +45,24 @@ package final class LinkMonitor: Sendable {
 
     private let look: @Sendable () -> LinkState
 
-    /// - Parameter look: Finds out the state; the kernel's unless given.
+    /// Creates a monitor.
+    ///
+    /// - Parameter look: Reads the state; by default from the kernel.
     package init(look: @escaping @Sendable () -> LinkState = { LinkState.current() }) { self.look = look }
 
-    /// Makes the watching thread look again, as a change in the kernel does.
+    /// Makes the watching thread read the state again, like a change in the kernel.
     func lookAgain() { state.withLock { $0.signal }?.send() }
 
-    /// Calls `observer` with the state now and after each change, on a thread of the monitor's own.
+    /// Calls `observer` with the current state and after each change, on a thread of the monitor.
     ///
-    /// Gives the number to end with.
+    /// - Returns: The number for ``end(_:)``.
     package func observe(_ observer: @escaping @Sendable (LinkState) -> Void) -> UInt64 {
         let (number, signal) = state.withLock { state in
             state.last += 1
             state.observers[state.last] = Observer(tell: observer)
             let generation = curlew_fork_generation()
             if state.generation != generation {
-                // A child of fork() has no threads of its parent.
+                // A child of fork() does not inherit the thread.
                 state.generation = generation
                 state.signal = nil
             }
@@ -79,10 +82,10 @@ package final class LinkMonitor: Sendable {
         unwanted?.send()
     }
 
-    /// Whether a thread watches.
+    /// Whether the watching thread runs.
     package var isWatching: Bool { state.withLock { $0.signal != nil } }
 
-    /// Starts the thread; without one, observers keep the state they were told first.
+    /// Starts the watching thread; if it cannot be started, observers receive only the initial state.
     private func start() -> Signal? {
         let netlink = curlew_netlink_open()
         guard netlink >= 0 else { return nil }
@@ -108,7 +111,9 @@ package final class LinkMonitor: Sendable {
         }
     }
 
-    /// Tells every observer who does not know it yet, unless another thread watches by now, which has looked later.
+    /// Notifies every observer that does not have this state yet.
+    ///
+    /// If another watching thread has started since, it has read a newer state, and this method does nothing.
     private func tell(_ now: LinkState, from signal: Signal?) {
         let behind = state.withLock { state in
             guard state.signal === signal else { return [@Sendable (LinkState) -> Void]() }

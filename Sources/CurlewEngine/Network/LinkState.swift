@@ -1,29 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Network: what the machine is connected to, read from the kernel and told again at each change. One thread for the
-// process, alive only while somebody listens.
+// Network: the state of the machine's interfaces, read from the kernel and reported at each change. The process has one
+// thread for this, which runs only while there are observers.
 
 internal import CurlewShims
 internal import Glibc
 
-/// The machine's interfaces and whether a route leads out, at one instant.
+/// The machine's interfaces and its default route at one instant.
 package struct LinkState: Sendable, Hashable {
     package enum Kind: Sendable, Hashable { case loopback, ethernet, wifi, cellular, other }
 
     package struct Link: Sendable, Hashable {
         package var name: String
         package var kind: Kind
-        /// Whether the interface is up and its carrier is there.
+        /// Whether the interface is up and has a carrier.
         package var isRunning: Bool
         package var hasAddress: Bool
     }
 
     package var links: [Link]
-    /// The running interface, not the loopback, that a default route leads through; nil when none does.
+    /// The running interface of the best default route, never the loopback; nil without such a route.
     package var outward: String?
 
-    /// What the kernel says now.
+    /// Reads the current state from the kernel.
     package static func current() -> LinkState {
         let links = readLinks()
         let routes = defaultRoutes(v4: read("/proc/net/route"), v6: read("/proc/net/ipv6_route"))
@@ -31,7 +31,7 @@ package struct LinkState: Sendable, Hashable {
         return LinkState(links: links, outward: routes.first { usable.contains($0) })
     }
 
-    /// Interfaces that default routes lead through, best metric first, from the kernel's tables as text.
+    /// Returns the interfaces of default routes, best metric first, from the text of the kernel's tables.
     static func defaultRoutes(v4: String, v6: String) -> [String] {
         var routes: [(metric: UInt, name: String)] = []
         for line in v4.split(separator: "\n").dropFirst() {
@@ -43,7 +43,7 @@ package struct LinkState: Sendable, Hashable {
         }
         for line in v6.split(separator: "\n") {
             let columns = line.split(whereSeparator: \.isWhitespace)
-            // A route that only says "unreachable" is flagged as a reject (0x0200).
+            // An "unreachable" route has the flag RTF_REJECT (0x0200).
             guard columns.count >= 10, columns[0].allSatisfy({ $0 == "0" }), columns[1] == "00",
                 let flags = UInt(columns[8], radix: 16), flags & 1 != 0, flags & 0x0200 == 0
             else { continue }
@@ -78,7 +78,7 @@ package struct LinkState: Sendable, Hashable {
         return kind(of: name, system: "/sys/class/net")
     }
 
-    /// What an interface is, by the kernel's device files under `system`.
+    /// Returns the kind of an interface, according to the kernel's device files under `system`.
     static func kind(of name: String, system: String) -> Kind {
         let place = "\(system)/\(name)"
         let device = read("\(place)/uevent")

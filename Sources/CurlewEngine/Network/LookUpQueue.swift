@@ -1,35 +1,35 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which host names are looked up now, and which wait for a thread.
+/// Decides which host names are looked up now and which wait for a thread.
 ///
-/// The system's look-up cannot be interrupted: one whose name servers do not answer occupies its thread for up to 40
-/// seconds. Such names must not delay those of other sessions, so each session has a share of the threads, look-ups that
-/// take long make room for more threads, and some threads are kept for names that had addresses before.
+/// The system's look-up cannot be interrupted: it occupies its thread for up to 40 seconds if the DNS servers do not
+/// respond. Such names must not delay the names of other sessions. Therefore each session has a limited share of the
+/// threads, slow look-ups allow additional threads, and some threads are reserved for names that had addresses before.
 package struct LookUpQueue {
-    /// How many threads there are, and who may occupy them.
+    /// The limits of threads, in total and for each session.
     package struct Limits: Sendable {
-        /// Threads whose look-ups have not taken long.
+        /// The maximum number of threads with look-ups that are not slow.
         package var usual = 16
-        /// Threads in all.
+        /// The maximum number of threads.
         package var most = 64
-        /// Threads that only names with addresses found before may occupy; part of both numbers above.
+        /// The threads reserved for names that had addresses before; included in both numbers above.
         package var kept = 4
-        /// Threads that one session occupies while its look-ups have not taken long.
+        /// The maximum number of threads of one session with look-ups that are not slow.
         package var share = 8
-        /// Threads that one session occupies in all; names found before are counted apart.
+        /// The maximum number of threads of one session; look-ups of names found before are counted separately.
         package var mostPerSession = 24
-        /// Nanoseconds after which a look-up has taken long.
+        /// The time in nanoseconds after which a look-up is slow.
         package var patience: UInt64 = 1_000_000_000
 
         package init() {}
     }
 
-    /// What the queue wants done.
+    /// An action that the queue requests from its owner.
     enum Action: Hashable {
-        /// Look a name up on a new thread.
+        /// Look up a name on a new thread.
         case start(String)
-        /// Call `grow` now and then while `isWatched` holds.
+        /// Call `grow` periodically while `isWatched` is true.
         case watch
     }
 
@@ -56,29 +56,29 @@ package struct LookUpQueue {
         let isFamiliar: Bool
     }
 
-    /// How many names are remembered as found, twice.
+    /// The size of each of the two sets in `found`.
     private static let memory = 2048
 
     private let limits: Limits
     private var waiting: [String: Waiting] = [:]
     private var running: [String: Running] = [:]
-    /// Names in the order they came; those that no longer wait for this session are skipped, and removed when they are
-    /// many.
+    /// The waiting names of each session in order of arrival; names that no longer wait are skipped, and removed when
+    /// there are many.
     private var lines: [Line: [String]] = [:]
-    /// Names that had addresses: recently, and before that.
+    /// The names that had addresses, in a recent set and an older one.
     private var found: (new: Set<String>, old: Set<String>) = ([], [])
-    /// Whether somebody calls `grow` now and then.
+    /// Whether the owner calls `grow` periodically.
     private(set) var isWatched = false
 
     init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// How many names wait or are being looked up.
+    /// The number of names that wait or are being looked up.
     var count: Int { waiting.count + running.count }
 
-    /// How many entries the lines have, for tests.
+    /// The number of entries in all waiting lists, for tests.
     var lengthOfLines: Int { lines.values.reduce(0) { $0 + $1.count } }
 
-    /// Adds one who asks for a name.
+    /// Adds a request for a name.
     mutating func ask(_ name: String, _ number: UInt64, for session: UInt64, now: UInt64) -> [Action] {
         let asker = Asker(number: number, session: session)
         if running[name] != nil {
@@ -93,7 +93,7 @@ package struct LookUpQueue {
         return grow(now)
     }
 
-    /// Removes one who asked; a name that no other asks for leaves the queue unless it is being looked up.
+    /// Removes a request; a name without further requests leaves the queue unless it is being looked up.
     mutating func withdraw(_ name: String, _ number: UInt64) {
         running[name]?.askers.removeAll { $0.number == number }
         guard var entry = waiting[name], let asker = entry.askers.first(where: { $0.number == number }) else { return }
@@ -103,8 +103,8 @@ package struct LookUpQueue {
         compact(Line(session: asker.session, isFamiliar: entry.isFamiliar))
     }
 
-    /// Removes what no longer waits from a line that is mostly made of that, so that many names are withdrawn in linear
-    /// time.
+    /// Removes stale names from a waiting list if most of its names are stale, so that withdrawing many names takes
+    /// linear time.
     private mutating func compact(_ line: Line) {
         guard let names = lines[line], names.count > 2 * waiting.count + 64 else { return }
         var seen: Set<String> = []
@@ -117,17 +117,19 @@ package struct LookUpQueue {
         return entry.askers.contains { $0.session == line.session }
     }
 
-    /// Ends a look-up: gives the numbers of those who asked, and the name that its thread looks up next; nil ends it.
+    /// Ends a look-up.
+    ///
+    /// - Returns: The numbers of the requests for the name, and the next name for the same thread; nil ends the thread.
     mutating func finish(_ name: String, isFound: Bool, now: UInt64) -> (askers: [UInt64], next: String?) {
         if isFound { remember(name) }
         let askers = running.removeValue(forKey: name)?.askers.map(\.number) ?? []
         return (askers, startNext(now))
     }
 
-    /// Takes back a look-up for which there is no thread.
+    /// Takes back a look-up whose thread could not be started.
     ///
-    /// Its name waits for a thread that is there. Without any, the numbers of all who wait are given, and the queue is
-    /// empty.
+    /// The name waits for another running thread. If no thread runs, the queue becomes empty.
+    /// - Returns: The numbers of all waiting requests if no thread runs; otherwise an empty array.
     mutating func threadFailed(for name: String) -> [UInt64] {
         guard let run = running.removeValue(forKey: name) else { return [] }
         if running.isEmpty {
@@ -143,21 +145,21 @@ package struct LookUpQueue {
         return []
     }
 
-    /// Starts what may start by now.
+    /// Starts all look-ups that may start at the time `now`.
     mutating func grow(_ now: UInt64) -> [Action] {
         var actions: [Action] = []
         while let name = startNext(now) { actions.append(.start(name)) }
         return actions + watchIfNeeded()
     }
 
-    /// Has `grow` called now and then while names wait.
+    /// Requests periodic calls of `grow` if names wait.
     mutating func watchIfNeeded() -> [Action] {
         if waiting.isEmpty || isWatched { return [] }
         isWatched = true
         return [.watch]
     }
 
-    /// Ends the watch when nothing waits, or when there is no thread for it.
+    /// Ends the periodic calls if no name waits, or if their thread could not be started.
     mutating func endWatch(hasThread: Bool = true) { isWatched = hasThread && !waiting.isEmpty }
 
     // MARK: Rules
@@ -165,7 +167,7 @@ package struct LookUpQueue {
     private mutating func startNext(_ now: UInt64) -> String? {
         for isFamiliar in [true, false] {
             let ready = lines.keys.filter { $0.isFamiliar == isFamiliar && mayStart($0, now) }
-            // The session that occupies the fewest comes first.
+            // The session with the fewest running look-ups comes first.
             guard let line = ready.min(by: { (load($0), $0.session) < (load($1), $1.session) }) else { continue }
             return takeFirst(of: line, now) ?? startNext(now)
         }
@@ -187,7 +189,7 @@ package struct LookUpQueue {
 
     private func isLong(_ run: Running, _ now: UInt64) -> Bool { now >= run.startedAt &+ limits.patience }
 
-    /// The first name of a line that still waits there, which is being looked up from now on.
+    /// Moves the first name of a waiting list that still waits to the running look-ups, and returns it.
     private mutating func takeFirst(of line: Line, _ now: UInt64) -> String? {
         var names = lines.removeValue(forKey: line) ?? []
         defer { if !names.isEmpty { lines[line] = names } }

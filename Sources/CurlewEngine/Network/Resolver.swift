@@ -3,23 +3,24 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Looks up host names on a few threads of its own: the process asks for each name once at a time.
+/// Looks up host names on its own threads; concurrent requests for a name share one look-up.
 ///
-/// `LookUpQueue` says which name is looked up when.
-/// libcurl would make a thread for each look-up, and join it when the transfer is over.
+/// `LookUpQueue` decides when a name is looked up. libcurl's own resolver would create a thread for each look-up and
+/// join it at the end of the transfer.
 package final class Resolver: Sendable {
-    /// Why a name has no addresses.
+    /// The reason why a name has no addresses.
     package enum Failure: Error, Equatable {
-        /// In the system's words.
+        /// The look-up failed, with the system's message.
         case unknown(String)
-        /// Nobody could look: the system gives no thread.
+        /// The system could not start a thread for the look-up.
         case noThread(errno: CInt)
     }
 
     package typealias Answer = Result<[String], Failure>
 
-    /// What a caller gets to withdraw with.
+    /// The identifier of a request, for ``withdraw(_:_:)``.
     package struct Ticket: Sendable, Hashable {
         fileprivate let number: UInt64
     }
@@ -31,21 +32,23 @@ package final class Resolver: Sendable {
         var generation = curlew_fork_generation()
     }
 
-    /// The system's name service, for all sessions of the process.
+    /// The resolver that uses the system's name service, shared by all sessions of the process.
     package static let system = Resolver(lookUp: Resolver.ask)
 
     private let limits: LookUpQueue.Limits
     private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
     private let lookUp: @Sendable (String) -> Answer
     private let known: [String: [String]]
-    /// Who looks up what is not known; nil when this one does.
+    /// The resolver for names without given addresses; nil when this resolver looks them up itself.
     private let others: Resolver?
     private let state: Lock<State>
 
+    /// Creates a resolver.
+    ///
     /// - Parameters:
-    ///   - limits: How many names are looked up at once, and for whom.
-    ///   - start: Runs its argument on a new thread and gives 0, or errno.
-    ///   - lookUp: Finds the addresses of a name, in the order to try them; it may block.
+    ///   - limits: The limits of concurrent look-ups, in total and for each session.
+    ///   - start: Runs its argument on a new thread; returns 0 or errno.
+    ///   - lookUp: Returns the addresses of a name in the order in which to try them; it may block.
     package init(
         limits: LookUpQueue.Limits = LookUpQueue.Limits(),
         start: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = { startThread("curlew-resolver", $0) },
@@ -68,18 +71,19 @@ package final class Resolver: Sendable {
         state = Lock(State(queue: LookUpQueue(others.limits)))
     }
 
-    /// The same, but for names whose addresses are given.
+    /// Returns a resolver with fixed addresses for some names.
     ///
-    /// It looks up the others together with this one.
+    /// It forwards all other names to this resolver.
     package func knowing(_ addresses: [String: [String]]) -> Resolver { Resolver(knowing: addresses, or: self) }
 
-    /// How many names wait or are being looked up, for tests.
+    /// The number of names that wait or are being looked up, for tests.
     package var pending: Int { others?.pending ?? state.withLock { $0.queue.count } }
 
-    /// Finds the addresses of a name and tells them once, on a thread of the resolver or, when the system gives it none,
-    /// before this returns.
+    /// Looks up the addresses of a name and calls `tell` once.
     ///
-    /// Names of one session wait for each other rather than for those of another one.
+    /// `tell` runs on a thread of the resolver. It runs before this method returns if the addresses are fixed, or if
+    /// the system cannot start a thread. The limits for each session keep the names of one session from delaying those
+    /// of another.
     package func find(
         _ name: String, for session: UInt64 = 0, tell: @escaping @Sendable (Answer) -> Void
     ) -> Ticket {
@@ -99,7 +103,7 @@ package final class Resolver: Sendable {
         return Ticket(number: number)
     }
 
-    /// Makes sure that nobody is told any more; a look-up that nobody wants does not begin.
+    /// Withdraws a request, so that its callback is not called; a look-up without further requests does not start.
     package func withdraw(_ name: String, _ ticket: Ticket) {
         if let others { return others.withdraw(name, ticket) }
         state.withLock { state in
@@ -144,7 +148,7 @@ package final class Resolver: Sendable {
         }
     }
 
-    /// Adds threads while names wait for look-ups that take long.
+    /// Adds threads while names wait behind slow look-ups.
     private func watch() {
         let pause = UInt32(clamping: max(1, min(limits.patience / 4, 250_000_000) / 1000))
         var isWanted = true
@@ -182,7 +186,7 @@ package final class Resolver: Sendable {
                     current.pointee.ai_addr, current.pointee.ai_addrlen, &buffer, length, nil, 0, NI_NUMERICHOST) == 0
             else { continue }
             let text = buffer.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
-            // libcurl reads no scope in a list of addresses.
+            // libcurl does not accept an IPv6 scope in a list of addresses.
             if !text.utf8.contains(UInt8(ascii: "%")) && !addresses.contains(text) { addresses.append(text) }
         }
         return addresses.isEmpty ? .failure(.unknown("no usable address")) : .success(addresses)

@@ -3,12 +3,12 @@
 
 internal import CurlewShims
 
-/// What tells a file from what it was before: which it is, how long, and when it was last written.
+/// The inode, size and modification time of a file, which are compared to detect a change.
 package struct FileStamp: Equatable, Sendable {
     private let inode: UInt64
     private let size, seconds, nanoseconds: Int64
 
-    /// Nil when there is no such file.
+    /// Reads the stamp of a file; nil when there is no such file.
     package init?(_ path: String) {
         var stamp = curlew_stamp()
         guard !DiskFile.hasNUL(path), curlew_file_stamp(path, &stamp) else { return nil }

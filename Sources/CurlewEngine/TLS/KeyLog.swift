@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import CurlewSupport
 
-/// A file that the secrets of TLS connections are written to, in the format of NSS that Wireshark reads.
+/// A log file for the secrets of TLS connections, in the NSS format that Wireshark reads.
 ///
-/// Whoever has it can read everything that was said, so only a regular file of this user is written that others can
+/// The secrets decrypt all recorded traffic, so the file must be a regular file of this user that other users can
 /// neither read nor write.
 package final class KeyLog: Sendable {
-    /// How many lines wait for the disk, at most; the others are dropped.
+    /// The maximum number of lines that wait for the disk; further lines are dropped.
     static let mostWaiting = 4096
 
     private struct State {
-        /// Why the last line was not written; nil when it was.
+        /// The reason why the last line was not written; nil when it was written.
         var refusal: String?
         var waiting = 0
     }
@@ -21,26 +22,28 @@ package final class KeyLog: Sendable {
     private let refused: @Sendable (String) -> Void
     private let state = Lock(State())
 
+    /// Creates a log.
+    ///
     /// - Parameters:
-    ///   - path: The file; made with the first line if it is missing.
-    ///   - refused: Told on any thread why lines are not written, once until that changes.
+    ///   - path: The path of the file, which is created with the first line if it is missing.
+    ///   - refused: Called on any thread with the reason why lines are not written, once until the reason changes.
     package init(path: String, refused: @escaping @Sendable (String) -> Void = { _ in }) {
         self.path = path
         self.refused = refused
     }
 
-    /// Writes a line, away from the loop; a file that cannot be written stays as it is.
+    /// Writes a line on a disk thread instead of the loop; an unsuitable file is not changed.
     func append(_ line: String) {
         let hasRoom = state.withLock { state in
             state.waiting += 1
             return state.waiting <= Self.mostWaiting
         }
-        guard hasRoom else { return note("its disk does not answer, and lines are dropped") }
+        guard hasRoom else { return note("its disk does not respond, so lines are dropped") }
         let isRun = DiskThread.keys.run(at: path) { [self] in note(KeyLog.write(line + "\n", to: path)) }
-        if !isRun { note("there is no thread for it") }
+        if !isRun { note("no thread can be started") }
     }
 
-    /// Ends the wait of a line.
+    /// Removes a line from the waiting count, and reports a new reason for a failure.
     private func note(_ reason: String?) {
         let isNews = state.withLock { state in
             state.waiting -= 1
@@ -50,10 +53,10 @@ package final class KeyLog: Sendable {
         if isNews, let reason { refused(reason) }
     }
 
-    /// Adds text to the file; gives why it cannot.
+    /// Appends text to the file; returns the reason for a failure, nil on success.
     private static func write(_ text: String, to path: String) -> String? {
         if DiskFile.hasNUL(path) { return "its path contains a NUL" }
-        // A FIFO of that name must not hold up this thread.
+        // O_NONBLOCK: opening a FIFO must not block this thread.
         let file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { return reason(errno) }
         defer { close(file) }
@@ -66,7 +69,7 @@ package final class KeyLog: Sendable {
         return count == bytes.count ? nil : "only \(count) of \(bytes.count) bytes of a line were written"
     }
 
-    /// Why the file cannot be opened.
+    /// Returns the reason why the file cannot be opened.
     private static func reason(_ code: CInt) -> String {
         switch code {
         case ENXIO: "it is not a regular file"
@@ -75,7 +78,7 @@ package final class KeyLog: Sendable {
         }
     }
 
-    /// What speaks against a file that secrets are to be written to; nil for one that is this user's alone.
+    /// Returns the reason why a file is unsuitable for secrets; nil for a regular file that only this user can access.
     static func objection(mode: UInt32, owner: UInt32, user: UInt32) -> String? {
         if mode & S_IFMT != S_IFREG { return "it is not a regular file" }
         if owner != user { return "it is a file of another user (uid \(owner))" }

@@ -1,13 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the judge of a connection is told about the server.
+internal import CurlewSupport
+
+/// The facts about a server that the judge of a connection receives.
 package struct PeerFacts: Sendable {
     package var host: String
     package var port: UInt16
-    /// What the server sent, its own certificate first.
+    /// The certificates that the server sent, its own first.
     package var served: [X509Certificate]
-    /// The OCSP response that came with it.
+    /// The OCSP response from the handshake; nil without one.
     package var staple: [UInt8]?
 
     package init(host: String, port: UInt16, served: [X509Certificate], staple: [UInt8]? = nil) {
@@ -18,47 +20,48 @@ package struct PeerFacts: Sendable {
     }
 }
 
-/// Everything that shares one judgement of servers, and one identity towards them: connections, TLS sessions and handles.
+/// The scope of connections, TLS sessions and handles that share one judge and one client identity.
 ///
 /// Connections and TLS sessions made under one domain are never used under another.
 package final class TrustDomain: @unchecked Sendable {
-    // Safe because what never changes needs no guard, how ready it is is behind its lock, and `live` is touched by the loop
-    // alone.
+    // Safe because constants need no guard, `readiness` is behind its lock, and only the loop accesses `live`.
 
-    /// Says why a server is refused, nil to accept it.
+    /// Returns the reason why a server is refused, nil to accept it.
     ///
-    /// Runs on the loop thread inside the handshake: CPU only.
+    /// It runs on the loop thread inside the handshake, so it must use only the CPU.
     package typealias Judge = @Sendable (PeerFacts) -> (any Error)?
 
     let judge: Judge
-    /// Whether servers are asked for an OCSP response, and judged when it has come.
+    /// Whether an OCSP response is requested, in which case the judge runs after the response has arrived.
     let wantsStaple: Bool
-    /// What servers are shown that demand a certificate.
+    /// The identity for servers that request a client certificate.
     let identity: X509Identity?
-    /// Nanoseconds that a judgement counts for new connections, which resume its TLS session: a day, or an hour when OCSP
-    /// responses are looked at.
+    /// The time in nanoseconds for which new connections may resume a judged TLS session: a day, or an hour if OCSP
+    /// responses are checked.
     var sessionLifetime: UInt64 { (wantsStaple ? 1 : 24) * 3_600_000_000_000 }
 
     private struct Readiness {
         var isReady = false
         var isComplete = false
         var isPreparing = false
-        /// When what is left to do is tried again, on the monotonic clock.
+        /// The time of the next attempt of an incomplete preparation, in nanoseconds on the monotonic clock.
         var retryAt: UInt64 = 0
     }
 
     private let makeReady: @Sendable () throws(EngineFailure) -> Bool
     private let readiness = Lock(Readiness())
-    /// Held while it is made ready, which the loop never waits for.
+    /// A lock held during the preparation; the loop never waits for it.
     private let preparing = Lock(())
     var live: LiveTrust?
 
+    /// Creates a domain.
+    ///
     /// - Parameters:
-    ///   - wantsStaple: Whether the judge looks at OCSP responses.
-    ///   - identity: What servers are shown that demand a certificate.
-    ///   - prepare: Does what the judge must not do on the loop: reading files, parsing. Gives whether nothing is left to
-    ///     do; else it is called again before later transfers, but not at once.
-    ///   - judge: Asked once for each full handshake.
+    ///   - wantsStaple: Whether the judge checks OCSP responses.
+    ///   - identity: The identity for servers that request a client certificate.
+    ///   - prepare: Does the work that the judge must not do on the loop, such as reading and parsing files. It returns
+    ///     whether the preparation is complete; if not, later transfers call it again, at most once per second.
+    ///   - judge: Called once for each full handshake.
     package init(
         wantsStaple: Bool = false, identity: X509Identity? = nil,
         prepare: @escaping @Sendable () throws(EngineFailure) -> Bool, judge: @escaping Judge
@@ -69,9 +72,9 @@ package final class TrustDomain: @unchecked Sendable {
         self.judge = judge
     }
 
-    /// Makes the judge ready on the caller's thread; must have succeeded before a secure transfer starts.
+    /// Prepares the judge on the caller's thread; must succeed before a secure transfer starts.
     ///
-    /// What could not be done yet is tried again, by one caller at a time and once in a second.
+    /// An incomplete preparation is retried by one caller at a time, at most once per second.
     package func prepare() throws(EngineFailure) {
         let mustTry = readiness.withLock { readiness in
             if readiness.isComplete { return false }

@@ -3,9 +3,10 @@
 
 internal import CurlewShims
 
-/// The environment, as far as it may decide whom a program trusts and which credentials it uses.
+/// Environment variables that select trusted roots or credentials.
 package enum TrustEnvironment {
-    /// A variable; nil in a set-user-ID program and in one with capabilities of its own (secure_getenv(3)).
+    /// Returns the value of a variable; nil in a set-user-ID program and in one with file capabilities
+    /// (secure_getenv(3)).
     package static func variable(_ name: String) -> String? {
         curlew_trusted_variable(name).map { String(cString: $0) }
     }

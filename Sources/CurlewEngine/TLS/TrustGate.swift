@@ -2,27 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-/// The judge of one connection, called by OpenSSL in the middle of its handshake and freed with its SSL_CTX.
+/// The judge of one connection, called by OpenSSL during its handshake and freed with its SSL_CTX.
 final class TrustGate {
     private let domain: TrustDomain
     private let host: String
     private let port: UInt16
     private let keyLog: KeyLog?
-    /// Until when TLS sessions may be kept that come over the connection: those that it may have begun with end then.
+    /// The time until which new TLS sessions of the connection may be stored; a resumed session expires then too.
     private let sessionsEnd: UInt64
-    /// What is judged as soon as it is known what OCSP says: TLS 1.2 sends that after the certificates.
+    /// The certificates that wait for the OCSP response, which TLS 1.2 sends after the certificates.
     private var pending: [X509Certificate]?
     private var isAccepted = false
-    /// Why the server was refused.
+    /// The reason why the server was refused.
     private(set) var refusal: (any Error)?
-    /// The last alert that was fatal (RFC 8446 §6.2).
+    /// The last fatal alert (RFC 8446 §6.2).
     private(set) var alert: CInt?
-    /// Whether the server said that it sends no more (close_notify, RFC 8446 §6.1): nobody can have cut it off.
+    /// Whether the server sent close_notify (RFC 8446 §6.1), which proves that no attacker truncated the data.
     private(set) var isEndAnnounced = false
-    /// Whether the connection ended inside the handshake, which says nothing about TLS.
+    /// Whether the connection closed during the handshake, which is no TLS error.
     private(set) var isCut = false
-    /// Whose certificates the server takes, when it demanded one; empty for anybody's.
+    /// The authorities that the server accepts in client certificates; empty for any authority, nil without a request.
     private(set) var wantedAuthorities: [String]?
     private var certificate: X509Certificate?
 
@@ -34,9 +35,9 @@ final class TrustGate {
         self.sessionsEnd = sessionsEnd
     }
 
-    /// Makes this gate the only judge of the connections of an SSL_CTX.
+    /// Installs this gate as the only judge of the connections of an SSL_CTX.
     ///
-    /// False when it is not ready, or OpenSSL refuses.
+    /// - Returns: False when the domain is not ready, or OpenSSL reports an error.
     func install(in context: UnsafeMutableRawPointer, _ tls: EngineConfiguration.TLS) -> Bool {
         guard domain.isReady else { return false }
         var options = curlew_judge_options(
@@ -50,14 +51,16 @@ final class TrustGate {
         }
     }
 
-    /// The gate of the connection under a running transfer, which another transfer may have opened.
+    /// Returns the gate of the connection of a running transfer; another transfer may have opened the connection.
     ///
-    /// Nil outside libcurl's callbacks.
+    /// It returns nil outside libcurl's callbacks.
     static func ofConnection(under handle: EasyHandle) -> TrustGate? {
         curlew_tls_judge(handle.curl).map { Unmanaged<TrustGate>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Whether a request may be sent over the connection: the server was accepted, now or when the TLS session was made.
+    /// Returns whether a request may be sent over the connection.
+    ///
+    /// The server must have been accepted in this handshake or in the handshake of the resumed TLS session.
     func lets(_ handle: EasyHandle) -> Bool {
         if !isAccepted, refusal == nil, pending == nil {
             var facts = curlew_tls_facts()
@@ -66,13 +69,13 @@ final class TrustGate {
         return isAccepted
     }
 
-    /// The server's own certificate, also of a resumed session; inside libcurl's callbacks only.
+    /// Returns the server's own certificate, also for a resumed session; nil outside libcurl's callbacks.
     func certificate(under handle: EasyHandle) -> X509Certificate? {
         if certificate == nil { certificate = X509Certificate(curlew_tls_certificate(handle.curl)) }
         return certificate
     }
 
-    /// Whether the server refused us for what we showed, or did not show.
+    /// Whether the server rejected the client certificate or its absence.
     var isIdentityRefused: Bool {
         guard wantedAuthorities != nil, let alert else { return false }
         return TrustGate.aboutIdentities.contains(alert)
@@ -93,12 +96,14 @@ final class TrustGate {
         } else {
             judge(served, staple: nil)
         }
-        // libcurl would refuse what OpenSSL has noted against a server that we accept.
+        // Overwrite OpenSSL's own result: libcurl would refuse a server that the judge accepts.
         X509_STORE_CTX_set_error(store, refusal == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
         return refusal == nil
     }
 
-    /// A session that is resumed was judged when it was made.
+    /// Returns whether the server is accepted, after judging pending certificates.
+    ///
+    /// A resumed session has no pending certificates: its server was judged in the first handshake.
     fileprivate func accepts(staple: [UInt8]?) -> Bool {
         guard let served = pending else { return refusal == nil }
         pending = nil
@@ -117,7 +122,7 @@ final class TrustGate {
             authorities.append(string(name))
         }
         wantedAuthorities = authorities
-        // A server that only wishes for a certificate goes on without one.
+        // Without an identity the handshake continues: the certificate may be optional for the server.
         return domain.identity?.use(in: connection) ?? true
     }
 
@@ -127,14 +132,14 @@ final class TrustGate {
 
     fileprivate func noteFailure(isCut: Bool) { self.isCut = isCut }
 
-    /// A ticket that comes late would carry an old judgement over to the next sessions.
+    /// Whether new TLS sessions may be stored; a late ticket would extend an old judgement to further connections.
     fileprivate var keepsSessions: Bool { Monotonic.now() < sessionsEnd }
 
     fileprivate func note(key line: UnsafePointer<CChar>) { keyLog?.append(String(cString: line)) }
 }
 
 extension String {
-    /// A host as tables of hosts have it.
+    /// The host without a trailing dot, the form of keys in host tables.
     var withoutFinalDot: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
@@ -142,9 +147,9 @@ private func gate(_ judge: UnsafeMutableRawPointer?) -> TrustGate? {
     judge.map { Unmanaged<TrustGate>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// What OpenSSL calls; on the loop thread, as everything that libcurl does.
+/// The callbacks for OpenSSL, which run on the loop thread like all of libcurl's code.
 private nonisolated(unsafe) var judgeCalls = curlew_judge_calls(
-    // Safe because nobody changes it: it is a variable only so that C can be given its address.
+    // Safe because it never changes: it is a variable only so that C can take its address.
     verify: { store, judge in
         guard let store, let gate = gate(judge) else { return 0 }
         return gate.accepts(store) ? 1 : 0
@@ -163,7 +168,7 @@ private nonisolated(unsafe) var judgeCalls = curlew_judge_calls(
     key: { line, judge in if let line { gate(judge)?.note(key: line) } },
     release: { judge in if let judge { Unmanaged<TrustGate>.fromOpaque(judge).release() } })
 
-/// Three texts as C strings, nil as NULL.
+/// Calls `body` with three strings as C strings, nil as NULL.
 private func withTexts<Result>(
     _ one: String?, _ two: String?, _ three: String?,
     _ body: (UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Result

@@ -4,16 +4,18 @@
 internal import CurlewShims
 
 extension TrustStore {
-    /// What OpenSSL says of a chain.
+    /// OpenSSL's verdict on a chain.
     package struct Verdict: Sendable {
-        /// From the server's own certificate to the root; empty when there is no valid chain.
+        /// The chain from the server's own certificate to the root; empty when there is no valid chain.
         package var chain: [X509Certificate] = []
         /// Whether the server's own certificate is one of the roots.
         package var isAnchor = false
-        /// Why not, nil for a valid chain; which certificate that is about, 0 for the server's own, and that certificate.
+        /// The reason for rejecting the chain; nil for a valid chain.
         package var error: String?
         package var kind = Kind.other
+        /// The index of the rejected certificate, 0 for the server's own.
         package var depth = 0
+        /// The rejected certificate.
         package var offender: X509Certificate?
 
         package init(
@@ -31,7 +33,7 @@ extension TrustStore {
         package enum Kind: Sendable { case unanchored, validity, noList, staleList, noRoots, authority, other }
     }
 
-    /// What an OCSP response says of a certificate (RFC 6960).
+    /// The status of a certificate in an OCSP response, or the reason why the response is unusable (RFC 6960).
     package enum Staple: Sendable {
         case good, revoked, unknown, unsuccessful, malformed, forged, stale, other, noIssuer
     }
@@ -39,11 +41,11 @@ extension TrustStore {
     /// Verifies a chain for a TLS server (RFC 5280 §6).
     ///
     /// - Parameters:
-    ///   - served: What the server sent, its own certificate first.
-    ///   - lists: Revocation lists, of which each certificate that is checked needs one; none are checked without.
-    ///   - checksChain: Whether all certificates of the chain are checked or only the server's own.
-    ///   - isStrict: Whether what RFC 5280 demands of conforming authorities is demanded as well.
-    ///   - now: Seconds since 1970.
+    ///   - served: The certificates that the server sent, its own first.
+    ///   - lists: Revocation lists; every checked certificate needs one. If empty, revocation is not checked.
+    ///   - checksChain: Whether revocation is checked for the whole chain or only for the server's certificate.
+    ///   - isStrict: Whether RFC 5280's requirements on conforming authorities are enforced too.
+    ///   - now: The current time in seconds since 1970.
     package func verify(
         _ served: [X509Certificate], lists: [X509RevocationList] = [], checksChain: Bool = false,
         isStrict: Bool = false, now: Int64
@@ -69,7 +71,7 @@ extension TrustStore {
             depth: Int(verdict.depth), offender: X509Certificate(verdict.offender))
     }
 
-    /// What an OCSP response says of the first certificate of a verified chain.
+    /// Reads the status of the first certificate of a verified chain from an OCSP response.
     package func read(staple: [UInt8], chain: [X509Certificate], now: Int64) -> Staple {
         let certificates: [OpaquePointer?] = chain.map(\.pointer)
         let result = certificates.withUnsafeBufferPointer { certificates in

@@ -1,19 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TLS: what a connection is judged by. A store holds roots, a domain is everything that shares one judgement (its
-// connections and TLS sessions are never used by another), a gate is the judge of one connection.
+// TLS: verification of connections. A store holds roots. A domain is the scope that shares one judge; no other domain
+// uses its connections and TLS sessions. A gate is the judge of one connection.
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 /// Root certificates, parsed once and shared by every connection that trusts them.
 package final class TrustStore: @unchecked Sendable {
-    // Safe because an X509_STORE counts its references and locks itself; it is filled before anyone else sees it.
+    // Safe because an X509_STORE counts its references and locks itself; it is filled before it is shared.
     let pointer: OpaquePointer
     package private(set) var count = 0
 
-    /// Where Linux distributions keep their roots: Debian and Ubuntu, Alpine, Red Hat and Fedora, SUSE.
+    /// The default paths of root bundles on Debian and Ubuntu, Alpine, Red Hat and Fedora, and SUSE.
     package static let bundlePlaces = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem",
@@ -31,9 +32,10 @@ package final class TrustStore: @unchecked Sendable {
 
     deinit { X509_STORE_free(pointer) }
 
-    /// Adds the system's roots: `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, else the first well-known place.
+    /// Adds the system's roots from `SSL_CERT_FILE` and `SSL_CERT_DIR` when set, otherwise from the first default path.
     ///
-    /// Set-user-ID programs and programs with capabilities of their own read neither variable.
+    /// Set-user-ID programs and programs with file capabilities ignore both variables.
+    /// - Throws: `EngineFailure` with the paths, when no roots are found.
     package func addSystemRoots(
         environment: (String) -> String? = { TrustEnvironment.variable($0) }
     ) throws(EngineFailure) {
@@ -47,7 +49,7 @@ package final class TrustStore: @unchecked Sendable {
             found += 1
         }
         let places = directories ?? (file == nil ? TrustStore.directoryPlaces : [])
-        // Read now: OpenSSL would look into directories in the middle of handshakes.
+        // Read the directories now: OpenSSL would read them during handshakes.
         for directory in directories ?? (found == 0 ? places : []) {
             let files = TrustStore.certificateFiles(directory)
             for file in files where X509_STORE_load_file(pointer, file) == 1 { found += 1 }
@@ -59,7 +61,7 @@ package final class TrustStore: @unchecked Sendable {
         }
     }
 
-    /// The files of a directory that have OpenSSL's hash names, such as `4bfab552.0`; others are not looked at.
+    /// Returns the files of a directory that have OpenSSL's hash names, such as `4bfab552.0`.
     private static func certificateFiles(_ directory: String) -> [String] {
         guard let handle = opendir(directory) else { return [] }
         defer { closedir(handle) }

@@ -4,13 +4,13 @@
 internal import CurlewShims
 internal import Glibc
 
-/// An X.509 certificate as OpenSSL has parsed it.
+/// An X.509 certificate, parsed by OpenSSL.
 package final class X509Certificate: @unchecked Sendable {
-    // Safe because OpenSSL counts references with atomics, locks what it derives from a certificate later, and nothing
-    // here changes one.
+    // Safe because OpenSSL counts references with atomics and locks its lazily computed fields, and no code here
+    // changes a certificate.
     let pointer: OpaquePointer
 
-    /// Takes over a reference.
+    /// Takes ownership of a reference.
     init?(_ pointer: OpaquePointer?) {
         guard let pointer else { return nil }
         self.pointer = pointer
@@ -27,7 +27,7 @@ package final class X509Certificate: @unchecked Sendable {
         case other
     }
 
-    /// Every certificate of a PEM text or the one in DER, or why there is none in OpenSSL's words.
+    /// Reads every certificate of a PEM text, or one certificate in DER; a failure has OpenSSL's message.
     package static func read(_ bytes: [UInt8]) -> Result<[X509Certificate], UnreadableTrust> {
         let stack = bytes.withUnsafeBufferPointer { curlew_certificates_read($0.baseAddress, $0.count) }
         guard let stack else { return .failure(UnreadableTrust(reason: String(cString: curlew_tls_reason()))) }
@@ -40,11 +40,11 @@ package final class X509Certificate: @unchecked Sendable {
     }
 
     package var der: [UInt8] { der(keyAlone: false) }
-    /// SHA-256 of the SubjectPublicKeyInfo.
+    /// The SHA-256 digest of the SubjectPublicKeyInfo.
     package var publicKeyHash: [UInt8] { sha256(der(keyAlone: true)) }
     package var subject: String { text(curlew_text_subject) }
     package var issuer: String { text(curlew_text_issuer) }
-    /// In hexadecimal digits.
+    /// The serial number in hexadecimal digits.
     package var serialNumber: String { text(curlew_text_serial) }
     package var keyType: String { text(curlew_text_key) }
     package var signatureAlgorithm: String { text(curlew_text_signature) }
@@ -52,13 +52,13 @@ package final class X509Certificate: @unchecked Sendable {
     package var isAuthority: Bool { curlew_certificate_is_authority(pointer) }
     package var isSelfIssued: Bool { curlew_certificate_is_self_issued(pointer) }
 
-    /// In seconds since 1970.
+    /// The validity period in seconds since 1970; empty when it cannot be read.
     package var validity: (begins: Int64, ends: Int64) {
         var (begins, ends) = (Int64.max, Int64.min)
         return curlew_certificate_times(pointer, &begins, &ends) ? (begins, ends) : (.max, .min)
     }
 
-    /// The subject alternative names, no more than `most` of them.
+    /// Returns the subject alternative names, at most `most` of them.
     package func names(upTo most: Int = .max) -> [Name] {
         let names = curlew_names_read(pointer)
         defer { curlew_names_free(names) }
@@ -76,18 +76,20 @@ package final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    /// Whether it names a host, by a wildcard or exactly alone.
+    /// Returns whether the certificate names a host.
+    ///
+    /// - Parameter byWildcards: Whether wildcards count; if false, only an exact name matches.
     package func isFor(_ host: String, byWildcards: Bool = true) -> Bool {
         curlew_certificate_is_for(pointer, host, byWildcards)
     }
 
-    /// Whether its extended key usage names any usage.
+    /// Whether the extended key usage contains `anyExtendedKeyUsage`.
     package var isForAnyUsage: Bool { curlew_certificate_is_for_any_usage(pointer) }
 
-    /// What the name constraints of an authority say of a host (RFC 5280 §4.2.1.10).
+    /// The result of checking a host against the name constraints of an authority (RFC 5280 §4.2.1.10).
     package enum Constraint: Sendable { case met, permitsOthers, excludes, unreadable }
 
-    /// What the authority's name constraints say of a DNS name or an IP address.
+    /// Checks a DNS name or an IP address against the authority's name constraints.
     package func constraint(on host: String) -> Constraint {
         switch Int(curlew_certificate_constrains(pointer, host)) {
         case Int(curlew_constraint_met): .met
@@ -103,7 +105,7 @@ package final class X509Certificate: @unchecked Sendable {
 }
 
 extension X509Certificate: Hashable {
-    /// Whether both are the same bytes.
+    /// Whether the bytes of both certificates are equal.
     package static func == (one: X509Certificate, other: X509Certificate) -> Bool {
         one.pointer == other.pointer || X509_cmp(one.pointer, other.pointer) == 0 && one.der == other.der
     }
@@ -113,7 +115,7 @@ extension X509Certificate: Hashable {
 
 /// A certificate revocation list (RFC 5280 §5).
 package final class X509RevocationList: @unchecked Sendable {
-    // Safe because OpenSSL counts references with atomics, and nothing here changes a list.
+    // Safe because OpenSSL counts references with atomics, and no code here changes a list.
     let pointer: OpaquePointer
 
     private init?(_ pointer: OpaquePointer?) {
@@ -123,7 +125,7 @@ package final class X509RevocationList: @unchecked Sendable {
 
     deinit { X509_CRL_free(pointer) }
 
-    /// Every list of a PEM text, or those in DER, or why there is none in OpenSSL's words.
+    /// Reads every list of a PEM text or of DER; a failure has OpenSSL's message.
     package static func read(_ bytes: [UInt8]) -> Result<[X509RevocationList], UnreadableTrust> {
         let lists = bytes.withUnsafeBufferPointer { curlew_lists_read($0.baseAddress, $0.count) }
         guard let lists else { return .failure(UnreadableTrust(reason: String(cString: curlew_tls_reason()))) }
@@ -136,12 +138,12 @@ package final class X509RevocationList: @unchecked Sendable {
     package var issuer: String { string(curlew_list_issuer(pointer)) }
 }
 
-/// Why certificates, keys or lists cannot be used, in OpenSSL's words.
+/// The reason why certificates, keys or lists cannot be used, mostly OpenSSL's message.
 package struct UnreadableTrust: Error {
     package let reason: String
 }
 
-/// The SHA-256 digest of bytes.
+/// Returns the SHA-256 digest of bytes.
 package func sha256(_ bytes: [UInt8]) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { digest, count in
         bytes.withUnsafeBufferPointer { curlew_sha256($0.baseAddress, $0.count, digest.baseAddress) }
@@ -156,7 +158,7 @@ private func bytes(_ make: (UnsafeMutablePointer<CInt>) -> UnsafeMutablePointer<
     return Array(UnsafeBufferPointer(start: made, count: Int(length)))
 }
 
-/// A text that OpenSSL gave away.
+/// Copies a C string from the shims and frees it; an empty string for NULL.
 func string(_ text: UnsafeMutablePointer<CChar>?) -> String {
     guard let text else { return "" }
     defer { curlew_free(text) }

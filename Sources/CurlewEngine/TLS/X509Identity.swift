@@ -3,14 +3,16 @@
 
 internal import CurlewShims
 
-/// A private key and the certificates that go with it: who we are to a server that asks.
+/// A client certificate, its private key and its intermediate certificates.
 package final class X509Identity: @unchecked Sendable {
-    // Safe because OpenSSL counts the key's references and locks its caches, and nothing here changes it.
+    // Safe because OpenSSL counts the key's references and locks its caches, and no code here changes the key.
     package let leaf: X509Certificate
     package let chain: [X509Certificate]
     private let key: OpaquePointer
 
-    /// Certificates, the leaf first, and the key as PEM.
+    /// Creates an identity from certificates in any order and a key in PEM.
+    ///
+    /// The certificate that belongs to the key becomes the leaf.
     package init(
         certificates: [X509Certificate], keyPEM: [UInt8], passphrase: String?
     ) throws(UnreadableTrust) {
@@ -22,7 +24,7 @@ package final class X509Identity: @unchecked Sendable {
         guard let leaf = certificates.first(where: { X509_check_private_key($0.pointer, key) == 1 }) else {
             EVP_PKEY_free(key)
             ERR_clear_error()
-            throw UnreadableTrust(reason: "the private key belongs to none of the certificates")
+            throw UnreadableTrust(reason: "no certificate belongs to the private key")
         }
         ERR_clear_error()
         self.key = key
@@ -49,7 +51,7 @@ package final class X509Identity: @unchecked Sendable {
         let certificate = X509Certificate(leaf)
         guard isRead, let key, let certificate else {
             EVP_PKEY_free(key)
-            let reason = isRead ? "it holds no private key with its certificate" : String(cString: curlew_tls_reason())
+            let reason = isRead ? "it has no private key with its certificate" : String(cString: curlew_tls_reason())
             throw UnreadableTrust(reason: reason)
         }
         self.key = key
@@ -60,7 +62,7 @@ package final class X509Identity: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(key) }
 
-    /// Shows the certificates to the server of a handshake.
+    /// Sets the certificates and the key for the handshake of a connection.
     func use(in connection: OpaquePointer) -> Bool {
         let others: [OpaquePointer?] = chain.map(\.pointer)
         return others.withUnsafeBufferPointer {
@@ -70,7 +72,7 @@ package final class X509Identity: @unchecked Sendable {
 }
 
 extension X509Identity: Hashable {
-    /// Whether both show the same certificates; the key is that of the first one.
+    /// Whether both have equal certificates, which implies equal keys.
     package static func == (one: X509Identity, other: X509Identity) -> Bool {
         one === other || one.leaf == other.leaf && one.chain == other.chain
     }

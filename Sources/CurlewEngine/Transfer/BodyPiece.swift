@@ -2,24 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import CurlewSupport
 
-/// One of the pieces a body is made of, which are sent one after the other.
+/// One of the pieces of a body, which are sent one after the other.
 package struct BodyPiece: Sendable {
     package enum Source: Sendable {
         case bytes([UInt8])
-        /// A regular file, from its start.
+        /// A regular file, sent from its start.
         case file(String)
         case descriptor(OwnedDescriptor, length: Int64?)
-        /// A producer that pushes into the feed it is given; what it gives back ends it.
+        /// A producer that pushes into the given feed; the returned closure stops it.
         case producer(length: Int64?, open: @Sendable (UploadPipe.Feed) -> @Sendable () -> Void)
     }
 
     package let source: Source
-    /// What errors call the piece, such as "the part “image”"; nil for one that needs no name.
+    /// The name of the piece in errors, such as "the part “image”"; nil if it needs no name.
     package let label: String?
-    /// Whether the piece gives the same bytes again.
+    /// Whether the piece can be read again with the same bytes.
     package let canReplay: Bool
-    /// Of a source that can be read only once, shared by all bodies that have it.
+    /// The use of a source that can be read only once, shared by all bodies with this source.
     package let use: SourceUse?
 
     package init(_ source: Source, label: String? = nil, canReplay: Bool = true, use: SourceUse? = nil) {
@@ -29,9 +30,9 @@ package struct BodyPiece: Sendable {
         self.use = use
     }
 
-    /// How many bytes the piece has, when that is known; a file is asked.
+    /// Returns the number of bytes of the piece, if known; for a file, this asks the file system.
     ///
-    /// - Throws: `SourceFailure` when there is no such regular file.
+    /// - Throws: `SourceFailure` if there is no such regular file.
     func length() throws(SourceFailure) -> Int64? {
         switch source {
         case .bytes(let bytes): return Int64(bytes.count)
@@ -42,12 +43,12 @@ package struct BodyPiece: Sendable {
         }
     }
 
-    /// The directory of a file.
+    /// The directory of a file; nil for other pieces.
     var directory: String? { if case .file(let path) = source { DiskFile.directory(of: path) } else { nil } }
 
     private static func lengthOfFile(_ path: String) throws(SourceFailure) -> Int64 {
         var facts = stat()
-        // C would read the path up to the NUL, and send another file than the one that is named.
+        // C reads a path only up to the NUL, so another file than the named one would be sent.
         guard !path.utf8.contains(0) else { throw SourceFailure(what: "a file's path contains a NUL", errno: 0) }
         guard stat(path, &facts) == 0 else { throw SourceFailure(what: "cannot read \(path)", errno: errno) }
         guard facts.st_mode & S_IFMT == S_IFREG else {
@@ -58,13 +59,13 @@ package struct BodyPiece: Sendable {
     }
 }
 
-/// How long the pieces of a body are, as far as that is known by now; for those who watch the body being sent.
+/// The known lengths of the pieces of a body, for observers of its progress.
 package final class PieceLengths: Sendable {
     private let lengths = Lock<[Int64?]>([])
 
     package init() {}
 
-    /// In the order of the pieces; empty before the body is first asked for.
+    /// The lengths in the order of the pieces; empty before the body is first read.
     package var all: [Int64?] { lengths.withLock { $0 } }
 
     package func begin(_ known: [Int64?]) { lengths.withLock { $0 = known } }
@@ -74,8 +75,8 @@ package final class PieceLengths: Sendable {
     }
 }
 
-/// The hold of a producer that gives one piece of a body: what it gives is counted and kept to what was declared, and
-/// when it ends, the next piece begins.
+/// The share of one producer in a body of several pieces: it counts the producer's bytes, compares them with the
+/// declared length, and starts the next piece at the end.
 final class BodySection: Sendable {
     private struct State {
         var taken: Int64 = 0
@@ -84,7 +85,7 @@ final class BodySection: Sendable {
 
     private let declared: Int64?
     private let state = Lock(State())
-    /// Called once, on the producer's thread, with the number of bytes or why there are no more.
+    /// Called once, on the producer's thread, with the number of bytes or the reason of a failure.
     private let ended: @Sendable (Result<Int64, SourceFailure>) -> Void
 
     init(declared: Int64?, ended: @escaping @Sendable (Result<Int64, SourceFailure>) -> Void) {
@@ -92,7 +93,7 @@ final class BodySection: Sendable {
         self.ended = ended
     }
 
-    /// Whether so many bytes more belong to the piece; one with too many has failed.
+    /// Returns whether so many more bytes fit into the piece; a piece with too many bytes fails.
     func takes(_ count: Int) -> Bool {
         let (takes, isTooLong) = state.withLock { state in
             guard !state.isOver else { return (false, false) }

@@ -3,22 +3,23 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Reads a request's body to its end in place of sending it, on a thread of its own: into a file, or for somebody who looks
-/// at its bytes.
+/// Reads a request body to its end instead of sending it, on its own thread: into a file, or for a closure that reads
+/// the bytes.
 package final class BodySpool: UploadReader, Sendable {
-    /// Why there is no file.
+    /// The reason why the body was not read to its end.
     package enum Failure: Error {
-        /// The file cannot be made, or there is one already.
+        /// The file cannot be created, or it exists already.
         case place(SourceFailure)
-        /// The file cannot be written to its end.
+        /// Writing the file failed.
         case writing(SourceFailure)
-        /// The body has no more bytes, for a reason.
+        /// The body failed with a reason of its own.
         case body(EngineFailure.Reason)
         case cancelled
     }
 
-    /// Where the bytes go.
+    /// The destination of the bytes.
     private enum Sink {
         case file(String)
         case observer(@Sendable (UnsafeRawBufferPointer) -> Void)
@@ -36,14 +37,14 @@ package final class BodySpool: UploadReader, Sendable {
         self.sink = sink
     }
 
-    /// Writes a body to a new file, which only its owner may read; after a failure there is none.
+    /// Writes a body to a new file that only its owner may read; after a failure, the file is removed.
     ///
     /// - Throws: `Failure`.
     package static func write(_ upload: TransferPlan.Upload, to path: String) async throws(Failure) {
         try await BodySpool(upload, .file(path)).end()
     }
 
-    /// Shows a body piece by piece to a closure, which is called on a thread that may take its time.
+    /// Passes a body chunk by chunk to a closure; the closure runs on a separate thread and may block.
     ///
     /// - Throws: `Failure`.
     package static func read(
@@ -75,7 +76,7 @@ package final class BodySpool: UploadReader, Sendable {
 
     private func run() -> Result<Void, Failure> {
         do throws(Failure) {
-            guard signal.number >= 0 else { throw .place(SourceFailure(what: "cannot wait", errno: EMFILE)) }
+            guard signal.number >= 0 else { throw .place(SourceFailure(what: "no event descriptor", errno: EMFILE)) }
             switch sink {
             case .observer(let observer): try empty { observer($0) }
             case .file(let path):
@@ -98,7 +99,7 @@ package final class BodySpool: UploadReader, Sendable {
             throw .place(SourceFailure(what: "a file's path contains a NUL", errno: 0))
         }
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .place(SourceFailure(what: "cannot make \(path)", errno: errno)) }
+        guard number >= 0 else { throw .place(SourceFailure(what: "cannot create \(path)", errno: errno)) }
         return OwnedDescriptor(number)
     }
 
@@ -128,7 +129,7 @@ package final class BodySpool: UploadReader, Sendable {
             switch pipe.pull(into: base, Self.piece) {
             case .bytes(let count): try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             case .wait:
-                // The count stays until it is read, so that what came since the pull is not missed.
+                // The counter keeps its value until it is read, so bytes that arrived after `pull` are not missed.
                 var value = eventfd_t()
                 var waiting = pollfd(fd: signal.number, events: Int16(POLLIN), revents: 0)
                 poll(&waiting, 1, -1)

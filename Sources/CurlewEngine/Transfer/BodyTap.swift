@@ -1,21 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gives a request's body piece by piece to a task, in place of sending it.
+internal import CurlewSupport
+
+/// Reads a request body chunk by chunk from a task, instead of sending it.
 ///
-/// The body's own producers do the reading, files on the disk thread: a task that waits for a piece holds no thread. For
-/// one reader.
+/// The producers of the body read their sources, and the disk thread reads files: a task that waits for a chunk blocks
+/// no thread. Only one task may read.
 package final class BodyTap: UploadReader, Sendable {
-    /// Why there is no next piece.
+    /// The reason why there is no next chunk.
     package enum Failure: Error {
         case body(EngineFailure.Reason)
         case cancelled
     }
 
     private struct State {
-        /// How many of the bytes at hand were given.
+        /// The number of bytes that were returned.
         var offset = 0
-        /// The pipe has more than it had when it was asked last.
+        /// The pipe has reported new bytes since the last `pull`.
         var isReady = false
         var waiting: CheckedContinuation<Void, Never>?
     }
@@ -30,7 +32,7 @@ package final class BodyTap: UploadReader, Sendable {
 
     deinit { if case .pipe(let pipe) = upload { pipe.close() } }
 
-    /// The next piece, of at most 64 KiB; nil at the end.
+    /// Returns the next chunk, of at most 64 KiB; nil at the end.
     ///
     /// - Throws: `Failure`.
     package func next() async throws(Failure) -> [UInt8]? {
@@ -92,7 +94,7 @@ package final class BodyTap: UploadReader, Sendable {
 }
 
 extension TransferPlan.Upload {
-    /// How many bytes the body has, when that is known.
+    /// The number of bytes of the body, if known.
     package var declaredLength: Int64? {
         switch self {
         case .none: 0

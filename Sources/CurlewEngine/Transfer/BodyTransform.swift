@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes a request body on its way to the wire; used by one producer at a time.
+/// Transforms a request body before it is sent; only one producer at a time uses it.
 package protocol BodyTransform: AnyObject {
-    /// What to send for the next bytes; with `flush` everything taken so far comes out.
+    /// Returns the bytes to send for the given ones; with `flush`, this includes the output for all earlier bytes.
     func transform(_ bytes: [UInt8], flush: Bool) throws -> [UInt8]
 
-    /// What is left to send at the end.
+    /// Returns the remaining bytes at the end of the body.
     func finish() throws -> [UInt8]
 }

@@ -2,44 +2,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
-/// What happens to a run, in the order of the cases; each at most once for each attempt on the wire, and each may be
-/// missing.
+/// The events of a run, in the order of the cases; each one occurs at most once per attempt, and may be missing.
 ///
-/// `restarted` begins anew after `queued`. `informational` comes between `connected` and `head`, any number of times;
-/// `paused` and `resumed` take turns anywhere; `ended` comes exactly once, and nothing after it.
+/// `restarted` starts again after `queued`. `informational` occurs between `connected` and `head`, any number of times.
+/// `paused` and `resumed` alternate and may occur anywhere. `ended` occurs exactly once and is the last event.
 package enum EngineEvent: Sendable {
-    /// The loop has taken it.
+    /// The loop has received the run.
     case queued
-    /// The addresses are known, or an open connection needs none.
+    /// The addresses are known, or the run needs no address because it uses an open connection.
     case resolved
     /// The request is about to be sent to `remote`, an address with its port.
     case connected(remote: String, isReused: Bool)
-    /// The connection is new and its handshake is done.
+    /// The connection is new and its TLS handshake has finished.
     case secured(version: String, cipher: String, isResumed: Bool)
-    /// The last byte of the request was handed over; with how many bytes of body. Not told once the head is there.
+    /// The last byte of the request was given to libcurl, with the number of body bytes; not sent after the head.
     case sent(Int64)
     case informational(RawHead)
     case head(RawHead)
-    /// The whole body has come, as told at success only; with its bytes as they were on the wire.
+    /// The whole body has arrived, with its number of bytes before decoding; sent only on success.
     case received(Int64)
-    /// As the user sees it; a pause that was taken back before the loop heard of it is none.
+    /// The run is paused from the user's view; a pause that was undone before the loop saw it produces no event.
     case paused
     case resumed
-    /// The request is begun again, by us or by libcurl.
+    /// The engine or libcurl starts the request again.
     case restarted
     case ended(EngineTransfer.Outcome)
 }
 
-/// Somebody who is told what happens to runs.
+/// An observer of runs.
 ///
-/// Called on the loop thread, for the `ended` of a run that the loop has not got on any thread: it must only queue.
-/// Continuations that an event concerns are resumed after it was told. Times are the monotonic clock's and never fall.
+/// It is called on the loop thread, but for the `ended` of a run that the loop does not know on any thread: it must
+/// only queue the event. Continuations that depend on an event are resumed after the observer was called. The times are
+/// those of the monotonic clock and never decrease.
 package protocol EngineWitness: AnyObject, Sendable {
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64)
 }
 
-/// Who watches a run, and what was told; on the loop, and only for runs that somebody watches.
+/// The observers of a run and the state of their events; used on the loop, and only for runs with observers.
 final class Watch {
     enum Sending { case untold, owed, told }
 
@@ -56,11 +57,11 @@ final class Watch {
 }
 
 extension EngineTransfer {
-    // MARK: Watching, from any thread
+    // MARK: Observers, from any thread
 
-    /// Makes `witness` hear of everything from now on; instead of the one before, if there was one.
+    /// Sets the observer of this run, which replaces the previous one and gets all events from now on.
     ///
-    /// Of a run that has ended it is told so at once, on this thread.
+    /// If the run has ended, the observer is called at once, on this thread.
     package func watch(_ witness: any EngineWitness) {
         let (state, outcome) = shared.withLock { shared in
             if shared.outcome == nil { shared.witness = witness }
@@ -73,9 +74,9 @@ extension EngineTransfer {
         }
     }
 
-    // MARK: Telling, on the loop
+    // MARK: Sending events, on the loop
 
-    /// Tells whoever watches; without anyone the event is not even made.
+    /// Sends an event to the observers; without observers the event is not created.
     @inline(__always)
     func tell(_ event: @autoclosure () -> EngineEvent) {
         if let watch = wire.watch { tell(event(), watch) }
@@ -87,7 +88,7 @@ extension EngineTransfer {
         watch.common?.witnessed(event, of: self, at: now)
     }
 
-    /// Takes note of who watches from now on.
+    /// Sets the observers that get the following events.
     func setWitnesses(own: (any EngineWitness)?, common: (any EngineWitness)?, isPaused: @autoclosure () -> Bool) {
         guard own != nil || common != nil else {
             wire.watch = nil
@@ -101,7 +102,7 @@ extension EngineTransfer {
         watch.common = common
     }
 
-    /// The witness of this run alone, whether the user sees it as paused, and when it was started; nil once it has ended.
+    /// The run's own observer, whether the user sees the run as paused, and its start time; nil once the run has ended.
     var watching: (witness: (any EngineWitness)?, isPaused: Bool, startedAt: UInt64)? {
         shared.withLock { shared in
             guard shared.outcome == nil else { return nil }
@@ -109,14 +110,14 @@ extension EngineTransfer {
         }
     }
 
-    /// Tells when the user sees another state than was told.
+    /// Sends `paused` or `resumed` if the state that the user sees has changed since the last of these events.
     func tellPause() {
         guard let watch = wire.watch, let isPaused = watching?.isPaused, watch.isPaused != isPaused else { return }
         watch.isPaused = isPaused
         tell(isPaused ? .paused : .resumed, watch)
     }
 
-    /// Tells that the request begins anew; it has its addresses.
+    /// Sends `restarted`, and `resolved` because the addresses are known.
     func tellRestart() {
         guard let watch = wire.watch else { return }
         watch.sending = .untold
@@ -124,7 +125,7 @@ extension EngineTransfer {
         tell(.resolved, watch)
     }
 
-    /// Tells over which connection libcurl is about to send the request.
+    /// Sends the connection that libcurl is about to use for the request.
     func tellConnection(remote: @autoclosure () -> String, isReused: Bool, _ handle: EasyHandle) {
         guard let watch = wire.watch else { return }
         tell(.connected(remote: remote(), isReused: isReused), watch)
@@ -135,19 +136,19 @@ extension EngineTransfer {
             tell(.secured(version: version, cipher: cipher, isResumed: facts.resumed), watch)
         }
         guard !isBodyPulled || upload.length == 0 else { return }
-        // Head and body leave in one write right after this, without our being asked for anything.
+        // Head and body are sent in one write right after this callback; libcurl does not ask for the body separately.
         watch.sending = .owed
         handle.domain.transport.markDirty(self)
     }
 
-    /// Tells that all was sent where libcurl does not ask for the body.
+    /// Sends `sent` for a body that libcurl sends together with the head.
     func tellOwedSending() {
         guard let watch = wire.watch, watch.sending == .owed else { return }
         watch.sending = .told
         tell(.sent(upload.length), watch)
     }
 
-    /// Tells that libcurl has got the last byte of the body.
+    /// Sends `sent` when libcurl has read the last byte of the body.
     func tellSending() {
         guard let watch = wire.watch, watch.sending != .told, !wire.isHeadComplete else { return }
         watch.sending = .told
@@ -156,28 +157,28 @@ extension EngineTransfer {
 }
 
 extension EventLoop {
-    /// Makes `witness`, or nobody, hear of all runs: of those that this thread starts from now on everything, of others
-    /// what happens once the loop has heard of it.
+    /// Sets the observer of all runs; nil removes it.
     ///
-    /// No thread is started for it.
+    /// It gets all events of runs that this thread starts from now on, and of other runs the events after the loop has
+    /// executed this command. The call starts no thread.
     package func watch(_ witness: (any EngineWitness)?) {
         guard hasThread else { return }
         commonWitness.withLock { $0 = witness }
         post(.watchEveryone)
     }
 
-    /// Who watches all runs, for an end that the loop has no part in.
+    /// The observer of all runs, for ends that do not happen on the loop.
     var witnessOfAll: (any EngineWitness)? { hasThread ? commonWitness.withLock { $0 } : nil }
 }
 
 extension CurlTransport {
-    /// Looks again at who watches a run.
+    /// Updates the observers of a run.
     func watch(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
         transfer.setWitnesses(own: watching.witness, common: witness, isPaused: watching.isPaused)
     }
 
-    /// Looks again at who watches all runs.
+    /// Updates the observer of all runs.
     func watchEveryone() {
         witness = loop.witnessOfAll
         for transfer in everyone { watch(transfer) }

@@ -1,85 +1,87 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a transfer ended without success, in the engine's words.
+/// The reason why a transfer ended without success, as the engine reports it.
 package struct EngineFailure: Error {
     package enum Reason: Sendable {
-        /// A libcurl result, its name's text and the detail libcurl wrote.
+        /// A libcurl result: its code, and the message that libcurl wrote or its text for the code.
         case curl(code: UInt32, text: String)
         case cancelled
         case closed
-        /// A limit of the plan has passed, and how long it is in nanoseconds.
+        /// A limit of the plan was exceeded; `after` is the limit in nanoseconds.
         case timedOut(Limit, after: UInt64)
-        /// No place on the wire within the plan's limit.
-        /// Apart, since every transfer has room for a failure.
+        /// No slot became free within the limit of the plan, in nanoseconds.
+        ///
+        /// `indirect` keeps `Reason` small: every transfer stores one.
         indirect case queueTimedOut(QueueReport, after: UInt64)
         indirect case cannotResolve(host: String, text: String)
-        /// The connection died before an answer, and repeating might do it twice.
+        /// The connection died before a response arrived, and a retry might execute the request twice.
         case notRepeated
-        /// HTTP/2: the stream or its connection ended inside the answer.
+        /// The HTTP/2 stream or its connection ended inside the response.
         case answerCut
-        /// The server does not take the body's coding; the request is sent again without, so nobody sees this.
+        /// The server rejects the content coding of the body; the engine retries without it, so callers never see this
+        /// reason.
         case refusedCoding
-        /// The server does not want to be asked whether it takes the body; likewise.
+        /// The server rejects `Expect: 100-continue`; the engine retries without it, so callers never see this reason.
         case refusedExpectation
-        /// HTTP/2: there is a connection for a request that was refused, which waits for the server's settings; nobody sees
-        /// this.
+        /// A new HTTP/2 connection for a refused request now waits for the settings of the server; callers never see
+        /// this reason.
         case connectedFirst
-        /// HTTP/2: the server said that it did nothing with the request.
+        /// The HTTP/2 server reported that it did not process the request.
         case streamRefused
         case bodyTooLarge(limit: Int)
         case headTooLarge(limit: Int)
         /// The connection ended inside the response head, which libcurl reports as success.
         case headTruncated
-        /// A head that libcurl takes and RFC 9112 does not, and why, as half a sentence.
+        /// libcurl accepts the head and RFC 9112 does not; the text is half a sentence that says why.
         case invalidHead(String)
         case invalidTrailers(String)
-        /// The chunks of a body are malformed, in libcurl's words.
+        /// The chunks of a body are malformed; the text is libcurl's.
         case invalidChunks(String)
-        /// A line of a head is longer than libcurl takes.
+        /// A line of the head is longer than libcurl accepts.
         case lineTooLong(limit: Int)
-        /// A body that ends with its TLS connection ended without close_notify, so it may have been cut.
+        /// A body delimited by the end of its TLS connection ended without close_notify, so it may be truncated.
         case endNotAnnounced
         case untrusted(any Error)
         case bodySource(any Error)
         case bodyTooShort(sent: Int64, declared: Int64)
         case bodyTooLong(declared: Int64)
         case noRoots(places: [String])
-        /// The connection ended inside the TLS handshake, and nothing was said of why.
+        /// The connection ended inside the TLS handshake without an alert.
         case handshakeCut
-        /// The server was not judged, so that nothing is sent to it.
+        /// The certificate of the server was not evaluated, so no request is sent to it.
         case notJudged
-        /// The server refused us for the certificate we showed, or for showing none: its alert (RFC 8446 §6.2), and whose
-        /// it takes.
+        /// The server rejected the client certificate, or required one: its alert (RFC 8446 §6.2), and the names of the
+        /// authorities it accepts.
         indirect case identityRefused(alert: Int32, hadIdentity: Bool, authorities: [String])
         case noResources(errno: Int32)
-        /// This machine has no local address or port left for the connection.
+        /// This machine has no free local address or port for the connection.
         case noAddress
     }
 
     package enum Limit: Sendable {
         case connect, head, idle, total
-        /// So many bytes were to move, at least.
+        /// The minimum number of bytes that must be transferred.
         case slow(bytes: Int64)
     }
 
-    /// Why a transfer had to wait for a place.
+    /// The load of a host at the time when a transfer stopped waiting for a slot.
     package struct QueueReport: Sendable {
         package var host: String
-        /// Transfers to the host that have a place, and how many may.
+        /// Transfers to the host that have a slot, and the number of slots.
         package var active: Int
         package var places: Int
-        /// Transfers to the host that wait, this one included.
+        /// Transfers to the host that wait for a slot, including the reporting one.
         package var waiting: Int
-        /// Connections that all hosts need, and how many there may be.
+        /// Connections needed for all hosts, and their limit.
         package var connections: Int
         package var connectionLimit: Int
-        /// The transfer to the host that has had its place longest: for how many nanoseconds, and its label.
+        /// The transfer that has held a slot of the host longest: for how many nanoseconds, and its label.
         package var oldestAge: UInt64
         package var oldestLabel: String?
     }
 
-    /// How far the transfer had come.
+    /// The phase that the transfer had reached.
     package enum Phase: Sendable {
         case preparing, queued, resolving, connecting, securing, sending, waiting, receiving
     }
@@ -92,7 +94,7 @@ package struct EngineFailure: Error {
         self.phase = phase
     }
 
-    /// Whether somebody wanted the end, so that nothing follows.
+    /// Whether the caller requested the end, so that no retry follows.
     package var isOrdered: Bool {
         switch reason {
         case .cancelled, .closed: true

@@ -1,11 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension EngineTransfer {
-    /// What decoding, which goes on after the wire is done, has to know about the run at every step.
+    /// The state of a run that decoding checks at every step, because decoding continues after the last byte has
+    /// arrived.
     package struct Standing: Sendable {
         package var startedAt: UInt64
-        /// Nil while it runs.
+        /// Nil while the run has not ended.
         package var finishedAt: UInt64?
         package var isCancelled: Bool
     }

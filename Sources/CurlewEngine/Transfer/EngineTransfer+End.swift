@@ -1,21 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension EngineTransfer {
-    /// Ends the transfer once: everyone who waits is told.
+    /// Ends the transfer once and resumes all callers that wait for it.
     ///
-    /// On the loop thread, or before the loop knows the transfer.
+    /// Call it on the loop thread, or before the loop knows the transfer.
     /// - Parameters:
-    ///   - witness: Who watches all transfers.
-    ///   - turn: Of a transfer that was on the wire: what arrived is made visible with the end, and who waits is told when
-    ///     the turn ends. Nil for others, whose waiters are told at once.
+    ///   - witness: The observer of all transfers.
+    ///   - turn: The transport of a transfer that libcurl was running: its last bytes are published with the end, and
+    ///     callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
         onlyIfIdle: Bool = false, witness: (any EngineWitness)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
-        // Where nobody watches, which is mostly, the end is told and published in one go.
+        // Without an observer, which is the usual case, one critical section sets the end and publishes it.
         let claim = shared.withLock { shared -> Claim in
             if onlyIfIdle && shared.lifecycle.state != .idle { return .refused }
             guard shared.lifecycle.on(.finish) else { return .refused }
@@ -24,7 +26,7 @@ extension EngineTransfer {
             if let own = shared.witness { return .watched(end, own) }
             return witness == nil ? .told(shared.publish(end, body: body, at: now)) : .watched(end, nil)
         }
-        // Where the loop does not know the transfer, there is none, and nothing is written.
+        // A transfer that the loop does not know has no watch, so this writes nothing.
         let told: Told
         if case .refused = claim { return false }
         if wire.watch != nil { wire.watch = nil }
@@ -32,11 +34,11 @@ extension EngineTransfer {
         case .refused: return false
         case .told(let all): told = all
         case .watched(let end, let own):
-            // Before anyone can see the outcome, and tell of what follows from it.
+            // Observers get the event before other code can see the outcome and cause further events.
             own?.witnessed(.ended(end), of: self, at: now)
             witness?.witnessed(.ended(end), of: self, at: now)
             told = shared.withLock { $0.publish(end, body: body, at: now) }
-            // It has come in between.
+            // This observer was set between the two critical sections.
             if let late = told.others?.witness, late !== own { late.witnessed(.ended(end), of: self, at: now) }
         }
         closePipes()
@@ -50,9 +52,9 @@ extension EngineTransfer {
         case watched(Outcome, (any EngineWitness)?)
     }
 
-    /// Those who are told of the end.
+    /// The callers to resume at the end.
     struct Told: Sendable {
-        /// Those who are there seldom.
+        /// The waiting callers that are rarely present.
         final class Others: Sendable {
             let counters: Counters
             let reader: UnsafeContinuation<Step, Never>?
@@ -76,17 +78,17 @@ extension EngineTransfer {
         }
 
         let outcome: Outcome
-        let ends: Few<EndWaiter>
+        let ends: SmallList<EndWaiter>
         let others: Others?
 
         var isEmpty: Bool { others == nil && ends.isEmpty }
 
-        /// Whether all of them go on in the runtime's own pool of threads, where another task may resume them.
+        /// Whether all callers continue in the runtime's own thread pool, so that another task may resume them.
         var areInPool: Bool { others == nil && ends.allSatisfy { !$0.hasExecutor } }
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome
-            ends = shared.endWaiters.takeAll()
+            ends = shared.endWaiters.removeAll()
             let isAlone =
                 shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
                 && shared.witness == nil
@@ -104,7 +106,7 @@ extension EngineTransfer {
 }
 
 extension EngineTransfer.Shared {
-    /// Makes the end visible and takes out everybody who waits for it.
+    /// Publishes the end and removes the callers that wait for it.
     fileprivate mutating func publish(
         _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64
     ) -> EngineTransfer.Told {

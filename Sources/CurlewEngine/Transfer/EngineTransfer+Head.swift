@@ -3,13 +3,14 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 extension EngineTransfer {
     // MARK: Receiving heads and trailers (called by libcurl)
 
-    /// Takes the next line for the transfer that uses the handle.
+    /// Receives the next header line for the transfer that uses the handle.
     ///
-    /// A response has many of them, so most get by without a reference to the transfer.
+    /// A response has many lines, so most of them are handled without a reference to the transfer.
     static func receiveHeadLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
         guard let wire = handle.wire else { return false }
         wire.pointee.lastActivity = handle.clock.pointee
@@ -25,7 +26,7 @@ extension EngineTransfer {
         return handle.transfer?.receiveOtherLine(line, by: handle) == true
     }
 
-    /// Takes a line that is none in the midst of a head.
+    /// Receives a line that begins a head, exceeds a limit or belongs to the trailers.
     private func receiveOtherLine(_ line: UnsafeRawBufferPointer, by handle: EasyHandle) -> Bool {
         guard wire.headBytes <= wire.headLimit else { return refuse(.headTooLarge(limit: wire.headLimit)) }
         if wire.isHeadComplete { return receiveTrailerLine(line) }
@@ -42,7 +43,7 @@ extension EngineTransfer {
         }
     }
 
-    /// Makes libcurl give up.
+    /// Makes libcurl abort, with this reason.
     func refuse(_ reason: EngineFailure.Reason) -> Bool {
         wire.abort = reason
         return false
@@ -80,7 +81,7 @@ extension EngineTransfer {
         }
         if plan.isSecure && isBodyPulled { wire.uploadGate = TrustGate.ofConnection(under: handle) }
         if case .bytes(let bytes) = upload, !isBodyPulled {
-            // A small body left with the head, without our being asked for it.
+            // A small body is sent with the head; libcurl does not ask for it.
             wire.counters.sent = Int64(bytes.count)
         }
         let head = RawHead(
@@ -109,7 +110,7 @@ extension EngineTransfer {
         return true
     }
 
-    /// Keeps an informational head for the reader; 100 answers what libcurl asked (RFC 9110 §15.2.1).
+    /// Keeps an informational head for the reader; status 100 responds to libcurl's own `Expect` (RFC 9110 §15.2.1).
     private func informed(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
         if status != 100 {
             let head = RawHead(bytes: handle.head.bytes, status: status)

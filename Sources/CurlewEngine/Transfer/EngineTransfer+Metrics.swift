@@ -4,12 +4,12 @@
 internal import CurlewShims
 
 extension EngineTransfer {
-    /// What libcurl and the loop have measured by now.
+    /// Returns the times and sizes that libcurl and the loop have measured so far.
     func metrics(by handle: EasyHandle) -> RawMetrics {
         let curl = handle.curl
         var metrics = RawMetrics()
         metrics.queued = wire.admittedAt &- min(startedAt, wire.admittedAt)
-        // libcurl's times begin when it does: after the look-up, and after attempts that were of no use.
+        // libcurl's times start when it starts: after the look-up, and after failed attempts.
         let before = Int64((wire.launchedAt &- min(wire.admittedAt, wire.launchedAt)) / 1000)
         func time(_ info: CURLINFO) -> Int64 {
             let time = curlew_get_offset(curl, info)
@@ -22,8 +22,8 @@ extension EngineTransfer {
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
         metrics.total = before + curlew_get_offset(curl, CURLINFO_TOTAL_TIME_T)
         if wire.hasInformational {
-            // libcurl counts an informational response as the first byte; the server is still at work then. Its clock
-            // starts a little after the loop's, so the loop's time may be beyond the total.
+            // libcurl counts an informational response as the first byte, while the server is still working. libcurl's
+            // clock starts slightly after the loop's, so the loop's time may exceed the total.
             let began = wire.finalHeadBeganAt
             let first = began > wire.admittedAt ? Int64((began - wire.admittedAt) / 1000) : 0
             metrics.firstByte = min(first, metrics.total)
@@ -32,7 +32,7 @@ extension EngineTransfer {
         metrics.requestHeadBytes = Int64(curlew_get_long(curl, CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = wire.counters.sent
         if case .bytes(let bytes) = upload, !isBodyPulled {
-            // libcurl counts a body that left with the head as part of it.
+            // libcurl counts a body that was sent with the head as a part of the head.
             metrics.requestHeadBytes = max(0, metrics.requestHeadBytes - Int64(bytes.count))
         }
         metrics.responseHeadBytes = Int64(curlew_get_long(curl, CURLINFO_HEADER_SIZE))

@@ -1,8 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension EngineTransfer.Shared {
-    /// Adds what arrived; neighbours become one chunk, so that a dripping server fills no list.
+    /// Appends chunks that arrived; adjacent ones are joined, so that a server that sends single bytes does not fill
+    /// the list.
     mutating func append(_ arrived: [Chunk]) {
         for chunk in arrived {
             if firstChunk < chunks.count, let last = chunks.indices.last, let joined = chunks[last].joined(with: chunk)
@@ -14,10 +17,11 @@ extension EngineTransfer.Shared {
         }
     }
 
-    /// Those who do not wait for the end of a response that leads elsewhere.
-    mutating func takeLeaving() -> Few<EngineTransfer.EndWaiter> { endWaiters.take(where: \.leaves) }
+    /// Removes the callers that do not wait for the end of a redirect.
+    mutating func takeLeaving() -> SmallList<EngineTransfer.EndWaiter> { endWaiters.removeAll(where: \.leaves) }
 
-    /// What the reader gets now, in order: informational heads, head, progress, bytes, trailers, the end.
+    /// Returns the next step for the reader, in this order: informational heads, head, progress, bytes, trailers, the
+    /// end.
     mutating func takeStep(withProgress: Bool) -> EngineTransfer.Step? {
         if !informational.isEmpty, outcome?.failure?.isCancellation != true {
             return .informational(informational.removeFirst())
@@ -31,13 +35,13 @@ extension EngineTransfer.Shared {
             areTrailersTaken = true
             return .trailers(trailers)
         }
-        // A cancelled task gets one answer only: after it, AsyncThrowingStream ends without asking again.
+        // A cancelled task receives one step only; after that, AsyncThrowingStream ends without asking again.
         if withProgress, isProgressDue, outcome == nil || isLast, outcome?.failure?.isCancellation != true {
             isProgressDue = false
             return .progress(counters)
         }
         if firstChunk < chunks.count {
-            // What is taken keeps no memory alive here.
+            // The list must not keep the memory of a taken chunk alive.
             var chunk = Chunk.empty
             swap(&chunk, &chunks[firstChunk])
             firstChunk += 1

@@ -1,22 +1,26 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewSupport
+
 extension EngineTransfer {
-    /// What came first of what tells how a run goes on.
+    /// The first result of a run.
     package enum Headed: Sendable {
         case head(RawHead)
         case ended(Outcome)
-        /// Somebody reads the stream of steps instead.
+        /// A reader takes the stream of steps instead.
         case superseded
     }
 
     // MARK: Waiting for the head
 
-    /// Waits for the final response's head or the end, whatever happens to the body; the head, when both are there.
+    /// Waits for the head of the final response or for the end, without waiting for the body; returns the head if both
+    /// are there.
     ///
-    /// The head of a collected response may be told up to a millisecond late, in the hope of telling the end with it.
+    /// The head of a collected response may be returned up to a millisecond late, because the end often arrives in that
+    /// time.
     ///
-    /// Any number of tasks may wait, and the reader of the stream gets its head all the same. A cancelled task cancels the
+    /// Any number of tasks may wait, and the reader of the stream still gets its head. A cancelled task cancels the
     /// transfer and gets its end.
     package func headed() async -> Headed {
         if Task.isCancelled { cancel() }
@@ -36,12 +40,13 @@ extension EngineTransfer {
         }
         defer { meetLoop() }
         guard Task.isCancelled else { return headed }
-        // The head came first, or the handler had gone already.
+        // The head arrived first, or the cancellation handler was already removed.
         cancel()
         return await ended().headed
     }
 
-    /// Makes whoever waits for the head, or for an end that may be left, now or later, read the stream of steps instead.
+    /// Makes the callers that wait for the head, or for an end or a redirect, now or later, read the stream of steps
+    /// instead.
     package func supersedeHeaded() {
         let (waiters, leaving) = shared.withLock { shared in
             shared.isHeadRead = true
@@ -54,9 +59,10 @@ extension EngineTransfer {
 
     // MARK: Waiting for the end
 
-    /// Waits for the end without reading the body; nil when the waiting task was cancelled first.
+    /// Waits for the end without reading the body; returns nil if the waiting task was cancelled first.
     ///
-    /// - Parameter orLed: Whether a head that leads elsewhere is enough, or a reader of the steps: nil is given then, too.
+    /// - Parameter orLed: Whether a redirect, or a reader of the steps, also ends the wait; the result is nil then,
+    ///   too.
     package func finished(orLed leaves: Bool = false) async -> Outcome? {
         let ticket = EngineTransfer.nextID()
         defer { meetLoop() }
@@ -71,12 +77,12 @@ extension EngineTransfer {
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let withdrawn = shared.withLock { shared in shared.endWaiters.take { $0.ticket == ticket } }
+            let withdrawn = shared.withLock { shared in shared.endWaiters.removeAll { $0.ticket == ticket } }
             withdrawn.forEach { $0.continuation.resume(returning: nil) }
         }
     }
 
-    /// Waits for the end, whatever happens to the waiting task.
+    /// Waits for the end, even if the waiting task is cancelled.
     package func ended() async -> Outcome {
         let ticket = EngineTransfer.nextID()
         defer { meetLoop() }
@@ -94,15 +100,17 @@ extension EngineTransfer {
 
     /// Takes the lock once after a wait.
     ///
-    /// What the loop wrote before it resumed a continuation is visible to who waited. ThreadSanitizer does not see that
-    /// where the resumption overtook the suspension, since Swift's runtime is not instrumented; it sees the lock.
+    /// Values that the loop wrote before it resumed a continuation are visible to the resumed task. ThreadSanitizer
+    /// does not see this if the resumption overtook the suspension, because Swift's runtime is not instrumented; it
+    /// does see the lock.
     func meetLoop() {
         #if DEBUG
         shared.withLock { _ in }
         #endif
     }
 
-    /// Waits for counters other than the last ones seen; nil after the final ones, or when the task was cancelled.
+    /// Waits for counters other than the last ones seen; returns nil after the final ones, or if the task was
+    /// cancelled.
     package func progress(after last: Counters?) async -> Counters? {
         let ticket = EngineTransfer.nextID()
         return await withTaskCancellationHandler {
@@ -131,7 +139,7 @@ extension EngineTransfer {
 }
 
 extension EngineTransfer.Outcome {
-    /// What those who wait for the head get when the run has ended.
+    /// The result for callers that wait for the head when the run has ended.
     var headed: EngineTransfer.Headed {
         if let head, failure?.isCancellation != true { .head(head) } else { .ended(self) }
     }

@@ -3,6 +3,7 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
 extension EngineTransfer {
     // MARK: Receiving the body (called by libcurl)
@@ -10,7 +11,7 @@ extension EngineTransfer {
     func receive(_ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
         guard let transport = wire.handle?.domain.transport else { return false }
         wire.lastActivity = transport.now
-        // libcurl takes some first lines that it does not understand for a body.
+        // libcurl treats some malformed status lines as a body.
         guard wire.isHeadComplete else { return refuse(.invalidHead("it has no status line (RFC 9112 §4)")) }
         if wire.counters.received == 0 && !bodyBegan() { return false }
         wire.counters.received += Int64(count)
@@ -34,7 +35,7 @@ extension EngineTransfer {
         return true
     }
 
-    /// False when the body is announced to be longer than will be collected.
+    /// Returns false if the announced length of the body exceeds the collect limit.
     private func bodyBegan() -> Bool {
         let length = wire.check.length ?? -1
         wire.counters.expectedToReceive = length
@@ -50,7 +51,7 @@ extension EngineTransfer {
     private func keep(_ bytes: UnsafeRawPointer, _ count: Int, _ transport: CurlTransport) {
         var done = 0
         while done < count {
-            // Each slab may be a step of the reader's, so those who get much at once get large ones.
+            // The reader may get each slab as a separate step, so a fast transfer gets large slabs.
             let isLarge =
                 max(wire.unpublished, wire.burst) >= 2 * transport.slabs.size
                 && loop.configuration.highWater >= transport.largeSlabs.size
@@ -68,9 +69,9 @@ extension EngineTransfer {
         wire.unpublished += count
     }
 
-    /// Hands over what arrived and wakes the reader, once a turn or when the high-water mark is reached.
+    /// Publishes the bytes that arrived and resumes the reader, once a turn or when the high-water mark is reached.
     ///
-    /// A reader whose task was cancelled is not woken: it gets one answer only, which has to be the error.
+    /// A reader whose task was cancelled is not resumed: it receives one step only, which has to be the error.
     func publish(_ now: UInt64, isForReader: Bool = true) {
         let isProgressDue = now &- wire.lastProgress >= loop.configuration.progressInterval
         if isProgressDue { wire.lastProgress = now }
@@ -79,14 +80,14 @@ extension EngineTransfer {
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headDueAt: UInt64?
         var heads: (waiters: [UnsafeContinuation<Headed, Never>], head: RawHead)?
-        var leaving = Few<EndWaiter>()
+        var leaving = SmallList<EndWaiter>()
         let counters = shared.withLock { shared -> Counters in
             hand(to: &shared, at: now)
             if isProgressDue {
                 shared.isProgressDue = true
                 swap(&watchers, &shared.progressWaiters)
             } else {
-                // To a reader that is busy as well: when it comes back, nothing may move any more.
+                // A busy reader needs the progress as well: when it returns, no more bytes may arrive.
                 isOwed = !shared.progressWaiters.isEmpty || shared.readerWantsProgress
             }
             if isForReader, let reader = shared.reader,
@@ -105,7 +106,7 @@ extension EngineTransfer {
             }
             if wire.leadsElsewhere, isForReader { leaving = shared.takeLeaving() }
             wire.buffered = shared.buffered
-            // Once paused, only the reader ends it: it has to post for libcurl to hear of it.
+            // Once receiving is paused, only the reader resumes it, and posts a record for that.
             let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
             shared.isFlowPaused = !shared.collects && isFull
             wire.isFlowPaused = shared.isFlowPaused
@@ -121,7 +122,7 @@ extension EngineTransfer {
         if let headDueAt { transport.owe(self, at: headDueAt) }
     }
 
-    /// Makes visible what arrived and what moved.
+    /// Copies the bytes and counters of the loop into the locked half.
     func hand(to shared: inout Shared, at now: UInt64) {
         if let slab = wire.slab, slab.used > wire.slabStart {
             wire.chunks.append(Chunk(slab: slab, offset: wire.slabStart, count: slab.used - wire.slabStart))
@@ -138,19 +139,19 @@ extension EngineTransfer {
         shared.counters.sent = wire.counters.sent
         shared.counters.received = wire.counters.received
         shared.counters.expectedToReceive = wire.counters.expectedToReceive
-        // The turn's clock may have been read before the transfer was started.
+        // The clock of the turn may be older than the start of the transfer.
         shared.counters.at = max(shared.counters.at, now)
     }
 
-    /// Whether whoever waits for the head need not hear of it yet.
+    /// Whether callers that wait for the head can wait longer.
     ///
-    /// The end of a collected body comes mostly right after the head, and each waking costs as much as a third of a
-    /// request.
+    /// The end of a collected body usually arrives right after the head, and each resumption costs a third of a
+    /// request's time.
     private func isHeadEarly(_ now: UInt64, _ collects: Bool) -> Bool {
         collects && now &- wire.headAt < Self.headDelay && wire.counters.expectedToReceive <= 256 << 10
     }
 
-    /// How long the head of a collected response waits for the end, in nanoseconds.
+    /// Nanoseconds that the head of a collected response waits for the end.
     private static let headDelay: UInt64 = 1_000_000
 
     // MARK: Sending (called by libcurl)
@@ -207,14 +208,15 @@ extension EngineTransfer {
         return true
     }
 
-    /// Remembers why no socket could be made, when it is for want of something.
+    /// Records why no socket could be opened, if a resource is exhausted.
     func noteSocketFailure(_ code: CInt) {
         if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) { wire.socketErrno = code }
     }
 
     // MARK: Pausing (on the loop, also from inside callbacks)
 
-    /// Makes libcurl pause or go on as the reader, the body's producer and the user want it now.
+    /// Pauses or resumes libcurl's receiving and sending, as the reader, the body's producer and the user currently
+    /// require.
     func applyPauses() {
         guard let handle = wire.handle else { return }
         let receiving = wire.isFlowPaused || wire.isUserPaused || wire.isTurnOver || wire.isReceivingLimited
@@ -226,13 +228,13 @@ extension EngineTransfer {
         if !receiving && wasPaused { wire.measuredAt = 0 }
         if !receiving { wire.lastActivity = max(wire.lastActivity, handle.domain.transport.now) }
         curl_easy_pause(handle.curl, (receiving ? CURLPAUSE_RECV : 0) | (sending ? CURLPAUSE_SEND : 0))
-        // What ended while receiving was paused, libcurl tells nobody: it had let go of the socket before.
+        // libcurl releases the socket while receiving is paused, so it does not report an end that occurred meanwhile.
         guard wasPaused, !wire.isReceivingPaused, let connection = wire.connection, connection != .unknown,
             !handle.domain.transport.sockets.wants(connection.descriptor)
         else { return }
         readsNoMore(from: connection.descriptor, sends: false)
     }
 
-    /// Whether silence is our own doing.
+    /// Whether the engine itself causes the silence of the connection.
     var isHeldBack: Bool { wire.isFlowPaused || wire.isUserPaused || wire.isLimited }
 }

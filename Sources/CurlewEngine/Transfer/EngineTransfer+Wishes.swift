@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewShims
+internal import CurlewSupport
 
 extension EngineTransfer {
-    /// What others may have changed since the loop last looked.
+    /// The values that other threads may have changed since the loop last read them.
     var wishes: (collects: Bool, isPaused: Bool, isFlowPaused: Bool, buffered: Int, priority: Int) {
         shared.withLock { ($0.collects, $0.lifecycle.wantsPause, $0.isFlowPaused, $0.buffered, $0.priority) }
     }
@@ -14,14 +15,15 @@ extension EngineTransfer {
     var priorityNow: Int { shared.withLock { $0.priority } }
     var startedAt: UInt64 { shared.withLock { $0.counters.startedAt } }
 
-    /// Makes the move to running and says whether the body is collected; nil when the transfer is paused or over.
+    /// Moves to running and returns whether the body is collected; nil if the transfer is paused or has ended.
     func tryAdmission() -> Bool? {
         shared.withLock { $0.lifecycle.on(.admit) ? $0.collects : nil }
     }
 
-    /// Whether the answer is whole although the body is not all sent: nothing would be gained by sending the rest.
+    /// Returns whether the response is complete although the request body is not, so that sending the rest is
+    /// pointless.
     ///
-    /// libcurl would go on until it is all gone, or for ever when the server reads no more.
+    /// libcurl would keep sending until the end of the body, or for ever if the server does not read.
     var isAnsweredEarly: Bool {
         guard wire.isHeadComplete, !wire.isUserPaused, let handle = wire.handle else { return false }
         // libcurl does not ask for the bytes of an empty body.
@@ -39,10 +41,10 @@ extension EngineTransfer {
         return false
     }
 
-    /// Takes note that libcurl reads no more while it sends, or would if the body's source gave something.
+    /// Records that libcurl has stopped reading while it sends, or would send if the body's source had bytes.
     ///
-    /// Over HTTP/1.1 that means that a chunked answer is whole, unless the server has ended the connection: libcurl would
-    /// see only later that the last chunk is missing.
+    /// Over HTTP/1.1 this means that a chunked response is complete, unless the server has ended the connection:
+    /// libcurl would notice only later that the last chunk is missing.
     func readsNoMore(from descriptor: CInt, sends: Bool) {
         guard !wire.hasAnswerEnded, sends || wire.isSendingPaused && wire.bodySentAt == 0 else { return }
         guard wire.isHeadComplete, !wire.isReceivingPaused, !wire.isUserPaused, wire.check.isChunked,
@@ -53,14 +55,15 @@ extension EngineTransfer {
         wire.handle?.domain.transport.markDirty(self)
     }
 
-    /// Holds a body back whose answer has begun, over HTTP/2, until nothing more comes.
+    /// Holds back the rest of the body once an HTTP/2 response has begun, until no more bytes arrive.
     ///
-    /// libcurl 7.88 drops received bytes when it sends on a stream that the server has closed. Held, it takes them all;
-    /// the next attempt to send tells whether the stream is closed, and then the answer is whole.
+    /// libcurl 7.88 drops received bytes when it sends on a stream that the server has closed. While the body is held
+    /// back, libcurl receives all bytes; the next attempt to send shows whether the stream is closed, and then the
+    /// response is complete.
     func holdUpload(_ status: Int, _ transport: CurlTransport) {
         var isHeld = isBodyPulled && wire.bodySentAt == 0
-        // Of an error libcurl itself concludes that no more is wanted, and ends the stream. To the server that is the end
-        // of the body, unless it was told a length.
+        // For an error response, libcurl decides to end the stream. For the server this is the end of the body, unless
+        // it knows the length from a header.
         if isHeld && status >= 400 {
             if case .pipe(let pipe) = upload, pipe.length == nil { wire.handle?.keepSending() } else { isHeld = false }
         }
@@ -68,7 +71,7 @@ extension EngineTransfer {
         transport.scheduleSweep(self)
     }
 
-    /// Lets a body that was held go on, or find out that its stream is closed.
+    /// Resumes a body that was held back, which may reveal that its stream is closed.
     func releaseUpload() {
         guard wire.isUploadHeld else { return }
         wire.isUploadHeld = false
@@ -76,27 +79,27 @@ extension EngineTransfer {
         applyPauses()
     }
 
-    /// Whether an answer was whole when libcurl found its stream closed, without an error, as it sent the body.
+    /// Whether the response was complete when libcurl found its stream closed without an error while sending the body.
     func isAnsweredWhole(by handle: EasyHandle) -> Bool {
         guard wire.isHeadComplete, isBodyPulled else { return false }
         if !wire.expectsBody { return true }
         let length = wire.check.length ?? -1
         if length >= 0 { return wire.counters.received >= length }
-        // The first attempt after the hold fails; a later one may have dropped bytes.
+        // The first attempt to send after the hold fails; a later attempt may have dropped received bytes.
         return wire.bodySentAt == 0 && wire.pulls <= 1 && wire.isStreamEnded != false
     }
 
-    /// Whether it shares its connection with nobody.
+    /// Whether the transfer uses its connection exclusively.
     var isAlone: Bool { plan.ownsConnection || wire.isByHTTP1 }
 
-    /// Counts the transfer out of those that use its connection.
+    /// Removes the transfer from the users of its connection.
     func part() {
         guard let connection = wire.connection, let origin = wire.origin, let handle = wire.handle else { return }
         wire.connection = nil
         handle.domain.transport.sockets.part(connection, from: origin)
     }
 
-    // MARK: What is sent, on the loop: as planned, or as the server wants it
+    // MARK: The request to send, on the loop: as planned, or as the server requires
 
     var upload: TransferPlan.Upload {
         if wire.usesAlternative, let alternative = plan.alternative { return alternative.upload }
@@ -109,7 +112,7 @@ extension EngineTransfer {
         return plan.lines
     }
 
-    /// Whether libcurl asks for the body bit by bit, instead of sending it together with the head.
+    /// Whether libcurl asks for the body in chunks, instead of sending it together with the head.
     var isBodyPulled: Bool {
         let asksFirst = wire.usesAlternative ? plan.alternative?.asksFirst ?? false : plan.asksFirst
         switch upload {
@@ -120,13 +123,13 @@ extension EngineTransfer {
         }
     }
 
-    /// Whether a limit of bandwidth has to see what it sends.
+    /// Whether a bandwidth limit must count the bytes sent.
     private var isSendingThrottled: Bool {
         loop.configuration.bandwidth.sending != nil || plan.bandwidth.sending != nil
     }
 
-    /// Asks no more before the body is sent, unless that is so: the server does not know the question (417, RFC 9110
-    /// §15.5.18).
+    /// Stops sending `Expect`, because the server does not support it (417, RFC 9110 §15.5.18); returns false if it is
+    /// not in use.
     func stopAsking() -> Bool {
         guard wire.linesWithoutExpect == nil, isBodyPulled else { return false }
         guard wire.usesAlternative ? plan.alternative?.asksFirst == true : plan.asksFirst else { return false }
@@ -134,8 +137,8 @@ extension EngineTransfer {
         return true
     }
 
-    /// Takes the alternative from now on, unless there is none or it is in use: the server refused the coding of the body
-    /// (415, RFC 9110 §15.5.16).
+    /// Uses the alternative from now on, because the server rejected the content coding of the body (415, RFC 9110
+    /// §15.5.16); returns false if there is no alternative or it is already in use.
     func takeAlternative() -> Bool {
         guard let alternative = plan.alternative, !wire.usesAlternative else { return false }
         if case .pipe(let pipe) = plan.upload { pipe.close() }

@@ -3,12 +3,13 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// One run of a plan: started once, ended once, watched by anyone.
+/// One run of a plan: it starts once, ends once, and can be observed from any thread.
 ///
-/// Half of it is behind a lock, for those who wait on other threads; the other half (`wire`) belongs to the loop.
-/// Every continuation is taken out of the locked half before it is resumed, so none is resumed twice, and `complete`
-/// takes all that are left, so none is forgotten.
+/// One half is behind a lock, for callers on other threads; the other half (`wire`) belongs to the loop. Every
+/// continuation is removed from the locked half before it is resumed, so no continuation is resumed twice. `complete`
+/// removes all that are left, so no continuation is lost.
 package final class EngineTransfer: UploadReader, @unchecked Sendable {
     // Safe because the constants never change, `shared` is behind its lock, and `wire` is touched by the loop alone.
 
@@ -26,15 +27,15 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         }
 
         package let head: RawHead?
-        /// Apart and together, since outcomes are copied often; nil when there is nothing to tell.
+        /// The facts are in one separate object, because outcomes are copied often; nil if there are no facts.
         private let facts: Facts?
-        /// Present when the body was collected; what had come, when the transfer failed.
+        /// The collected body; after a failure, the bytes that had arrived.
         package internal(set) var body: CollectedBody?
 
-        /// Empty when nobody wanted them.
+        /// The measurements; empty if they were not requested.
         package var metrics: RawMetrics { facts?.metrics ?? RawMetrics() }
         package var failure: EngineFailure? { facts?.failure }
-        /// Lines after the body (RFC 9110 §6.5), empty as a rule and after a failure.
+        /// The lines after the body (RFC 9110 §6.5); empty after a failure, and for most responses.
         package var trailers: [UInt8] { facts?.trailers ?? [] }
 
         init(head: RawHead? = nil, metrics: RawMetrics?, failure: EngineFailure?, trailers: [UInt8] = []) {
@@ -47,7 +48,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         }
     }
 
-    /// What a reader of the stream gets next.
+    /// A step of the response, in the order in which the reader of the stream gets them.
     package enum Step: Sendable {
         case informational(RawHead)
         case head(RawHead)
@@ -74,30 +75,30 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         var informational: [RawHead] = []
         var head: RawHead?
         var isHeadTaken = false
-        /// Nobody is to wait for the head alone.
+        /// Whether a reader takes the stream of steps, so that no caller may wait for the head alone.
         var isHeadRead = false
         var trailers: [UInt8] = []
         var areTrailersTaken = false
         var chunks: [Chunk] = []
         var firstChunk = 0
-        /// Bytes in `chunks`, not yet taken.
+        /// The number of bytes in `chunks` that were not taken yet.
         var buffered = 0
-        /// The loop paused receiving because the reader is slow.
+        /// Whether the loop paused receiving because the reader is slow.
         var isFlowPaused = false
         var counters = Counters()
         var isProgressDue = false
         var outcome: Outcome?
         var reader: UnsafeContinuation<Step, Never>?
         var readerWantsProgress = false
-        var endWaiters = Few<EndWaiter>()
+        var endWaiters = SmallList<EndWaiter>()
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headWaiters: [UnsafeContinuation<Headed, Never>] = []
         var witness: (any EngineWitness)?
-        /// The loop is held in its name.
+        /// Whether the engine holds the loop for this run.
         var hasHold = false
-        /// The head names another place to ask, where whoever made the plan may go.
+        /// Whether the head is a redirect that the caller may follow.
         var leadsElsewhere = false
-        /// Nobody minds how it ends from now on.
+        /// Whether the caller has discarded the body, so that a failure is suppressed.
         var isLetGo = false
 
         init(_ plan: borrowing TransferPlan) {
@@ -109,22 +110,23 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     struct EndWaiter {
         var ticket: UInt64
         var continuation: UnsafeContinuation<Outcome?, Never>
-        /// Whether a head that leads elsewhere is enough.
+        /// Whether a redirect also ends the wait.
         var leaves: Bool
-        /// Whether its task prefers an executor to the runtime's own pool of threads.
+        /// Whether the task prefers an executor over the runtime's own thread pool.
         let hasExecutor = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
     }
 
-    /// Most informational heads that wait for a slow reader; later ones are dropped.
+    /// The maximum number of informational heads kept for a slow reader; later ones are dropped.
     package static let informationalKept = 16
 
-    /// Names one run; larger for later ones.
+    /// The identifier of the run; later runs have larger ones.
     package let id: UInt64
     package let plan: TransferPlan
     package let loop: EventLoop
-    /// What the loop alone touches.
+    /// The half that only the loop touches.
     ///
-    /// Through a pointer: in a class, each access of it would be checked at run time for others at the same time.
+    /// It is behind a pointer, because each access to a stored property of a class would be checked for exclusivity at
+    /// run time.
     var wire: Wire {
         @inline(__always) unsafeAddress { UnsafePointer(wireHalf) }
         @inline(__always) unsafeMutableAddress { wireHalf }
@@ -140,7 +142,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         typealias SharedHalf = LockedMemory<Shared>
         let alignment = max(MemoryLayout<Wire>.alignment, MemoryLayout<SharedHalf>.alignment)
         let offset = (MemoryLayout<Wire>.size + alignment - 1) / alignment * alignment
-        // Not what Swift offers for it, which asks for an alignment that any memory has, and pays for the question.
+        // `malloc` is faster than Swift's allocation, which checks for an alignment that all memory has.
         guard let memory = malloc(offset + MemoryLayout<SharedHalf>.size) else {
             preconditionFailure("out of memory for a transfer")
         }
@@ -151,7 +153,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         if case .pipe(let pipe) = self.plan.upload { pipe.attach(to: self) }
     }
 
-    /// A number that was never given before in this process.
+    /// Returns a number that is unique in this process.
     package static func nextID() -> UInt64 { curlew_next_id() }
 
     deinit {
@@ -162,7 +164,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         free(wireHalf)
     }
 
-    /// Tells the producers of the body that nobody reads any more.
+    /// Notifies the producers of the body that its bytes are not needed any more.
     func closePipes() {
         if case .pipe(let pipe) = plan.upload { pipe.close() }
         if case .pipe(let pipe) = plan.alternative?.upload { pipe.close() }
@@ -178,17 +180,17 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         }
     }
 
-    /// Why it ended without success, nil while it runs and after success.
+    /// The failure that ended the run; nil while it runs and after success.
     package var failure: EngineFailure? { shared.withLock { $0.outcome?.failure } }
 
     package var hasFinished: Bool { shared.withLock { $0.outcome != nil } }
 
-    /// How it ended, nil while it runs.
+    /// The outcome of the run; nil while it runs.
     package var outcome: Outcome? { shared.withLock { $0.outcome } }
 
-    // MARK: Orders, from any thread
+    // MARK: Commands, from any thread
 
-    /// Hands the transfer to the loop; does nothing the second time.
+    /// Hands the transfer to the loop; a second call has no effect.
     package func start() {
         let mustStart = shared.withLock { shared in
             guard shared.lifecycle.on(.start) else { return false }
@@ -205,16 +207,16 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     }
 
     var unreachable: EngineFailure {
-        // In a child of fork() another thread's lock may be held for ever, so the loop is not asked.
+        // In a child of fork(), another thread may have locked the mutex for ever, so the loop is not asked.
         let errno = loop.hasThread ? loop.startFailure : 0
         return EngineFailure(errno == 0 ? .closed : .noResources(errno: errno), phase: .preparing)
     }
 
-    /// Ends the transfer; the loop takes it off the wire before anyone is told.
+    /// Cancels the transfer; the loop removes it from libcurl before callers are resumed.
     package func cancel() {
         let state = shared.withLock { $0.lifecycle.state }
         if state == .finished { return }
-        // Before the start nothing else knows the transfer; a start that comes later finds it finished.
+        // Before the start, no other code knows the transfer; a later start finds it finished.
         let early = EngineFailure(.cancelled, phase: .preparing)
         if state == .idle && complete(failure: early, onlyIfIdle: true, witness: loop.witnessOfAll) { return }
         if !loop.post(.cancel(self)) { complete(failure: unreachable, witness: loop.witnessOfAll) }
@@ -232,7 +234,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         }
     }
 
-    /// Breaks off a response whose head is all that is wanted: it ends without failure.
+    /// Discards the rest of a response whose head is enough: the transfer ends without a failure.
     package func letGo() {
         shared.withLock { if $0.head != nil { $0.isLetGo = true } }
         cancel()
@@ -242,7 +244,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
 
     // MARK: Reading the stream
 
-    /// Makes the body go to a reader instead of being collected; what was collected so far comes first.
+    /// Delivers the body to a reader instead of collecting it; the bytes collected so far come first.
     package func claimStream() {
         let isRunning = shared.withLock { shared in
             guard shared.collects else { return false }
@@ -257,7 +259,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         if isRunning { loop.post(.adjust(self)) }
     }
 
-    /// The next step for the one reader; a cancelled task cancels the transfer and gets its end.
+    /// Returns the next step for the only reader; a cancelled task cancels the transfer and gets its end.
     package func next(withProgress: Bool) async -> Step {
         if let step = takeStep(withProgress: withProgress) { return step }
         defer { meetLoop() }

@@ -3,12 +3,13 @@
 
 internal import CurlewShims
 internal import Glibc
+internal import CurlewSupport
 
-/// Why a file, a descriptor or a piece of a body could not be read.
+/// The reason why a file, a descriptor or a piece of a body could not be read.
 package struct SourceFailure: Error, CustomStringConvertible {
     package let what: String
     package let errno: Int32
-    /// What the producer of a piece threw.
+    /// The error that the producer of a piece threw.
     package let cause: (any Error)?
 
     package init(what: String, errno: Int32, cause: (any Error)? = nil) {
@@ -19,13 +20,13 @@ package struct SourceFailure: Error, CustomStringConvertible {
 
     package var description: String { errno == 0 ? what : "\(what): \(String(cString: strerror(errno)))" }
 
-    /// The same of a piece of the body.
+    /// Returns the failure with the label of a piece of the body in front of its text.
     func of(_ label: String?) -> SourceFailure {
         label.map { SourceFailure(what: "\($0): \(what)", errno: errno, cause: cause) } ?? self
     }
 }
 
-/// Closes its descriptor with the last reference.
+/// A descriptor that is closed with its last reference.
 package final class OwnedDescriptor: Sendable {
     let number: CInt
 
@@ -33,7 +34,7 @@ package final class OwnedDescriptor: Sendable {
 
     /// Duplicates a descriptor, so that its owner may close it.
     ///
-    /// - Throws: `SourceFailure` when the descriptor is not open for reading.
+    /// - Throws: `SourceFailure` if the descriptor is not open for reading.
     package init(duplicating descriptor: Int32) throws(SourceFailure) {
         number = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
         let code = number < 0 ? errno : 0
@@ -45,7 +46,7 @@ package final class OwnedDescriptor: Sendable {
 
     deinit { if number >= 0 { Glibc.close(number) } }
 
-    /// How many bytes of a regular file come from here on; nil when it is none.
+    /// The number of bytes from the current position to the end of a regular file; nil for other descriptors.
     var rest: Int64? {
         var facts = stat()
         guard fstat(number, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -54,17 +55,17 @@ package final class OwnedDescriptor: Sendable {
 }
 
 extension UploadPipe {
-    /// How much is read at once.
+    /// The maximum number of bytes read at once.
     static let piece = 64 << 10
 
-    /// A pipe that sends a regular file from its start, opened only when it is wanted.
+    /// Creates a pipe that sends a regular file from its start; the file is opened when the body is first read.
     ///
-    /// - Throws: `SourceFailure` when there is no such regular file.
+    /// - Throws: `SourceFailure` if there is no such regular file.
     package static func file(_ path: String) throws(SourceFailure) -> UploadPipe {
         try pieces([BodyPiece(.file(path))])
     }
 
-    /// A pipe that sends what a descriptor yields until its end.
+    /// Creates a pipe that sends the bytes of a descriptor until its end.
     package static func descriptor(_ owner: OwnedDescriptor, length: Int64?, use: SourceUse? = nil) -> UploadPipe {
         let known = length ?? owner.rest
         let current = Lock<DescriptorReader?>(nil)
@@ -81,7 +82,7 @@ extension UploadPipe {
             })
     }
 
-    /// Reads a pipe, socket or terminal on a thread of its own, since nobody knows how long that may block.
+    /// Reads a pipe, socket or terminal on its own thread, because a read may block for any time.
     final class DescriptorReader: @unchecked Sendable {
         // Safe because the flag is locked and everything else is constant.
         private let source: OwnedDescriptor
@@ -108,7 +109,7 @@ extension UploadPipe {
 
         private func work() {
             while !isStopped.withLock({ $0 }) {
-                // A descriptor of -1 is ignored: a full pipe waits for room or the end only.
+                // `poll` ignores a descriptor of -1: with a full queue, the thread waits only for `poke` or `stop`.
                 let wanted = feed.hasRoom ? source.number : -1
                 var waiting = [
                     pollfd(fd: wanted, events: Int16(POLLIN), revents: 0),
@@ -123,7 +124,7 @@ extension UploadPipe {
             }
         }
 
-        /// False at the end.
+        /// Returns false at the end.
         private func readOnce() -> Bool {
             var result = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: UploadPipe.piece) { buffer, count in

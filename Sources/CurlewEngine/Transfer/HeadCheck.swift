@@ -1,29 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges the head of a response line by line, as libcurl hands it over, by rules that libcurl 7.88 does not hold.
+/// Validates the head of a response line by line, as libcurl delivers it, by rules that libcurl 7.88 does not enforce.
 ///
-/// It allocates nothing while all is well, since it runs on the loop for every response. Lines end in LF alone or in
-/// CR LF (RFC 9112 §2.2). One check sees all heads of a transfer, the informational ones too, and then its trailers.
+/// A valid head causes no allocation, because this runs on the loop for every response. Lines end in LF or in CR LF
+/// (RFC 9112 §2.2). One check sees all heads of a transfer, including informational ones, and then its trailers.
 struct HeadCheck {
     enum Verdict: Equatable {
-        /// Nothing is wrong so far.
+        /// The lines so far are valid.
         case more
-        /// This was the empty line after the fields.
+        /// The line is the empty line after the fields.
         case end
-        /// What is wrong, as half a sentence: the field and the rule.
+        /// The line is invalid; the text is half a sentence that names the field and the rule.
         case refused(String)
     }
 
     static let informationalLimit = 32
 
-    /// Most fields that all heads and the trailers have together.
+    /// The maximum number of fields in all heads and the trailers together.
     var fieldLimit = 1000
-    /// Whether the connection speaks HTTP/2, where libcurl writes the status line itself.
+    /// Whether the connection uses HTTP/2; then libcurl writes the status line itself.
     var isHTTP2 = false
-    /// The status code of the head that is read; 0 before its status line.
+    /// The status code of the current head; 0 before its status line.
     private(set) var status = 0
-    /// What `Content-Length` says.
+    /// The value of `Content-Length`; nil without this field.
     private(set) var length: Int64?
     private(set) var isChunked = false
     /// Whether there is a `Content-Encoding`, and whether there is a `Location`.
@@ -41,7 +41,7 @@ struct HeadCheck {
     /// Whether a body, if there is one, ends only with the connection (RFC 9112 §6.3, rule 8).
     var isDelimitedByClose: Bool { !isHTTP2 && !isChunked && length == nil }
 
-    /// Begins the head after an informational one.
+    /// Starts the head after an informational one.
     mutating func restart() {
         status = 0
         length = nil
@@ -52,20 +52,20 @@ struct HeadCheck {
         lastWasFraming = false
     }
 
-    /// Begins the trailer section.
+    /// Starts the trailer section.
     mutating func beginTrailers() {
         hasField = false
         lastWasFraming = false
     }
 
-    /// Judges the next line of a head, its line end included.
+    /// Validates the next line of a head, including its line end.
     mutating func take(_ line: UnsafeRawBufferPointer) -> Verdict {
         let end = HeadCheck.end(of: line)
         if status == 0 { return takeStatus(line, end) }
         return end == 0 ? .end : takeField(line, end, frames: true)
     }
 
-    /// Judges the next line of a trailer section, where no field says how long the body is (RFC 9110 §6.5.1).
+    /// Validates the next line of a trailer section, where no field sets the length of the body (RFC 9110 §6.5.1).
     mutating func takeTrailer(_ line: UnsafeRawBufferPointer) -> Verdict {
         let end = HeadCheck.end(of: line)
         return end == 0 ? .end : takeField(line, end, frames: false)
@@ -80,9 +80,9 @@ struct HeadCheck {
 
     // MARK: The status line
 
-    /// "HTTP/1.1 200 OK" with or without a phrase, or "HTTP/2 200 " as libcurl writes it (RFC 9112 §4).
+    /// Validates "HTTP/1.1 200 OK" with or without a phrase, or "HTTP/2 200 " as libcurl writes it (RFC 9112 §4).
     private mutating func takeStatus(_ line: UnsafeRawBufferPointer, _ end: Int) -> Verdict {
-        let malformed = Verdict.refused("its first line is no status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)")
+        let malformed = Verdict.refused("its first line is not a status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)")
         guard end >= 10, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F else {
             return malformed
         }
@@ -91,7 +91,7 @@ struct HeadCheck {
             isHTTP10 = line[7] == 0x30
             space = 8
         } else if line[5] == 0x32 {
-            guard isHTTP2 else { return .refused("it says HTTP/2 on a connection that speaks HTTP/1.1") }
+            guard isHTTP2 else { return .refused("it names HTTP/2 on an HTTP/1.1 connection") }
             space = 6
         } else {
             return malformed
@@ -108,11 +108,11 @@ struct HeadCheck {
         if HeadCheck.control(in: line, from: space + 4, to: end) != nil {
             return .refused("its status line contains a NUL or a bare CR (RFC 9112 §2.2)")
         }
-        if code == 101 { return .refused("it switches protocols, which nobody asked for (RFC 9110 §7.8)") }
+        if code == 101 { return .refused("it switches protocols, which was not requested (RFC 9110 §7.8)") }
         if code < 200 {
             informational += 1
             guard informational <= HeadCheck.informationalLimit else {
-                return .refused("more than \(HeadCheck.informationalLimit) informational responses came before it")
+                return .refused("more than \(HeadCheck.informationalLimit) informational responses arrived before it")
             }
         }
         status = code
@@ -153,10 +153,10 @@ struct HeadCheck {
         return .more
     }
 
-    /// A line that goes on with the value of the line before (RFC 9112 §5.2).
+    /// Validates a line that continues the value of the line before (RFC 9112 §5.2).
     private func takeFold(_ line: UnsafeRawBufferPointer, _ end: Int) -> Verdict {
-        guard hasField else { return .refused("a blank stands before its first field (RFC 9112 §2.2)") }
-        if lastWasFraming { return .refused("the field that says how long the body is goes on in a second line") }
+        guard hasField else { return .refused("there is a blank before its first field (RFC 9112 §2.2)") }
+        if lastWasFraming { return .refused("the field that sets the length of the body continues in a second line") }
         if HeadCheck.control(in: line, from: 1, to: end) != nil {
             return .refused("a folded value contains a NUL or a bare CR (RFC 9110 §5.5)")
         }
@@ -168,12 +168,12 @@ struct HeadCheck {
         if stop == 0 && line[0] == 0x3A { return .refused("a field has no name (RFC 9112 §5)") }
         if stop == end { return .refused("the line “\(name)” has no colon (RFC 9112 §5)") }
         if stop > 0 && (line[stop] == 0x20 || line[stop] == 0x09) {
-            return .refused("a blank stands between the field name “\(name)” and its colon (RFC 9112 §5.1)")
+            return .refused("there is a blank between the field name “\(name)” and its colon (RFC 9112 §5.1)")
         }
-        return .refused("a field name that begins “\(text(line, 0, stop + 1))” is no token (RFC 9110 §5.1)")
+        return .refused("a field name that begins “\(text(line, 0, stop + 1))” is not a token (RFC 9110 §5.1)")
     }
 
-    /// One number, or the same number over and over (RFC 9110 §8.6).
+    /// Parses one number, or the same number repeated in a list (RFC 9110 §8.6).
     private mutating func takeLength(_ line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Verdict {
         var index = start
         while true {
@@ -191,7 +191,7 @@ struct HeadCheck {
             index = HeadCheck.skipBlanks(line, index, end)
             guard isNumber, index == end || line[index] == 0x2C else {
                 let value = HeadCheck.text(line, HeadCheck.skipBlanks(line, start, end), end)
-                return .refused("“Content-Length” is “\(value)”, which is no number (RFC 9112 §6.3)")
+                return .refused("“Content-Length” is “\(value)”, which is not a number (RFC 9112 §6.3)")
             }
             if let length, length != number {
                 return .refused("“Content-Length” says both \(length) and \(number) (RFC 9112 §6.3)")
@@ -204,14 +204,14 @@ struct HeadCheck {
     }
 
     private mutating func takeCoding(_ line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Verdict {
-        if isHTTP10 { return .refused("“Transfer-Encoding” stands in a response of HTTP/1.0 (RFC 9112 §6.1)") }
+        if isHTTP10 { return .refused("an HTTP/1.0 response contains “Transfer-Encoding” (RFC 9112 §6.1)") }
         let first = HeadCheck.skipBlanks(line, start, end)
         var last = end
         while last > first, line[last - 1] == 0x20 || line[last - 1] == 0x09 { last -= 1 }
         let value = UnsafeRawBufferPointer(rebasing: line[first..<last])
         guard value.count == 7, HeadCheck.spells(value, "chunked"), !isChunked else {
             let shown = isChunked ? "given twice" : "“\(HeadCheck.text(line, first, last))”"
-            return .refused("“Transfer-Encoding” is \(shown), and only “chunked” was asked for (RFC 9112 §6.1)")
+            return .refused("“Transfer-Encoding” is \(shown), and only “chunked” is accepted (RFC 9112 §6.1)")
         }
         isChunked = true
         return length == nil ? .more : HeadCheck.bothFramings
@@ -222,10 +222,10 @@ struct HeadCheck {
 
     // MARK: Bytes
 
-    /// The first NUL or CR.
+    /// Returns the first NUL or CR.
     private static func control(in line: UnsafeRawBufferPointer, from start: Int, to end: Int) -> UInt8? {
         var index = start
-        // Eight bytes at once as long as none of them is below 0x10.
+        // Eight bytes are checked at once while none of them is below 0x10.
         while index + 8 <= end {
             let word = line.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             if (word &- 0x1010_1010_1010_1010) & ~word & 0x8080_8080_8080_8080 != 0 { break }
@@ -239,7 +239,7 @@ struct HeadCheck {
         return nil
     }
 
-    /// Whether a value of HTTP/2 begins or ends with a blank; libcurl writes one of its own in front of it.
+    /// Whether an HTTP/2 value begins or ends with a blank; libcurl itself writes one blank in front of the value.
     private static func hasOuterBlank(_ line: UnsafeRawBufferPointer, from colon: Int, to end: Int) -> Bool {
         guard colon + 1 < end else { return false }
         let (first, last) = (line[colon + 1], line[end - 1])
@@ -252,13 +252,13 @@ struct HeadCheck {
         return index
     }
 
-    /// Whether the line begins with a name, whatever its case.
+    /// Whether the line begins with a name, ignoring case.
     private static func spells(_ line: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
         for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] { return false }
         return true
     }
 
-    /// `tchar` of RFC 9110 §5.6.2, as two sets of bits.
+    /// Whether a byte is a `tchar` of RFC 9110 §5.6.2, looked up in two bit sets.
     private static func isToken(_ byte: UInt8) -> Bool {
         if (byte | 0x20) &- 0x61 < 26 { return true }
         let low: UInt64 = 0x03FF_6CFA_0000_0000
@@ -266,7 +266,7 @@ struct HeadCheck {
         return byte < 0x80 && (byte < 0x40 ? low &>> UInt64(byte) : high &>> UInt64(byte)) & 1 == 1
     }
 
-    /// Bytes as they may be shown: at most 40, and nothing but printable ASCII.
+    /// Returns bytes as text for messages: at most 40, with non-printable and non-ASCII bytes replaced.
     private static func text(_ line: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> String {
         var text = ""
         for index in start..<min(end, start + 40) {

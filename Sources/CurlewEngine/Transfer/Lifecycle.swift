@@ -1,24 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a transfer stands: a pure machine whose illegal moves are refused, not trapped.
+/// The state of a transfer: a pure state machine that rejects illegal moves instead of trapping.
 ///
 /// idle → queued, finished · queued → running, finished · running → paused, finished · paused → running, finished ·
-/// finished → nowhere.
+/// finished is final.
 package struct Lifecycle: Sendable, Hashable {
     package enum State: UInt8, Sendable, Hashable { case idle, queued, running, paused, finished }
     package enum Event: Sendable { case start, admit, pause, resume, finish }
 
     package private(set) var state = State.idle
-    /// Set by `pause` in any state but finished: a transfer paused early is held back when it would be admitted.
+    /// Set by `pause` in any state but finished: a transfer that is paused early stays in the queue.
     package private(set) var wantsPause = false
 
     package init() {}
 
-    /// The state to show: a transfer held back in the queue is paused.
+    /// The state that users see: a transfer that is held back in the queue is paused.
     package var visibleState: State { state == .queued && wantsPause ? .paused : state }
 
-    /// Makes the move and says whether it changed anything.
+    /// Makes the move and returns whether it changed the state.
     @discardableResult
     package mutating func on(_ event: Event) -> Bool {
         switch (state, event) {

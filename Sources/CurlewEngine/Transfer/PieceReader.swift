@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import CurlewSupport
 
 extension UploadPipe {
-    /// A pipe that sends pieces one after the other; files are opened, and producers begin, when it is their turn.
+    /// Creates a pipe that sends pieces one after the other; each file is opened, and each producer started, when its
+    /// turn comes.
     ///
-    /// - Parameter lengths: Told what is known of the pieces now, and the rest as it turns out.
-    /// - Throws: `SourceFailure` when a piece is a file that cannot be read.
+    /// - Parameter lengths: Receives the known lengths of the pieces now, and the other lengths when they are known.
+    /// - Throws: `SourceFailure` if a piece is a file that cannot be read.
     package static func pieces(
         _ pieces: [BodyPiece], lengths: PieceLengths = PieceLengths()
     ) throws(SourceFailure) -> UploadPipe {
@@ -21,7 +23,7 @@ extension UploadPipe {
                 continue
             }
             let (total, isTooLong) = sum.addingReportingOverflow(own)
-            guard !isTooLong else { throw SourceFailure(what: "its pieces are longer than anything", errno: 0) }
+            guard !isTooLong else { throw SourceFailure(what: "the total length of its pieces is too large", errno: 0) }
             length = total
         }
         lengths.begin(known)
@@ -42,20 +44,20 @@ extension UploadPipe {
     }
 }
 
-/// Gives the pieces of a body, in order and as far ahead as the pipe has room: bytes and files on the disk thread, what
-/// produces by itself in its own task or thread.
+/// Reads the pieces of a body, in order and as far ahead as the queue of the pipe allows: bytes and files on the disk
+/// thread, producers in their own tasks or threads.
 private final class PieceReader: @unchecked Sendable {
-    // Safe because the producer is locked, and everything else mutable is touched by jobs of the disk at one place alone,
-    // which run one after the other.
+    // Safe because the producer is locked, and all other mutable state is touched only by jobs of one disk queue, which
+    // run one after the other.
 
-    /// The producer of a piece that gives its bytes by itself.
+    /// A producer that delivers the bytes of a piece in its own task or thread.
     private struct Producer {
         var isRunning = false
         var poke: (@Sendable () -> Void)?
         var stop: (@Sendable () -> Void)?
         var isStopped = false
 
-        /// What stops it, which is then nobody's any more.
+        /// Removes and returns the closure that stops the producer.
         mutating func end() -> (@Sendable () -> Void)? {
             defer {
                 isRunning = false
@@ -68,21 +70,21 @@ private final class PieceReader: @unchecked Sendable {
 
     private enum Advance { case finished, waits, closed }
 
-    /// How many pieces of a file are read before others have their turn.
+    /// The number of chunks read from a file before other bodies continue.
     private static let turn = 16
 
     private let pieces: [BodyPiece]
     private let known: [Int64?]
     private let feed: UploadPipe.Feed
     private let lengths: PieceLengths
-    /// The directories of the files, whose jobs run one after the other.
+    /// The directories of the files, which identify the disk queue: its jobs run one after the other.
     private let place: String
     private let producer = Lock(Producer())
     private var index = 0
     private var offset: Int64 = 0
     private var file: OwnedDescriptor?
     private var isDone = false
-    /// The piece gives its bytes by itself, and says when it has ended.
+    /// A producer delivers the current piece, and reports its end.
     private var isElsewhere = false
 
     init(_ pieces: [BodyPiece], _ known: [Int64?], _ feed: UploadPipe.Feed, _ lengths: PieceLengths) {
@@ -93,7 +95,7 @@ private final class PieceReader: @unchecked Sendable {
         place = Set(pieces.compactMap(\.directory)).sorted().joined(separator: "\0")
     }
 
-    /// There is room in the pipe.
+    /// Continues reading, because the queue of the pipe has free capacity.
     func goOn() {
         let (isRunning, poke) = producer.withLock { ($0.isRunning, $0.poke) }
         if isRunning { poke?() } else { run { $0.work() } }
@@ -172,13 +174,13 @@ private final class PieceReader: @unchecked Sendable {
         let file = try open(path, length)
         var given = 0
         while offset < length {
-            // One thread serves all bodies of a directory, so that each has its turn.
+            // One thread serves all bodies of a directory, so a long file must let other bodies continue.
             if given == Self.turn {
                 run { $0.work() }
                 return .waits
             }
             given += 1
-            // Without room the pipe calls again when there is some.
+            // With a full queue, the reader stops; the pipe calls `goOn()` when there is capacity.
             guard feed.hasRoom else { return .waits }
             let bytes = try bytes(of: file, path, length)
             offset += Int64(bytes.count)
@@ -199,7 +201,8 @@ private final class PieceReader: @unchecked Sendable {
         return opened
     }
 
-    /// Of a file in a form looked at before its last bytes are given; one that is all of a body is sent as it was.
+    /// Checks that a file still has its length; in a body of several pieces this also happens before the last bytes are
+    /// sent.
     private func check(
         _ file: OwnedDescriptor, _ path: String, _ length: Int64, _ when: String = "while it was sent"
     ) throws(SourceFailure) {
@@ -222,13 +225,13 @@ private final class PieceReader: @unchecked Sendable {
         return bytes
     }
 
-    // MARK: Pieces that give their bytes by themselves
+    // MARK: Pieces with a producer
 
     private func begin(
         _ piece: BodyPiece,
         _ open: (UploadPipe.Feed) -> (poke: (@Sendable () -> Void)?, stop: @Sendable () -> Void)
     ) throws(SourceFailure) -> Advance {
-        // One that is declared empty is not asked at all.
+        // A producer that is declared empty is not started.
         if known[index] == 0 { return .finished }
         isElsewhere = true
         let mayBegin = producer.withLock { producer in
@@ -247,15 +250,15 @@ private final class PieceReader: @unchecked Sendable {
             (producer.poke, producer.stop) = (poke, stop)
             return false
         }
-        // What was wanted before there was somebody to poke, or to stop.
+        // A stop or a request for more bytes may have arrived before the producer existed.
         if isOver { stop() } else { poke?() }
         return .waits
     }
 
-    /// On the producer's thread.
+    /// Handles the end of a producer, on the producer's thread.
     private func ended(_ result: Result<Int64, SourceFailure>) {
         let stop = producer.withLock { $0.end() }
-        // A producer that gave too much may still run.
+        // A producer that delivered too many bytes may still run.
         if case .failure = result { stop?() }
         run { reader in
             switch result {

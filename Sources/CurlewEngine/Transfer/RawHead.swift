@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A response head as it came: the whole block of lines, the final empty one included.
+/// A response head as it was received: all lines including the final empty one.
 package struct RawHead: Sendable {
     package var bytes: [UInt8]
     package var status: Int
-    /// Whether one of its fields is `Content-Encoding`.
+    /// Whether one of the fields is `Content-Encoding`.
     package var isEncoded: Bool
-    /// Whether it names another place to ask (RFC 9110 §15.4): a status that asks for it, and a `Location` field.
+    /// Whether the head is a redirect (RFC 9110 §15.4): it has a redirect status and a `Location` field.
     package var isRedirect: Bool
 
     package init(bytes: [UInt8], status: Int, isEncoded: Bool = false, hasLocation: Bool = false) {
@@ -17,20 +17,21 @@ package struct RawHead: Sendable {
         isRedirect = hasLocation && RawHead.redirecting(status)
     }
 
-    /// Whether the body is a stream of events: whether `Content-Type` says `text/event-stream` (RFC 9110 §8.3).
+    /// Whether the body is an event stream: `Content-Type` is `text/event-stream` (RFC 9110 §8.3).
     package var isEventStream: Bool {
         for line in bytes.split(separator: 0x0A) {
             guard let rest = RawHead.rest(of: line, after: "content-type:") else { continue }
             guard let end = RawHead.rest(of: rest.drop { $0 == 0x20 || $0 == 0x09 }, after: "text/event-stream") else {
                 return false
             }
-            // Nothing more, or a parameter.
+            // The value ends here, or a parameter follows.
             return end.first.map { $0 == 0x0D || $0 == 0x20 || $0 == 0x09 || $0 == 0x3B } ?? true
         }
         return false
     }
 
-    /// What follows a word that is written in lower case here, and in any case there; nil where another word stands.
+    /// Returns the bytes after a word, which is given in lower case and matches any case; nil if the line begins
+    /// otherwise.
     private static func rest(of line: ArraySlice<UInt8>, after word: StaticString) -> ArraySlice<UInt8>? {
         let count = word.utf8CodeUnitCount
         guard line.count >= count else { return nil }
@@ -46,17 +47,17 @@ package struct RawHead: Sendable {
     }
 }
 
-/// What was counted and measured by the time a transfer ended.
+/// The counts and times that were measured when a transfer ended.
 package struct RawMetrics: Sendable {
     package var queued: UInt64 = 0
-    /// Microseconds since libcurl started, as libcurl counts them: each includes those before it.
+    /// Microseconds since libcurl started, as libcurl measures them: each value includes the earlier ones.
     package var resolved: Int64 = 0
     package var connected: Int64 = 0
     package var secured: Int64 = 0
     package var readyToSend: Int64 = 0
     package var firstByte: Int64 = 0
     package var total: Int64 = 0
-    /// Microseconds from libcurl's start until the last body byte was handed over; 0 without a body.
+    /// Microseconds from libcurl's start until libcurl read the last body byte; 0 without a body.
     package var bodySent: Int64 = 0
     package var requestHeadBytes: Int64 = 0
     package var requestBodyBytes: Int64 = 0
@@ -76,7 +77,7 @@ package struct RawMetrics: Sendable {
     package init() {}
 }
 
-/// Bytes moved so far, and how many there will be.
+/// The bytes moved so far, and the expected numbers; -1 if unknown.
 package struct Counters: Sendable, Equatable {
     package var sent: Int64 = 0
     package var received: Int64 = 0

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import CurlewSupport
 
-/// A block of memory that body bytes land in, given back to its pool when the last chunk of it is gone.
+/// A block of memory that receives body bytes; it returns to its pool with its last chunk.
 ///
-/// The loop fills a slab from the front and hands out filled ranges; a range is never written again, so a reader of
+/// The loop fills a slab from the front and publishes filled ranges. A range is never written again, so the reader of
 /// one range and the writer of the next never touch the same byte.
 package final class Slab: @unchecked Sendable {
     // Safe because the loop thread alone writes, only past `used`, and readers get only ranges below it.
@@ -25,7 +26,7 @@ package final class Slab: @unchecked Sendable {
         if let pool { pool.giveBack(memory) } else { free(memory) }
     }
 
-    /// Copies in as much as fits and says how much that was.
+    /// Copies as many bytes as fit and returns their number.
     func append(_ bytes: UnsafeRawPointer, _ count: Int) -> Int {
         let fitting = min(count, capacity - used)
         memcpy(memory + used, bytes, fitting)
@@ -34,9 +35,9 @@ package final class Slab: @unchecked Sendable {
     }
 }
 
-/// Spare slabs of one size, for the loop to take and any thread to give back.
+/// Spare slabs of one size; the loop takes them and any thread returns them.
 package final class SlabPool: @unchecked Sendable {
-    // Safe because the only state is the locked list; the pointers in it are owned by nobody else.
+    // Safe because the only state is the locked list; no other code has the pointers in it.
     let size: Int
     private let most: Int
     private let spare = Lock<[UnsafeMutableRawPointer]>([])
@@ -54,7 +55,7 @@ package final class SlabPool: @unchecked Sendable {
         return Slab(memory: memory, capacity: size, pool: self)
     }
 
-    /// How many of them there are.
+    /// The number of spare slabs.
     var spareCount: Int { spare.withLock { $0.count } }
 
     fileprivate func giveBack(_ memory: UnsafeMutableRawPointer) {
@@ -67,7 +68,7 @@ package final class SlabPool: @unchecked Sendable {
     }
 }
 
-/// A range of received bytes that keeps its memory alive; a collection of them.
+/// A range of received bytes, as a collection; it keeps its memory alive.
 package struct Chunk: RandomAccessCollection, Sendable {
     private let slab: Slab?
     private let bytes: [UInt8]
@@ -83,7 +84,7 @@ package struct Chunk: RandomAccessCollection, Sendable {
         bytes = []
     }
 
-    /// This range and the one right behind it in the same slab as one; nil when they are not neighbours.
+    /// Returns this range and the next one as one range; nil if `next` does not follow directly in the same slab.
     func joined(with next: Chunk) -> Chunk? {
         guard let slab, slab === next.slab, offset + count == next.offset else { return nil }
         return Chunk(slab: slab, offset: offset, count: count + next.count)
@@ -100,7 +101,7 @@ package struct Chunk: RandomAccessCollection, Sendable {
         self.bytes = bytes
     }
 
-    /// A part of this chunk, which shares its memory.
+    /// Returns a part of this chunk, which shares its memory.
     package func slice(_ range: Range<Int>) -> Chunk {
         precondition(
             range.lowerBound >= 0 && range.upperBound <= count, "\(range) is outside a chunk of \(count) bytes")
@@ -133,10 +134,10 @@ package struct Chunk: RandomAccessCollection, Sendable {
     }
 }
 
-/// A body gathered into one block of memory, grown as it comes and owned by whoever takes it.
+/// A body collected into one block of memory, which grows as bytes arrive; a caller can take ownership of the memory.
 package final class CollectedBody: @unchecked Sendable {
-    // Safe because the loop thread alone writes while the transfer runs, and hands the body over, under the
-    // transfer's lock, when nothing writes any more.
+    // Safe because only the loop thread writes while the transfer runs. It hands the body over under the transfer's
+    // lock, after the last write.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
@@ -148,7 +149,7 @@ package final class CollectedBody: @unchecked Sendable {
 
     deinit { free(memory) }
 
-    /// Makes room for a body of known length, without trusting a stranger with more than 1 MiB at once.
+    /// Reserves memory for a body of known length, at most 1 MiB because the announced length may be wrong.
     func reserve(_ expected: Int) { _ = grow(to: Swift.min(expected, 1 << 20)) }
 
     private func grow(to wanted: Int) -> Bool {
@@ -159,7 +160,7 @@ package final class CollectedBody: @unchecked Sendable {
         return true
     }
 
-    /// False when there is no memory left.
+    /// Appends bytes; returns false if no memory is left.
     func append(_ bytes: UnsafeRawPointer, _ added: Int) -> Bool {
         if count + added > capacity, !grow(to: Swift.max(count + added, Swift.min(capacity * 2, capacity + (32 << 20))))
         {
@@ -171,7 +172,7 @@ package final class CollectedBody: @unchecked Sendable {
         return true
     }
 
-    /// Gives the memory away, to be freed with `free`; nil when the body is empty.
+    /// Transfers ownership of the memory to the caller, which must release it with `free`; nil if the body is empty.
     ///
     /// The body is empty afterwards.
     package func takeMemory() -> (UnsafeMutableRawPointer, count: Int)? {
@@ -184,7 +185,7 @@ package final class CollectedBody: @unchecked Sendable {
         return (memory, count)
     }
 
-    /// Turns what was gathered into a chunk, for a transfer that is streamed after all.
+    /// Converts the collected bytes into a chunk, for a transfer that is streamed after all.
     package func takeChunk() -> Chunk? {
         takeMemory().map { memory, count in
             Chunk(slab: Slab(memory: memory, capacity: count, used: count, pool: nil), offset: 0, count: count)

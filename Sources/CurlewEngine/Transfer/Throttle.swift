@@ -1,39 +1,40 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How fast bytes may pass: so many a second on average.
+/// A token bucket that limits the average number of bytes per second.
 ///
-/// Whoever takes goes into debt, and nobody may take before the debt is paid; what was not used is credit for a tenth of a
-/// second, so that being late costs nothing.
+/// Taking bytes creates a debt, and the bucket stays closed until the debt is paid. Unused time is credited up to a
+/// tenth of a second, so a late wake-up does not lower the rate.
 package struct TokenBucket: Sendable {
-    /// Bytes a second.
+    /// The rate in bytes per second.
     private let rate: UInt64
-    /// When what was taken is paid for, by the monotonic clock.
+    /// When the taken bytes are paid for, on the monotonic clock.
     package private(set) var paidAt: UInt64 = 0
 
-    /// A rate that cannot be reached is none: above it, the sums would not fit.
+    /// The largest rate that counts as a limit, in bytes per second; larger rates are unreachable, and the sums would
+    /// overflow.
     static let fastest: UInt64 = 1 << 36
     private static let credit: UInt64 = 100_000_000
 
-    /// - Parameter rate: Bytes a second; nil and what is above ``fastest`` makes none.
+    /// - Parameter rate: Bytes per second; the result is nil for nil and for rates above ``fastest``.
     package init?(rate: UInt64?) {
         guard let rate, rate <= TokenBucket.fastest else { return nil }
         self.rate = max(rate, 1)
     }
 
     package mutating func take(_ count: Int, at now: UInt64) {
-        // Rounded up: many small pieces are not faster than one.
+        // The price is rounded up, so that many small amounts are not faster than one large one.
         let price = (UInt64(clamping: count) &* 1_000_000_000 &+ rate &- 1) / rate
         paidAt = max(paidAt, now &- min(now, TokenBucket.credit)) &+ price
     }
 
     package func isOpen(at now: UInt64) -> Bool { paidAt <= now }
 
-    /// Bytes worth a twentieth of a second: what is taken at once, so that the wait in between is short.
+    /// The bytes of a twentieth of a second, which a transfer takes at once; so the wait in between is short.
     package var quantum: Int { Int(min(max(rate / 20, 512), 64 << 10)) }
 }
 
-/// The two buckets that a transfer, or all of a loop, draw from.
+/// The two buckets of a transfer, or of all transfers of a loop.
 struct Throttle {
     var sending: TokenBucket?
     var receiving: TokenBucket?
@@ -44,7 +45,7 @@ struct Throttle {
     }
 }
 
-/// Bytes of bodies a second, each way; nil for as many as come.
+/// Limits of body bytes per second in each direction; nil means no limit.
 package struct Bandwidth: Sendable {
     package var sending: UInt64?
     package var receiving: UInt64?

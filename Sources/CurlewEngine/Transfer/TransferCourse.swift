@@ -1,7 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a transfer of several runs is over, for those of them that are left behind.
+internal import CurlewSupport
+
+/// Whether a transfer of several runs has ended, for runs of it that are still active.
 package final class TransferCourse: Sendable {
     private let over: Lock<Bool>
 

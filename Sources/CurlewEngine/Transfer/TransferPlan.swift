@@ -1,22 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transfer: one run of one request. A plan is what libcurl must know; EngineTransfer is the run, half of it behind a
-// lock for whoever waits, half of it touched by the loop alone; Slab, CollectedBody and UploadPipe carry the bytes.
+// Transfer: one run of one request. A plan holds the settings that libcurl needs. EngineTransfer is the run: one half
+// is behind a lock for waiting callers, the other half belongs to the loop. Slab, CollectedBody and UploadPipe carry
+// the bytes.
 
-/// Everything the engine must know to run one request, in plain values made by the caller's thread.
+/// The complete description of one run for the engine, in plain values created on the caller's thread.
 ///
-/// It is never copied, since it has many parts and goes through many hands.
+/// It is noncopyable, because it has many fields and passes through many functions.
 package struct TransferPlan: ~Copyable, Sendable {
-    /// What is sent after the head.
+    /// The request body.
     package enum Upload: Sendable {
         case none
-        /// Bytes at hand; sent again when a stale connection makes libcurl start over.
+        /// Bytes in memory; libcurl sends them again if it retries after a stale connection.
         case bytes([UInt8])
         /// Bytes that a producer pushes while the transfer runs.
         case pipe(UploadPipe)
 
-        /// How many bytes there are, -1 when nobody knows.
+        /// The number of bytes, or -1 if unknown.
         var length: Int64 {
             switch self {
             case .none: 0
@@ -26,7 +27,7 @@ package struct TransferPlan: ~Copyable, Sendable {
         }
     }
 
-    /// Another way to say the same, for a server that refuses this one.
+    /// Another representation of the same body, for a server that rejects the first one.
     package struct Alternative: Sendable {
         package var lines: HeaderLines
         package var upload: Upload
@@ -43,47 +44,47 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var target: PlannedURL
     package var lines: HeaderLines
     package var upload: Upload
-    /// The body as it is and the lines for it, when `upload` is compressed and its source can be read again.
+    /// The uncompressed body with its header lines, if `upload` is compressed and its source can be read again.
     package var alternative: Alternative?
     package var trust: TrustDomain
-    /// Nanoseconds; nil never fires.
+    /// Timeouts in nanoseconds; nil means no timeout.
     package var connectTimeout: UInt64?
     package var headTimeout: UInt64?
     package var idleTimeout: UInt64?
     package var totalTimeout: UInt64?
     package var queueTimeout: UInt64?
-    /// The fewest bytes of bodies that must move, both ways together, in so many nanoseconds.
+    /// The minimum number of body bytes, in both directions together, that must move within so many nanoseconds.
     package var slowest: (bytes: Int64, within: UInt64)?
     package var bandwidth = Bandwidth()
-    /// How long the server may take to say that it wants the body, in nanoseconds; then it is sent anyway.
+    /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
-    /// Whether the body waits until the server has said that it wants it.
+    /// Whether the body waits until the server has accepted it with status 100.
     package var asksFirst = false
-    /// Whether no other transfer may use its connection, before or after.
+    /// Whether no other transfer may use the connection, before or after this one.
     package var ownsConnection = false
-    /// Whether it is sent again, whatever its method, when a reused connection ends before a byte of the answer.
+    /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
     package var resends = false
-    /// Most bytes a collected body may have.
+    /// The maximum size of a collected body, in bytes.
     package var collectLimit: Int
     package var headLimit: Int
-    /// Most fields that heads and trailers may have together.
+    /// The maximum number of fields in heads and trailers together.
     package var fieldLimit = 1000
     package var priority: Int
-    /// Whether it belongs to something held, so that it is accepted while the loop closes gracefully.
+    /// Whether the run belongs to held work, so that the loop accepts it while it closes gracefully.
     package var continues = false
-    /// Whether the engine takes a hold when the answer names another place to ask.
+    /// Whether the engine takes a hold if the response is a redirect.
     package var holdsRedirects = false
     package var label: String?
-    /// Whether the response goes into a file.
+    /// Whether the response is written to a file.
     package var isSaved = false
-    /// The name that the runs of one transfer share; 0 for a run that is a transfer of its own.
+    /// The identifier that the runs of one transfer share; 0 for a run that is a transfer of its own.
     package var transfer: UInt64 = 0
-    /// Whether somebody may want to know what was measured; of a failure it is known in any case.
+    /// Whether the caller needs the measurements; a failed run has them in any case.
     package var isMeasured = true
-    /// Which of the runs of its transfer it is, from 1, and how many nanoseconds after the transfer's start.
+    /// The number of the run within its transfer, from 1, and its start in nanoseconds after the transfer's start.
     package var ordinal = 1
     package var offset: UInt64 = 0
-    /// Tells a run that is only a step whether its transfer is over.
+    /// The state of the whole transfer, for a run that is one of its steps.
     package var course: TransferCourse?
 
     package var url: String { target.text }
@@ -91,7 +92,7 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var port: UInt16 { target.port }
     package var isSecure: Bool { target.isSecure }
 
-    /// Whether sending it twice does the same as sending it once (RFC 9110 §9.2.2).
+    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
         switch method {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
@@ -99,7 +100,8 @@ package struct TransferPlan: ~Copyable, Sendable {
         }
     }
 
-    /// How long a limit is, in nanoseconds, counted from the start of the transfer for the total; 0 where there is none.
+    /// Returns the length of a limit in nanoseconds, for the total counted from the start of the transfer; 0 without a
+    /// limit.
     func length(of limit: EngineFailure.Limit) -> UInt64 {
         switch limit {
         case .connect: connectTimeout ?? 0
@@ -110,7 +112,7 @@ package struct TransferPlan: ~Copyable, Sendable {
         }
     }
 
-    /// Whether it is sent again when a reused connection ends before a byte of the answer.
+    /// Whether the request is retried if a reused connection ends before a byte of the response.
     package var isResent: Bool { isIdempotent || resends }
 
     package init(
@@ -131,7 +133,7 @@ package struct TransferPlan: ~Copyable, Sendable {
 }
 
 extension TransferPlan {
-    /// A plan for a URL that is not used again.
+    /// Creates a plan for a URL that is not used again.
     package init(
         method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
         upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,

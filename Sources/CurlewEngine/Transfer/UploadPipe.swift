@@ -2,55 +2,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import CurlewSupport
 
-/// The way from whoever produces a request body to libcurl: a bounded queue, pulled by the loop.
+/// A bounded queue between the producer of a request body and libcurl; the loop takes the bytes.
 ///
-/// A producer is opened when libcurl first asks for bytes, pushes until it finishes or is told that nobody reads any
-/// more, and waits whenever the queue is full, until it is nearly empty, since waking a task is dear. When libcurl must
-/// start over, a body that can be replayed is opened again and what the old producer still pushes is dropped.
+/// The producer is started when libcurl first asks for bytes. It pushes until it finishes or learns that the bytes are
+/// not needed any more. If the queue is full, the producer waits until it is nearly empty, because waking a task is
+/// expensive. If libcurl retries, a body that can be replayed is opened again, and the bytes of the old producer are
+/// dropped.
 package final class UploadPipe: Sendable {
-    /// What the loop gets when it asks for bytes.
+    /// The result of a request of the loop for bytes.
     enum Pulled { case bytes(Int), wait, end, failed(EngineFailure.Reason) }
 
-    /// One producer's hold on the pipe.
+    /// The access of one producer to the pipe.
     ///
-    /// Weak, since the pipe keeps what stops the producer, which mostly keeps the producer.
+    /// The reference is weak, because the pipe keeps the closure that stops the producer, and this closure usually
+    /// keeps the producer.
     package struct Feed: Sendable {
         fileprivate weak let pipe: UploadPipe?
         fileprivate let run: Int
-        /// What the producer's bytes go through, in the producer's own task or thread.
+        /// The transform of the producer's bytes, which runs in the producer's own task or thread.
         fileprivate let transform: Lock<any BodyTransform>?
-        /// The piece of the body that the producer is for; nil when it gives all of it.
+        /// The piece of the body that the producer delivers; nil if it delivers the whole body.
         fileprivate let section: BodySection?
 
-        /// The same hold for a producer that gives one piece of the body and ends that alone.
+        /// Returns a feed for a producer that delivers and ends only one piece of the body.
         func limited(to section: BodySection) -> Feed {
             Feed(pipe: pipe, run: run, transform: transform, section: section)
         }
 
-        /// Hands over bytes and waits while the queue is full.
+        /// Appends bytes and waits while the queue is full.
         ///
-        /// False when nobody wants more.
+        /// Returns false if no more bytes are needed.
         package func push(_ bytes: [UInt8]) async -> Bool {
             guard section?.takes(bytes.count) ?? true else { return false }
             return await pipe?.push(bytes, self) ?? false
         }
 
-        /// Hands over bytes without waiting, for a producer that asks `room` first.
+        /// Appends bytes without waiting, for a producer that checks `hasRoom` first.
         ///
-        /// False when nobody wants more.
+        /// Returns false if no more bytes are needed.
         package func offer(_ bytes: [UInt8]) -> Bool {
             guard section?.takes(bytes.count) ?? true else { return false }
             return pipe.map { $0.take(bytes, self) != .closed } ?? false
         }
 
-        /// Whether a producer that offers may go on.
+        /// Whether a producer that uses `offer` may continue.
         package var hasRoom: Bool {
             guard let pipe else { return false }
             return pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit }
         }
 
-        /// Ends the body, or the piece of it, with the producer's error when it could not finish.
+        /// Ends the body or its piece, with the producer's error if it failed.
         package func finish(_ error: (any Error)? = nil) {
             if let section { section.finish(error) } else { pipe?.finish(error, self) }
         }
@@ -64,9 +67,9 @@ package final class UploadPipe: Sendable {
         var queue: [[UInt8]] = []
         var offset = 0
         var queued = 0
-        /// The producer was told that the queue is full, and has not been told otherwise.
+        /// Whether the queue was full and has not become nearly empty since.
         var hasFilled = false
-        /// Bytes the producer gave, before any transformation.
+        /// The bytes from the producer, before any transform.
         var pushed: Int64 = 0
         var handedOver: Int64 = 0
         var hasOverrun = false
@@ -79,25 +82,28 @@ package final class UploadPipe: Sendable {
         weak var reader: (any UploadReader)?
     }
 
-    /// Bytes the producer said it has, nil when it did not say.
+    /// The number of bytes that the producer has declared; nil if it has declared no length.
     package let declared: Int64?
     package let canReplay: Bool
     private let makeTransform: (@Sendable () throws -> any BodyTransform)?
     private let open: @Sendable (Feed) -> (@Sendable () -> Void)?
     private let wantsMore: (@Sendable () -> Void)?
-    /// Of a source that can be read only once, by whatever pipe.
+    /// The use of a source that can be read only once, by any pipe.
     private let use: SourceUse?
     private let state = Lock(State())
     private let limit = 512 << 10
-    /// When no more than this is queued after it was full, the producer goes on.
+    /// The number of queued bytes at which a producer continues after the queue was full.
     private let low = 128 << 10
 
     /// - Parameters:
-    ///   - length: Bytes the producer has, when known; more or fewer is an error, never sent.
-    ///   - open: Starts a producer and gives back what ends it, called once when the transfer ends or starts over, also
-    ///     after the producer finished. Called on the loop thread: it must only start.
-    ///   - wantsMore: Called on the loop thread when a queue that was full is nearly empty, for those that `offer`.
-    ///   - use: Shared by all pipes of a source that can be read only once.
+    ///   - length: The number of bytes of the producer, if known; more or fewer bytes are an error, and additional ones
+    ///     are never sent.
+    ///   - open: Starts a producer and returns the closure that stops it. The closure is called once when the transfer
+    ///     ends or retries, also after the producer has finished. `open` is called on the loop thread and must not
+    ///     block.
+    ///   - wantsMore: Called on the loop thread when a full queue has become nearly empty, for producers that use
+    ///     `offer`.
+    ///   - use: The shared use of a source that can be read only once.
     package init(
         length: Int64?, canReplay: Bool, use: SourceUse? = nil, wantsMore: (@Sendable () -> Void)? = nil,
         transform: (@Sendable () throws -> any BodyTransform)? = nil,
@@ -111,26 +117,26 @@ package final class UploadPipe: Sendable {
         self.wantsMore = wantsMore
     }
 
-    /// The same body through a transformation, made anew for each run; it takes the place of this pipe.
+    /// Returns a pipe that sends the body through a transform, created anew for each attempt; it replaces this pipe.
     package func transformed(by make: @escaping @Sendable () throws -> any BodyTransform) -> UploadPipe {
         UploadPipe(
             length: declared, canReplay: canReplay, use: use, wantsMore: wantsMore, transform: make, open: open)
     }
 
-    /// Bytes that are sent, when known.
+    /// The number of bytes to send, if known.
     package var length: Int64? { makeTransform == nil ? declared : nil }
 
     deinit { state.withLock { $0.onClose }?() }
 
-    /// Whether the producer gave more than the declared length; what it gave too much was never sent.
+    /// Whether the producer delivered more than the declared length; the additional bytes were never sent.
     var hasOverrun: Bool { state.withLock { $0.hasOverrun } }
 
-    /// Whom to tell that there are bytes after there were none.
+    /// Sets the reader to notify when bytes arrive after the queue was empty.
     func attach(to reader: any UploadReader) { state.withLock { $0.reader = reader } }
 
     // MARK: The producer's side
 
-    /// Takes what the producer gave, transformed first, which is too much work to do inside the lock.
+    /// Transforms and appends bytes of the producer; the transform is too expensive to run inside the lock.
     private func take(_ bytes: [UInt8], _ feed: Feed) -> Appended {
         guard let transform = feed.transform, !bytes.isEmpty else {
             return append(bytes, given: bytes.count, run: feed.run)
@@ -140,7 +146,7 @@ package final class UploadPipe: Sendable {
         }
         guard isWanted else { return .closed }
         do {
-            // A slow source must not sit in a compressor's window while the connection is idle.
+            // The bytes of a slow source must not stay in the compressor's window while the connection is idle.
             let output = try transform.withLock { try $0.transform(bytes, flush: isStarved) }
             return append(output, given: bytes.count, run: feed.run)
         } catch {
@@ -156,7 +162,7 @@ package final class UploadPipe: Sendable {
             if let declared, state.pushed > declared { state.hasOverrun = true }
             guard !bytes.isEmpty || state.hasOverrun else { return (.taken, nil) }
             if let last = state.queue.indices.last, state.queue[last].count + bytes.count <= 64 << 10 {
-                // Small pieces are gathered, so that a source of short lines costs no more than one of blocks.
+                // Small chunks are joined, so that a source of short lines costs no more than one of large blocks.
                 state.queue[last] += bytes
             } else {
                 state.queue.append(bytes)
@@ -211,7 +217,7 @@ package final class UploadPipe: Sendable {
 
     // MARK: The loop's side
 
-    /// Copies queued bytes into libcurl's buffer, opening the producer at the first call.
+    /// Copies queued bytes into libcurl's buffer; the first call starts the producer.
     func pull(into buffer: UnsafeMutableRawPointer, _ capacity: Int) -> Pulled {
         openIfNeeded()
         var producer: UnsafeContinuation<Bool, Never>?
@@ -283,7 +289,7 @@ package final class UploadPipe: Sendable {
         if tooLate { stop?() }
     }
 
-    /// Starts the body over; false when it cannot be.
+    /// Starts the body again from its beginning; returns false if it cannot be replayed.
     func rewind() -> Bool {
         let untouched = state.withLock { $0.handedOver == 0 && !$0.isClosed }
         if untouched { return true }
@@ -310,7 +316,7 @@ package final class UploadPipe: Sendable {
         return true
     }
 
-    /// Tells the producer that nobody reads any more and drops what is queued.
+    /// Stops the producer and drops the queued bytes.
     func close() {
         let (stop, producer) = state.withLock { state in
             let ended = (state.onClose, state.producer)
@@ -327,22 +333,22 @@ package final class UploadPipe: Sendable {
     }
 }
 
-/// Who pulls the bytes of a pipe: a transfer on its loop, or whoever writes the body elsewhere.
+/// The reader of a pipe: a transfer on its loop, or a reader that does not send the body.
 protocol UploadReader: AnyObject, Sendable {
-    /// The pipe has bytes, or its end, after it said to wait; called on the producer's thread.
+    /// Called on the producer's thread when the pipe has bytes or has ended, after `pull` returned `wait`.
     func uploadHasBytes()
 }
 
-/// Whether a source that can be read only once has been read, or is being read.
+/// The state of a source that can be read only once: whether reading has begun.
 package final class SourceUse: Sendable {
     private let hasBegun = Lock(false)
 
     package init() {}
 
-    /// Whether nobody can read the source any more.
+    /// Whether the source cannot be read any more.
     package var isSpent: Bool { hasBegun.withLock { $0 } }
 
-    /// True for the first who asks.
+    /// Returns true for the first caller only.
     func begin() -> Bool {
         hasBegun.withLock { hasBegun in
             defer { hasBegun = true }

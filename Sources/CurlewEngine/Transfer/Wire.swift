@@ -3,36 +3,37 @@
 
 internal import CurlewShims
 
-/// The half of a transfer that the loop thread alone touches.
+/// The half of a transfer that only the loop thread touches.
 struct Wire {
     var handle: EasyHandle?
     var origin: Origin?
     var check = HeadCheck()
-    /// Bytes of all heads and of the trailers, and how many there may be.
+    /// The bytes of all heads and of the trailers, and their limit.
     var headBytes = 0
     let headLimit: Int
     var isHeadComplete = false
-    /// The head is a redirect that the plan may follow.
+    /// Whether the head is a redirect that the plan may follow.
     var leadsElsewhere = false
-    /// When it was.
+    /// When the head was complete.
     var headAt: UInt64 = 0
-    /// Whether an informational response came, and when the first line of the response after it did; 0 before that.
+    /// Whether an informational response arrived, and when the first line of the response after it arrived; 0 before
+    /// that.
     var hasInformational = false
     var finalHeadBeganAt: UInt64 = 0
-    /// Lines after the body, without the last, empty one.
+    /// The lines after the body, without the final empty line.
     var trailers: [UInt8] = []
-    /// The judge of a connection whose end ends the body.
+    /// The gate of a connection whose end delimits the body.
     var closingGate: TrustGate?
     var expectsBody = true
-    /// Whether END_STREAM has come; nil before the head, and where the frames of HTTP/2 are not seen.
+    /// Whether END_STREAM has arrived; nil before the head, and if the HTTP/2 frames are not visible.
     var isStreamEnded: Bool?
     var collected: CollectedBody?
     var slab: Slab?
-    /// Where the part of `slab` that was not handed over begins.
+    /// The start of the part of `slab` that was not published yet.
     var slabStart = 0
     var chunks: [Chunk] = []
-    /// Bytes received and not yet handed over, as many as were handed over last, and bytes the reader had not taken when last
-    /// asked.
+    /// The bytes received and not yet published, the number published last, and the bytes that the reader had not taken
+    /// when last checked.
     var unpublished = 0
     var burst = 0
     var buffered = 0
@@ -40,87 +41,89 @@ struct Wire {
     var isDirty = false
     var isOwing = false
     var lastProgress: UInt64 = 0
-    /// What libcurl was told to pause.
+    /// The directions that libcurl was told to pause.
     var isReceivingPaused = false
     var isSendingPaused = false
     var isStarved = false
     var isUserPaused = false
     var isFlowPaused = false
-    /// What it may take by itself, whether it has taken too much for now, and whether it stands in line for more.
+    /// The transfer's own limit, whether each direction has exceeded a limit, and whether the transfer waits for the
+    /// limit.
     var throttle: Throttle?
     var isReceivingLimited = false
     var isSendingLimited = false
     var isLimited = false
-    /// The turn in which it last received, how much that was, and whether it was so much that others come first.
+    /// The turn in which bytes were last received, their number, and whether other transfers have to continue first.
     var turn: UInt64 = 0
     var inTurn = 0
     var isTurnOver = false
-    /// Why we made libcurl give up, known before libcurl says so.
+    /// The reason why the engine made libcurl abort, set before libcurl reports the abort.
     var abort: EngineFailure.Reason?
     var bodyOffset = 0
     var bodySentAt: UInt64 = 0
-    /// When the transfer got its place, and when libcurl began with it: after a look-up, and after vain attempts.
+    /// When the transfer got its slot, and when libcurl started it: after the look-up, and after failed attempts.
     var admittedAt: UInt64 = 0
     var launchedAt: UInt64 = 0
     var hasPlace = false
-    /// The addresses that libcurl is given.
+    /// The addresses given to libcurl.
     var name: ResolvedName?
     var resumedAt: UInt64 = 0
-    /// Since when the rate is measured, and what had moved by then.
+    /// The time since which the rate is measured, and the number of bytes moved until then.
     var measuredAt: UInt64 = 0
     var measured: Int64 = 0
-    /// How much of a long body had left this machine when a limit of time was last due, and when that was.
+    /// The bytes of a long body that had left this machine when a time limit was last due, and when that was.
     var sentSeen: Int64 = 0
     var sendingSeenAt: UInt64 = 0
-    /// Whether the response is a stream of events; nil until the first question.
+    /// Whether the response is an event stream; nil before the first check.
     var isEventStream: Bool?
-    /// How often the request was begun again by us, and how often libcurl began to send it since.
+    /// The number of retries by the engine, and how often libcurl began to send the request since the last retry.
     var restarts = 0
     var sends = 0
-    /// How often it was because of the connection.
+    /// The number of retries caused by the connection.
     var repairs = 0
-    /// How often it was after a refusal that libcurl gave up at, and whether a connection is made first.
+    /// The number of retries after a refusal at which libcurl gave up, and whether the next attempt only connects
+    /// first.
     var refusals = 0
     var connectsFirst = false
-    /// The body waits while an answer that came before its end is received.
+    /// Whether the body is held back while a response that arrived before its end is received.
     var isUploadHeld = false
-    /// When libcurl was last made to look at a silent HTTP/2 connection.
+    /// When libcurl was last made to check a silent HTTP/2 connection.
     var nudgedAt: UInt64 = 0
-    /// The body is sent as it is, after the server has refused its coding.
+    /// Whether the uncompressed body is sent, because the server rejected the content coding.
     var usesAlternative = false
-    /// What is sent after the server has refused to be asked.
+    /// The header lines without `Expect`, used after the server has rejected it.
     var linesWithoutExpect: HeaderLines?
-    /// The request is sent again by HTTP/1.1, and why.
+    /// Whether the retry uses HTTP/1.1, and the failure that caused the retry.
     var isByHTTP1 = false
     var failureOverHTTP2: EngineFailure?
-    /// The request is sent again because of its connection.
+    /// Whether the retry needs a new connection, because the last one failed.
     var needsFreshConnection = false
-    /// It opens one more connection, since those that there are have no room for all.
+    /// Whether the transfer opens another connection, because the existing ones have no capacity for all transfers.
     var opensConnection = false
-    /// There is no idle connection where it goes.
+    /// Whether the domain has no idle connection to the origin.
     var findsNoneIdle = false
-    /// Over which the request was last sent.
+    /// The connection over which the request was last sent.
     var connection: SocketTable.Connection?
-    /// Whether that one was known to speak HTTP/2.
+    /// Whether that connection was known to use HTTP/2.
     var isShared = false
-    /// How often libcurl asked for bytes since.
+    /// How often libcurl asked for body bytes, counted anew when a held-back body resumes.
     var pulls = 0
-    /// Of the connection that a long body is sent over, with TLS.
+    /// The gate of the TLS connection over which a long body is sent.
     var uploadGate: TrustGate?
-    /// libcurl reads no more, though it still sends.
+    /// Whether libcurl has stopped reading while it still sends.
     var hasAnswerEnded = false
-    /// When the answer was whole and the body all handed over, but not all sent.
+    /// When the response and the handed-over body were complete, but not all bytes were sent.
     var answeredAt: UInt64?
     var lastActivity: UInt64 = 0
-    /// Where it stands in its origin's line, whether it does, and since when it has not been paused.
+    /// The sequence number in the queue of the origin, whether the transfer is in the queue, and since when.
     var ticket: UInt64 = 0
     var isInLine = false
     var inLineSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
-    /// The server's own certificate, when the transfer is measured.
+    /// The server's own certificate, if the transfer is measured.
     var certificate: X509Certificate?
-    /// Nil without an observer.
+    /// The observers of the run; nil without an observer.
     var watch: Watch?
     var socketErrno: CInt = 0
 
@@ -131,10 +134,10 @@ struct Wire {
 
     var isFresh: Bool { needsFreshConnection || opensConnection || findsNoneIdle }
 
-    /// Since when the connect timeout counts: with the look-up, but anew for each attempt.
+    /// The time since which the connect timeout counts: it includes the look-up, but starts anew for each retry.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
 
-    /// Forgets the part of a head that came before the connection broke.
+    /// Discards the part of a head that arrived before the connection broke.
     mutating func forgetHead() {
         hasInformational = false
         finalHeadBeganAt = 0
@@ -145,7 +148,7 @@ struct Wire {
         certificate = nil
     }
 
-    /// Forgets an attempt of which nothing has reached the reader.
+    /// Resets the state for a retry, before any part of the response has reached the reader.
     mutating func beginAgain(at now: UInt64) {
         forgetHead()
         findsNoneIdle = false

@@ -5,32 +5,32 @@ import Glibc
 
 /// The two directions of a connection, plain or encrypted.
 ///
-/// One thread uses it.
+/// Only one thread uses a stream.
 protocol ByteStream: AnyObject {
     var waiter: SocketWaiter { get }
 
-    /// Appends what has arrived, waiting for at least one byte; false at the end of the stream.
+    /// Waits for at least one byte and appends the received bytes; returns false at the end of the stream.
     func receive(appendingTo buffer: inout [UInt8]) throws -> Bool
 
-    /// Returns when the kernel has taken all bytes.
+    /// Sends bytes and returns when the kernel has accepted all of them.
     func send(_ bytes: ArraySlice<UInt8>) throws
 
-    /// Appends what has arrived, without waiting for anything.
+    /// Appends the bytes that have arrived, without waiting.
     func receiveAvailable(appendingTo buffer: inout [UInt8]) throws -> Arrival
 
-    /// Gives the kernel as many of the bytes as it takes now, and says how many.
+    /// Sends as many of the bytes as the kernel accepts now, and returns their number.
     func sendAvailable(_ bytes: ArraySlice<UInt8>) throws -> Int
 
-    /// Announces the end inside the protocol (TLS close_notify), if it has such a thing.
+    /// Announces the end of the stream if the protocol supports it (TLS close_notify).
     func announceEnd()
 }
 
-/// What a look at a connection brought.
+/// The result of a read that does not wait.
 enum Arrival {
     case bytes, nothing, end
 }
 
-/// How much one `receive` asks for.
+/// The number of bytes that one `receive` requests.
 let receiveSize = 32 * 1024
 
 /// A connection without TLS.

@@ -3,7 +3,7 @@
 
 import CurlewShims
 
-/// Adds what the options say beyond the subject; the public key has to be there already.
+/// Adds the extensions that the options specify; the certificate must already have its public key.
 func extend(
     _ certificate: OpaquePointer, _ options: CertificateOptions, as role: CertificateRole, issuer: OpaquePointer
 ) throws {
@@ -76,7 +76,7 @@ private func addNameConstraints(_ certificate: OpaquePointer, _ options: Certifi
     guard added == 1 else { throw TestingError.openSSL("Constraining names") }
 }
 
-/// A name in OpenSSL's form, owned by the caller.
+/// Makes a name in OpenSSL's form, owned by the caller.
 private func make(
     _ name: CertificateOptions.AlternativeName, isRange: Bool = false
 ) throws -> UnsafeMutablePointer<GENERAL_NAME> {

@@ -32,7 +32,7 @@ func makeCertificate(
     return MadeCertificate(certificate: made, keyPEM: try pem(ofKey: key))
 }
 
-/// The private key under a passphrase.
+/// Returns the private key encrypted with a passphrase.
 func encryptedKey(_ made: MadeCertificate, passphrase: String) throws -> String {
     let key = try readKey(made.keyPEM)
     defer { EVP_PKEY_free(key) }
@@ -42,7 +42,7 @@ func encryptedKey(_ made: MadeCertificate, passphrase: String) throws -> String 
     }
 }
 
-/// Certificate, intermediates and key in one encrypted file.
+/// Returns certificate, intermediates and key as one encrypted PKCS #12 file.
 func encodePKCS12(
     _ made: MadeCertificate, intermediates: [TestCertificate], passphrase: String
 ) throws -> [UInt8] {
@@ -70,7 +70,7 @@ private func sha256(_ bytes: [UInt8]) -> [UInt8] {
     return stream.digest
 }
 
-/// Version, serial number, validity and subject.
+/// Sets version, serial number, validity and subject.
 private func describe(_ certificate: OpaquePointer, _ options: CertificateOptions, as role: CertificateRole) throws {
     X509_set_version(certificate, 2)
     let serial = options.serialNumber ?? UInt64.random(in: 1...UInt64(Int64.max))

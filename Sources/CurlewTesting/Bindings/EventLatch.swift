@@ -28,7 +28,7 @@ final class EventLatch: Sendable {
     }
 }
 
-/// Why a connection's thread gave up its connection.
+/// The reason why a connection's thread stops serving its connection.
 enum Disconnect: Error {
     /// `MockServer.stop()` was called.
     case stopped
@@ -40,12 +40,12 @@ enum Disconnect: Error {
 
 /// The waits of a connection's thread.
 ///
-/// Every one of them ends when the server stops.
+/// Every wait ends when the server stops.
 struct SocketWaiter {
     let socket: CInt
     let stop: EventLatch
 
-    /// POLLRDHUP, which Glibc's module shows only under _GNU_SOURCE.
+    /// POLLRDHUP, which Glibc's module defines only under _GNU_SOURCE.
     private static let peerHangUp: Int16 = 0x2000
 
     func untilReadable() throws {
@@ -56,18 +56,20 @@ struct SocketWaiter {
         try untilSocket(Int16(POLLOUT))
     }
 
-    /// Waits until the latch is set; throws when the client goes away first.
+    /// Waits until the latch is set; throws if the client disconnects first.
     func until(_ latch: EventLatch) throws {
         try untilQuiet(latch: latch.descriptor, deadline: nil)
     }
 
-    /// Lets time pass; throws when the client goes away first.
+    /// Waits for the given time; throws if the client disconnects first.
     func pause(_ duration: Duration) throws {
         try untilQuiet(latch: -1, deadline: ContinuousClock.now + duration)
     }
 
-    /// Waits until the socket has something to read, can be written if that is asked, a latch is set or the time has
-    /// come; does not say which.
+    /// Waits until the socket is readable, the socket is writable (only with `isWriting`), a latch is set or the
+    /// deadline has passed.
+    ///
+    /// The method does not report which of these events ended the wait.
     func untilAny(isWriting: Bool, latches: [EventLatch], deadline: ContinuousClock.Instant?) throws {
         let events = Int16(POLLIN) | (isWriting ? Int16(POLLOUT) : 0)
         var entries = [
@@ -109,7 +111,8 @@ struct SocketWaiter {
         }
     }
 
-    /// Rounded up, so that a wait never spins on a remainder below one millisecond.
+    /// Returns the duration in milliseconds, rounded up so that a wait never spins on a remainder below one
+    /// millisecond.
     private static func milliseconds(_ duration: Duration) -> CInt {
         let parts = duration.components
         let whole = min(parts.seconds, 86_400) * 1000

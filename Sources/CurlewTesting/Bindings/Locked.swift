@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings wraps what needs pointers or C: locks, threads, sockets and OpenSSL. The rest of CurlewTesting calls it;
-// nothing here is public but SHA256Stream.
+// Bindings wraps the APIs that need pointers or C: locks, threads, sockets and OpenSSL. The rest of CurlewTesting calls
+// it; only SHA256Stream is public.
 
 import CurlewShims
 import Glibc
 
-/// A value that is only reached while a pthread mutex is held.
-// Safe because `value` is touched inside `withLock` only, which holds the mutex.
+/// A value that is accessible only while a pthread mutex is held.
+// Safe because `value` is accessed only inside `withLock`, which holds the mutex.
 final class Locked<Value: Sendable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value

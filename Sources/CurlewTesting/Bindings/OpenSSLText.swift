@@ -3,7 +3,7 @@
 
 import CurlewShims
 
-/// The certificate of a PEM text, owned by the caller.
+/// Reads the certificate in a PEM text; the caller owns the result.
 func readCertificate(_ pem: String) throws -> OpaquePointer {
     let bio = try reader(pem)
     defer { BIO_free(bio) }
@@ -13,7 +13,7 @@ func readCertificate(_ pem: String) throws -> OpaquePointer {
     return certificate
 }
 
-/// The private key of a PEM text, owned by the caller.
+/// Reads the private key in a PEM text; the caller owns the result.
 func readKey(_ pem: String) throws -> OpaquePointer {
     let bio = try reader(pem)
     defer { BIO_free(bio) }
@@ -23,7 +23,7 @@ func readKey(_ pem: String) throws -> OpaquePointer {
     return key
 }
 
-/// The revocation list of a PEM text, owned by the caller.
+/// Reads the revocation list in a PEM text; the caller owns the result.
 func readRevocationList(_ pem: String) throws -> OpaquePointer {
     let bio = try reader(pem)
     defer { BIO_free(bio) }
@@ -33,7 +33,7 @@ func readRevocationList(_ pem: String) throws -> OpaquePointer {
     return list
 }
 
-/// The bytes that an `i2d_…` function writes.
+/// Returns the bytes that an `i2d_…` function writes.
 func bytes(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt) -> [UInt8] {
     let count = Int(max(0, encode(nil)))
     return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
@@ -42,7 +42,7 @@ func bytes(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CI
     }
 }
 
-/// The text that a `PEM_write_bio_…` function writes.
+/// Returns the text that a `PEM_write_bio_…` function writes.
 func text(_ write: (OpaquePointer) -> CInt) throws -> String {
     guard let bio = BIO_new(BIO_s_mem()) else { throw TestingError.openSSL("Writing PEM") }
     defer { BIO_free(bio) }
@@ -61,7 +61,7 @@ private func reader(_ pem: String) throws -> OpaquePointer {
 }
 
 extension TestingError {
-    /// The latest entry of OpenSSL's error queue, which is emptied.
+    /// Makes an error from OpenSSL's error queue and empties the queue.
     static func openSSL(_ action: String) -> TestingError {
         let code = ERR_get_error()
         ERR_clear_error()

@@ -3,13 +3,13 @@
 
 import CurlewShims
 
-/// Since when a statement holds and until when, from now.
+/// The validity of a revocation list or an OCSP response, relative to now.
 struct RevocationTimes {
     let thisUpdate: Duration
     let nextUpdate: Duration?
 }
 
-/// What an OCSP response says.
+/// The contents of an OCSP response.
 struct OCSPStatement {
     let certificate: TestCertificate
     let status: TestAuthority.OCSPStatus
@@ -49,7 +49,7 @@ private func revoke(_ certificate: TestCertificate, on list: OpaquePointer, sinc
     guard let entry = X509_REVOKED_new() else { throw TestingError.openSSL("Revoking a certificate") }
     X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate))
     try withTime(moment) { _ = X509_REVOKED_set_revocationDate(entry, $0) }
-    // The list owns the entry from now on.
+    // From here on the list owns the entry.
     guard X509_CRL_add0_revoked(list, entry) == 1 else { throw TestingError.openSSL("Revoking a certificate") }
 }
 
@@ -97,7 +97,7 @@ private func add(_ statement: OCSPStatement, to response: OpaquePointer, issuer:
     }
 }
 
-/// A moment in OpenSSL's form, from now.
+/// Calls a closure with a time in OpenSSL's form, given as an offset from now.
 private func withTime(_ offset: Duration, _ body: (UnsafeMutablePointer<ASN1_TIME>) throws -> Void) throws {
     guard let time = X509_gmtime_adj(nil, Int(offset.components.seconds)) else {
         throw TestingError.openSSL("Making a time")

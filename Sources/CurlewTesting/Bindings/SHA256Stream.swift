@@ -3,10 +3,9 @@
 
 import CurlewShims
 
-/// A SHA-256 digest computed over bytes that arrive in parts, so that a body of any size can be judged without being
-/// kept.
+/// A SHA-256 digest of bytes that arrive in parts, so that a test can check a body of any size without keeping it.
 ///
-/// A value: a copy goes its own way.
+/// The type is a value: a copy continues independently.
 ///
 /// ```swift
 /// var digest = SHA256Stream()
@@ -17,11 +16,11 @@ import CurlewShims
 public struct SHA256Stream: Sendable {
     private var context = Context()
 
-    /// A digest of no bytes so far.
+    /// Creates a digest of no bytes.
     public init() {}
 
-    /// Takes the next bytes in.
-    /// - Parameter bytes: any collection of bytes: an array, a slice, or Foundation's `Data`.
+    /// Adds the next bytes to the digest.
+    /// - Parameter bytes: Any collection of bytes: an array, a slice, or Foundation's `Data`.
     public mutating func update(_ bytes: some Collection<UInt8>) {
         if !isKnownUniquelyReferenced(&context) { context = Context(copying: context) }
         let context = context
@@ -31,7 +30,7 @@ public struct SHA256Stream: Sendable {
         }
     }
 
-    /// The 32 bytes of the digest of everything taken in so far; more may follow.
+    /// The 32 bytes of the digest of all bytes so far; more bytes may follow.
     public var digest: [UInt8] {
         Context(copying: context).finish()
     }
@@ -41,8 +40,8 @@ public struct SHA256Stream: Sendable {
         hexadecimal(digest)
     }
 
-    /// The digest of bytes at hand as 64 lower-case hexadecimal digits.
-    /// - Parameter bytes: the whole input.
+    /// Returns the digest of a whole input as 64 lower-case hexadecimal digits.
+    /// - Parameter bytes: The whole input.
     public static func hex(of bytes: some Collection<UInt8>) -> String {
         var stream = SHA256Stream()
         stream.update(bytes)
@@ -86,13 +85,13 @@ public struct SHA256Stream: Sendable {
     }
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 func hexadecimal(_ bytes: [UInt8]) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }
 
-/// The pattern's bytes from `offset` on, written over the whole of `buffer`.
+/// Fills the whole `buffer` with the pattern's bytes from `offset` on.
 func fillPattern(_ buffer: inout [UInt8], seed: UInt64, offset: Int) {
     buffer.withUnsafeMutableBufferPointer { target in
         guard let start = target.baseAddress else { return }

@@ -6,7 +6,7 @@ import Glibc
 
 /// The socket calls of the server.
 ///
-/// All descriptors are close-on-exec and do not block.
+/// All descriptors are close-on-exec and non-blocking.
 enum Socket {
     static func listen(on address: LoopbackAddress, port: UInt16, bufferSize: Int?) throws -> CInt {
         let family = address.v4Number == nil ? AF_INET6 : AF_INET
@@ -15,7 +15,7 @@ enum Socket {
         guard descriptor >= 0 else { throw TestingError.system("socket", errno) }
         set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         if let bufferSize {
-            // Set before `listen`, because accepted sockets inherit it and the window is agreed on at once.
+            // Set before `listen`, because accepted sockets inherit it and the handshake fixes the window scale.
             set(descriptor, SOL_SOCKET, SO_SNDBUF, CInt(clamping: bufferSize))
             set(descriptor, SOL_SOCKET, SO_RCVBUF, CInt(clamping: bufferSize))
         }
@@ -27,7 +27,7 @@ enum Socket {
         return descriptor
     }
 
-    /// The port a listening socket got.
+    /// Returns the port of a listening socket.
     static func port(of descriptor: CInt) -> UInt16 {
         var storage = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -52,13 +52,13 @@ enum Socket {
         return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) ? .outOfDescriptors : .nothing
     }
 
-    /// Makes the coming `close` send RST instead of FIN.
+    /// Makes the next `close` send RST instead of FIN.
     static func resetOnClose(_ descriptor: CInt) {
         var value = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// How many bytes the kernel still holds for the peer.
+    /// Returns the number of sent bytes that the peer has not acknowledged yet.
     static func unacknowledged(_ descriptor: CInt) -> Int {
         var count: CInt = 0
         return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0

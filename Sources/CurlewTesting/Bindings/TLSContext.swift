@@ -4,17 +4,17 @@
 import CurlewShims
 import Glibc
 
-/// A server's identity and options in OpenSSL's form, shared by its connections.
-// Safe because OpenSSL allows SSL_new on one SSL_CTX from many threads, and nothing else is done after `init`.
+/// A server's identity and TLS options in OpenSSL's form, shared by its connections.
+// Safe because OpenSSL allows SSL_new on one SSL_CTX from many threads, and after `init` only SSL_new uses the context.
 final class TLSContext: @unchecked Sendable {
     private let context: OpaquePointer
-    /// What it agrees on by ALPN.
+    /// The protocol that the server selects by ALPN.
     private let applicationProtocol: [UInt8]
-    /// What happens once a ClientHello has come.
+    /// The faults that happen once a whole ClientHello has arrived.
     private let helloFaults: [SocketFault]
     private let asksForCertificate: Bool
 
-    /// What is stapled, in OpenSSL's form.
+    /// The OCSP response to staple, in OpenSSL's form.
     private let staple: UnsafeMutablePointer<ASN1_OCTET_STRING>?
 
     init(
@@ -32,7 +32,7 @@ final class TLSContext: @unchecked Sendable {
         }
         try limitVersions(options)
         try limitCiphers(options)
-        // Certificates that were left out on purpose must not come back from the store of the clients' authorities.
+        // OpenSSL must not add deliberately omitted certificates from the store of client authorities to the chain.
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN), nil)
         try install(identity)
         SSL_CTX_set_session_id_context(context, "mock", 4)
@@ -54,13 +54,13 @@ final class TLSContext: @unchecked Sendable {
             context,
             { _, chosen, count, offered, offeredCount, server in
                 guard let server else { return SSL_TLSEXT_ERR_NOACK }
-                // Alive as long as a connection is, which holds the server's core.
+                // The context outlives every connection, because each connection holds the server's core.
                 let context = Unmanaged<TLSContext>.fromOpaque(server).takeUnretainedValue()
                 return context.choose(chosen, count, offered, offeredCount)
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Makes OpenSSL come back to us, once for each connection, when a ClientHello is whole.
+    /// Makes OpenSSL interrupt each handshake once, when a whole ClientHello has arrived.
     private func interruptHandshakes() {
         SSL_CTX_set_client_hello_cb(
             context,
@@ -76,7 +76,7 @@ final class TLSContext: @unchecked Sendable {
         ASN1_OCTET_STRING_free(staple)
     }
 
-    /// Shakes hands; throws a `HandshakeFailure` when the client does not want to, or not like this.
+    /// Performs the handshake; throws a `HandshakeFailure` if either side rejects it or the client disconnects.
     func accept(_ waiter: SocketWaiter) throws -> TLSStream {
         guard let connection = SSL_new(context) else { throw Disconnect.ended }
         let stream = TLSStream(connection, waiter: waiter)
@@ -87,7 +87,7 @@ final class TLSContext: @unchecked Sendable {
             let code = SSL_accept(connection)
             if code == 1 { return stream }
             if SSL_get_error(connection, code) == SSL_ERROR_WANT_CLIENT_HELLO_CB {
-                // Past TLS, which has nothing to say yet.
+                // Bypass TLS, which has sent nothing yet.
                 let plain = PlainStream(waiter: waiter)
                 for fault in helloFaults { try fault.perform(on: plain) }
                 continue
@@ -105,7 +105,7 @@ final class TLSContext: @unchecked Sendable {
         if let level = options.securityLevel {
             SSL_CTX_set_security_level(context, CInt(clamping: level))
         } else if lowest < Self.number(.v1_2) {
-            // Debian's default level refuses the signatures that TLS 1.0 and 1.1 are bound to.
+            // Debian's default level rejects the signatures that TLS 1.0 and 1.1 require.
             SSL_CTX_set_security_level(context, 0)
         }
         guard SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, lowest, nil) == 1,
@@ -133,7 +133,7 @@ final class TLSContext: @unchecked Sendable {
         for one in identity.intermediates {
             let certificate = try readCertificate(one.pem)
             defer { X509_free(certificate) }
-            // The context takes over one reference of its own.
+            // The context adds its own reference.
             guard SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate)) == 1 else {
                 throw TestingError.openSSL("Installing an intermediate certificate")
             }
@@ -146,7 +146,7 @@ final class TLSContext: @unchecked Sendable {
         let store = SSL_CTX_get_cert_store(context)
         X509_STORE_add_cert(store, certificate)
         SSL_CTX_add_client_CA(context, certificate)
-        // An authority that is no root is trusted all the same.
+        // Trust the authority even if it is not a root.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         for one in options.clientRevocationLists {
             let list = try readRevocationList(one.pem)
@@ -191,13 +191,13 @@ final class TLSContext: @unchecked Sendable {
 /// SSL_OP_NO_TICKET, a macro that Swift does not import.
 private let noTickets: UInt64 = 1 << 14
 
-/// Why a handshake failed, in OpenSSL's words.
+/// The reason for a failed handshake, in OpenSSL's words.
 struct HandshakeFailure: Error {
     let reason: String
-    /// Whether the client may have sent more by now, as one may in TLS 1.3 as soon as it has shown its certificate.
+    /// Whether the client may already have sent more bytes: in TLS 1.3 it may do so right after its certificate.
     let mayHideAlert: Bool
 
-    /// Takes what OpenSSL has noted, and leaves the note.
+    /// Reads the latest error from OpenSSL's queue without removing it.
     init(latestOn connection: OpaquePointer, errno: CInt, mayHideAlert: Bool) {
         let code = ERR_peek_error()
         var reason =

@@ -4,15 +4,15 @@
 import CurlewShims
 import Glibc
 
-/// A connection inside TLS.
+/// A connection with TLS.
 ///
-/// One thread uses it.
+/// Only one thread uses a stream.
 final class TLSStream: ByteStream {
     let waiter: SocketWaiter
     private let connection: OpaquePointer
     private var scratch = [UInt8](repeating: 0, count: receiveSize)
 
-    /// Takes over the connection.
+    /// Takes ownership of the connection.
     init(_ connection: OpaquePointer, waiter: SocketWaiter) {
         self.connection = connection
         self.waiter = waiter
@@ -38,7 +38,7 @@ final class TLSStream: ByteStream {
         var rest = bytes
         while !rest.isEmpty {
             ERR_clear_error()
-            // Records of 16 KiB one by one, so that a write is complete when it succeeds.
+            // Write one record of at most 16 KiB at a time, so that a successful write is complete.
             let count = rest.withUnsafeBytes { SSL_write(connection, $0.baseAddress, CInt(min($0.count, 16_384))) }
             if count > 0 {
                 rest = rest.dropFirst(Int(count))
@@ -58,7 +58,9 @@ final class TLSStream: ByteStream {
         return isBlocked(after: count) ? .nothing : .end
     }
 
-    /// A write that found the kernel full has to be repeated with the same bytes, and may be with more behind them.
+    /// Sends as many of the bytes as the kernel accepts now, and returns their number.
+    ///
+    /// After a write that returns 0, the next call must begin with the same bytes; more bytes may follow them.
     func sendAvailable(_ bytes: ArraySlice<UInt8>) throws -> Int {
         ERR_clear_error()
         let count = bytes.withUnsafeBytes { SSL_write(connection, $0.baseAddress, CInt(min($0.count, 16_384))) }
@@ -80,7 +82,7 @@ final class TLSStream: ByteStream {
         SSL_shutdown(connection)
     }
 
-    /// Waits for what OpenSSL wants to go on; false at the end of the stream.
+    /// Waits until OpenSSL can continue; returns false at the end of the stream.
     func canRetry(after code: CInt) throws -> Bool {
         switch SSL_get_error(connection, code) {
         case SSL_ERROR_WANT_READ: try waiter.untilReadable()
@@ -91,7 +93,7 @@ final class TLSStream: ByteStream {
         return true
     }
 
-    /// What the handshake settled.
+    /// The results of the handshake.
     var details: RecordedRequest.TLS {
         let name = SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name)
         let certificate = SSL_get0_peer_certificate(connection)
@@ -124,7 +126,7 @@ final class TLSStream: ByteStream {
     }
 }
 
-/// The subject's common name; nil when it has none.
+/// Returns the subject's common name; nil if the subject has no common name.
 private func commonName(of certificate: OpaquePointer) -> String? {
     let subject = X509_get_subject_name(certificate)
     let place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)

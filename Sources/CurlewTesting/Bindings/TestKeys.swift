@@ -3,7 +3,7 @@
 
 import CurlewShims
 
-/// Makes a key, owned by the caller, or takes the one that the options name.
+/// Makes a new key, or reads the private key in the options; the caller owns the result.
 func makeKey(_ options: CertificateOptions, as role: CertificateRole) throws -> OpaquePointer {
     if let pem = options.privateKeyPEM { return try readKey(pem) }
     let key =
@@ -17,7 +17,7 @@ func makeKey(_ options: CertificateOptions, as role: CertificateRole) throws -> 
     return key
 }
 
-/// The digest to sign with a key; nil for Ed25519, which has its own.
+/// Returns the digest to sign with a key; nil for Ed25519, which has its own digest.
 func digest(_ digest: SignatureDigest, for key: OpaquePointer) -> OpaquePointer? {
     if EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 { return nil }
     return switch digest {
@@ -29,7 +29,7 @@ func digest(_ digest: SignatureDigest, for key: OpaquePointer) -> OpaquePointer?
     }
 }
 
-/// A private key, PKCS #8 PEM.
+/// Returns a private key as PKCS #8 PEM.
 func pem(ofKey key: OpaquePointer) throws -> String {
     try text { PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }
 }
@@ -41,7 +41,7 @@ private struct KeyPlace: Hashable {
 
 private let sharedKeys = Locked<[KeyPlace: String]>([:])
 
-/// The process's RSA key of a kind; made under the lock, so that nobody makes it twice.
+/// Returns the process's RSA key of a kind; the key is made under the lock, so that it is made only once.
 private func sharedKey(_ key: TestKey, as role: CertificateRole) throws -> String {
     guard case .rsa(let bits, _) = key else { throw TestingError("Only RSA keys are shared.") }
     return try sharedKeys.withLock { keys in

@@ -4,7 +4,7 @@
 import CurlewShims
 import Glibc
 
-/// The threads of one server: each is joined exactly once, by whoever claims it.
+/// The threads of one server; each thread is joined exactly once, by the method that removes it from `joinable`.
 final class ThreadGroup: Sendable {
     private struct State {
         var running: Set<pthread_t> = []
@@ -13,7 +13,7 @@ final class ThreadGroup: Sendable {
         var isClosed = false
     }
 
-    /// What a thread is started with.
+    /// The argument of a thread's start function.
     private final class Start: Sendable {
         let group: ThreadGroup
         let body: @Sendable () -> Void
@@ -27,11 +27,13 @@ final class ThreadGroup: Sendable {
     private let state = Locked(State())
     private let turn = Locked(())
 
-    /// 512 KiB: address space rather than memory, so hundreds of threads are cheap, and enough for a TLS handshake and
-    /// for the frames of a sanitizer's build.
+    /// The stack size in bytes.
+    ///
+    /// 512 KiB is enough for a TLS handshake and for the large frames of a sanitizer build. Most of it is only address
+    /// space, so hundreds of threads are cheap.
     private static let stackSize = 512 * 1024
 
-    /// Starts a thread; false when the group is closed or the system has none left.
+    /// Starts a thread; returns false if the group is closed or the system cannot create another thread.
     func start(_ body: @escaping @Sendable () -> Void) -> Bool {
         let start = Unmanaged.passRetained(Start(group: self, body: body))
         let started = state.withLock { state -> Bool in
@@ -44,7 +46,7 @@ final class ThreadGroup: Sendable {
         return started
     }
 
-    /// Joins the threads that have ended already, which never waits for long.
+    /// Joins the threads that have already ended, so it never waits long.
     func reap() {
         let ended = state.withLock { state -> [pthread_t] in
             let ended = state.finished.filter(state.joinable.contains)
@@ -55,8 +57,9 @@ final class ThreadGroup: Sendable {
         for thread in ended { pthread_join(thread, nil) }
     }
 
-    /// Refuses new threads and waits until all have ended; on a thread of the group, which cannot wait for itself, it
-    /// only refuses.
+    /// Refuses new threads and waits until all threads have ended.
+    ///
+    /// On a thread of the group it does not wait, because a thread cannot wait for itself.
     func close() {
         let own = pthread_self()
         let isOwn = state.withLock { state -> Bool in
@@ -73,7 +76,7 @@ final class ThreadGroup: Sendable {
         }
     }
 
-    /// Lets go of the threads that nobody will be there to wait for.
+    /// Detaches the remaining threads, because no caller will join them.
     func detach() {
         let threads = state.withLock { state -> Set<pthread_t> in
             defer { state.joinable = [] }
@@ -102,7 +105,7 @@ final class ThreadGroup: Sendable {
 
     private static func main(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         guard let argument else { return nil }
-        // OpenSSL writes without MSG_NOSIGNAL, and other signals belong to the threads of the test.
+        // Block SIGPIPE, because OpenSSL writes without MSG_NOSIGNAL; other signals belong to the test's threads.
         var all = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_BLOCK, &all, nil)

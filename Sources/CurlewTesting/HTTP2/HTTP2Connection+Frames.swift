@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a connection does with the client's frames.
+/// The handling of the client's frames.
 ///
-/// It is strict, because a client that is lax deserves to be told: errors of the connection end it with GOAWAY
-/// (RFC 9113 §5.4.1), others are only written down.
+/// The connection is strict, so that tests detect lax clients: connection errors end it with GOAWAY (RFC 9113 §5.4.1);
+/// other errors are only recorded as violations.
 extension HTTP2Connection {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
-    /// A block of fields has at most this size.
+    /// The maximum size of a block of fields in bytes.
     private static let blockLimit = 1 << 20
     private static let largestWindow = Int(Int32.max)
 
-    /// Takes in every whole frame.
+    /// Handles every complete frame in the input.
     func consumeInput() {
         guard hasPreface || readPreface() else { return }
         var rest = input[...]
@@ -74,7 +74,7 @@ extension HTTP2Connection {
         control.receiveWindow -= frame.payload.count
         control.owedWindow += frame.payload.count
         guard control.receiveWindow >= 0 else { return fail(.flowControlError, "The connection's window is overrun.") }
-        // What was under way when the stream ended is ignored (RFC 9113 §5.1).
+        // Ignore DATA that was in flight when the stream ended (RFC 9113 §5.1).
         guard let stream = streams[frame.stream], !stream.isReset else { return }
         guard !stream.isRequestComplete else { return fail(.streamClosed, "DATA follows the end of a stream.") }
         stream.receiveWindow -= frame.payload.count
@@ -167,7 +167,7 @@ extension HTTP2Connection {
             http2: fields, stream: id, connection: number, ordinal: ordinal, tls: tls,
             violation: core.record(violation:))
         request.isBodyComplete = endStream
-        // Counted before the request is seen: a test that waits for it looks at the count next.
+        // Update the count before the request is visible: a test that waits for the request reads the count next.
         let open = 1 + streams.values.count { $0.isOpen }
         core.state.update { $0.mostOpenStreams = max($0.mostOpenStreams, open) }
         let record = core.begin(request).id
@@ -177,7 +177,7 @@ extension HTTP2Connection {
         stream.announcedLength = request.field("content-length").flatMap(Int.init)
         streams[id] = stream
         if open > own.maxStreams { core.record(violation: "\(open) streams are open, allowed are \(own.maxStreams).") }
-        // Above the last stream of a GOAWAY nothing is acted on (RFC 9113 §6.8).
+        // Do not process streams above the last stream of a GOAWAY (RFC 9113 §6.8).
         if id <= lastStream { stream.steps = respond(request).steps[...] }
     }
 
@@ -226,7 +226,7 @@ extension HTTP2Connection {
 }
 
 extension HTTP2Connection.Limits {
-    /// Takes over settings and returns by how much the windows of open streams change (RFC 9113 §6.9.2).
+    /// Applies settings and returns the change of the windows of open streams (RFC 9113 §6.9.2).
     mutating func take(_ settings: [HTTP2Setting]) -> Int {
         let before = initialWindow
         for setting in settings {
@@ -242,7 +242,7 @@ extension HTTP2Connection.Limits {
 }
 
 extension ServerCore {
-    /// Changes a request that its connection has let go of already.
+    /// Changes the recorded request of a stream that the connection has already released.
     func update(connection: Int, stream: Int, _ change: (inout RecordedRequest) -> Void) {
         state.update { state in
             let place = state.requests.lastIndex { $0.connection == connection && $0.stream == stream }

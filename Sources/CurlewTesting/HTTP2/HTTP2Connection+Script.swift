@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a connection does for its scripts.
+/// The execution of scripts.
 extension HTTP2Connection {
-    /// Performs the next step of a script, or a frame of it; false when there is none or it has to wait.
+    /// Performs the next step of a script, or one frame of the step; returns false if no step is left or it must wait.
     func perform(on stream: HTTP2Stream) -> Bool {
         guard let step = stream.steps.first else { return false }
         switch step {
@@ -116,7 +116,7 @@ extension HTTP2Connection {
         for stream in streams.values where stream.id > lastStream && stream !== acting { stream.steps = [] }
     }
 
-    /// A frame of a script's own may end its stream as well.
+    /// Updates the stream if a scripted frame ends it.
     private func noteSent(_ frame: HTTP2Frame) {
         guard let stream = streams[frame.stream] else { return }
         switch frame.kind {
@@ -127,7 +127,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// Gives back the window for what has come, unless it is withheld.
+    /// Sends WINDOW_UPDATE for the received bytes, unless the script withholds the window.
     func replenish(_ stream: HTTP2Stream) {
         guard stream.owedWindow > 0, !stream.withholdsWindow, !stream.isReset, !stream.isRequestComplete else { return }
         send(.windowUpdate(stream.id, by: stream.owedWindow))

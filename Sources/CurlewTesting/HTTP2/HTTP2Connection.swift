@@ -3,8 +3,9 @@
 
 import Glibc
 
-/// One accepted connection, from handshake to close; lives on its own thread, which waits in one place for the socket,
-/// for the gates its scripts stand at and for the ends of their pauses.
+/// One accepted connection, from handshake to close, which runs on its own thread.
+///
+/// The thread waits at a single point for the socket, for the gates of the scripts and for the ends of their pauses.
 final class HTTP2Connection {
     let core: ServerCore
     let number: Int
@@ -23,27 +24,27 @@ final class HTTP2Connection {
     /// The streams that are open or have steps left.
     var streams: [Int: HTTP2Stream] = [:]
     var highestStream = 0
-    /// The last stream of our GOAWAY.
+    /// The last stream of the server's GOAWAY.
     var lastStream = Int.max
     var decoder = HPACKDecoder()
-    /// The block of fields that is coming in.
+    /// The block of fields that is being received.
     var block: (stream: Int, endStream: Bool, bytes: [UInt8])?
 
     var peer = Limits()
     var own = Limits()
-    /// Our SETTINGS that the client has not acknowledged.
+    /// The server's SETTINGS that the client has not acknowledged yet.
     var unacknowledged: [[HTTP2Setting]] = []
-    /// How the connection ends once everything is sent.
+    /// The fault that ends the connection once all output has been sent.
     var ending: SocketFault?
 
-    /// What one side's SETTINGS say (RFC 9113 §6.5.2).
+    /// The limits from one side's SETTINGS (RFC 9113 §6.5.2).
     struct Limits {
         var initialWindow = 65_535
         var maxFrameSize = 16_384
         var maxStreams = Int.max
     }
 
-    /// Scripts wait while this much has not left yet.
+    /// The number of unsent bytes at which scripts wait.
     private static let outputLimit = 256 * 1024
 
     init(
@@ -60,7 +61,7 @@ final class HTTP2Connection {
         control = HTTP2Stream(0, record: nil, steps: steps, sendWindow: 65_535, receiveWindow: 65_535)
     }
 
-    /// Serves a socket until one side has enough, then closes it.
+    /// Serves a socket until the client or the server ends the connection, then closes the socket.
     static func serve(
         _ core: ServerCore, number: Int, socket: CInt, options: HTTP2Server.Options,
         respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
@@ -74,7 +75,7 @@ final class HTTP2Connection {
                 core, number: number, io: secure ?? plain, tls: secure?.details, options: options, respond: respond)
             try connection.run()
         } catch {
-            // Nothing is left to tell a client that is gone, or that we have left.
+            // One of the two sides has ended the connection, so no message to the client is possible.
         }
         core.endRequests(of: number)
         core.willClose(number)
@@ -82,12 +83,12 @@ final class HTTP2Connection {
         core.didClose(number)
     }
 
-    /// Everything between the handshake and the close.
+    /// Runs the connection from the end of the handshake to the close.
     func run() throws {
         do {
             while true {
                 let hasMore = advance()
-                // After the scripts, because one that has just begun may withhold its window.
+                // Replenish after the scripts, because a new script may withhold its window.
                 if !hasMore { replenishAll() }
                 try flush()
                 if isFlushed, let ending { return try end(by: ending) }
@@ -96,15 +97,16 @@ final class HTTP2Connection {
                 try receive()
             }
         } catch Disconnect.peerClosed {
-            // A client that has closed may have said why before.
+            // The client may have sent the reason before it closed the connection.
             try receive()
         }
     }
 
     // MARK: Scripts
 
-    /// Runs every script as far as it goes, each a step or a frame at a time, so that streams share the connection;
-    /// true when they could go on but for what has to leave first.
+    /// Runs every script as far as possible, one step or frame at a time in turn, so that streams share the connection.
+    ///
+    /// Returns true if the scripts could continue but must wait until more output has been sent.
     private func advance() -> Bool {
         var isMoving = true
         while isMoving, ending == nil {
@@ -156,7 +158,7 @@ final class HTTP2Connection {
     private func waitForNews(isWriting: Bool) throws {
         let all = [control] + streams.values
         let latches = all.compactMap { $0.gate.flatMap { $0.isOpen ? nil : $0.latch } }
-        // Opened since the scripts were looked at: nothing to wait for.
+        // If a gate has opened since the scripts ran, do not wait.
         let isOpened = all.contains { $0.gate?.isOpen == true }
         let deadline = isOpened ? .now : all.compactMap(\.pauseEnd).min()
         try io.waiter.untilAny(isWriting: isWriting, latches: latches, deadline: deadline)
@@ -176,10 +178,12 @@ final class HTTP2Connection {
         consumeInput()
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// What the client still sends is thrown away until it closes too, since `close` with unread bytes sends RST; a
-    /// client that never looks at an idle connection is not waited for long.
+    /// Ends the connection with the given fault.
+    ///
+    /// Except for a reset, the method discards input until the client closes, too, because `close` with unread bytes
+    /// sends RST. It waits at most one second, because some clients do not check idle connections.
     private func end(by fault: SocketFault) throws {
         if case .reset = fault { return try fault.perform(on: io) }
         if case .close = fault { io.announceEnd() }
@@ -196,7 +200,7 @@ final class HTTP2Connection {
 }
 
 extension ServerCore {
-    /// The requests of a connection that is over will not change any more.
+    /// Marks the requests of an ended connection, which will not change any more.
     func endRequests(of connection: Int) {
         state.update { state in
             for index in state.requests.indices where state.requests[index].connection == connection {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an HTTP/2 stream or connection ended (RFC 9113 §7): an open set, because any 32 bits can come.
+/// The reason why an HTTP/2 stream or connection ended (RFC 9113 §7): an open set, because any 32-bit value can arrive.
 ///
 /// ```swift
 /// let code = await server.waitForReset(of: request)
@@ -11,7 +11,7 @@ public struct HTTP2ErrorCode: RawRepresentable, Sendable, Hashable, CustomString
     /// The number on the wire.
     public let rawValue: UInt32
 
-    /// Takes any number.
+    /// Creates an error code from any number.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
@@ -26,21 +26,21 @@ public struct HTTP2ErrorCode: RawRepresentable, Sendable, Hashable, CustomString
     public static let flowControlError = HTTP2ErrorCode(rawValue: 3)
     /// The peer did not acknowledge SETTINGS in time.
     public static let settingsTimeout = HTTP2ErrorCode(rawValue: 4)
-    /// A frame came for a stream that was closed already.
+    /// A frame arrived for a stream that was already closed.
     public static let streamClosed = HTTP2ErrorCode(rawValue: 5)
     /// A frame has an impossible size.
     public static let frameSizeError = HTTP2ErrorCode(rawValue: 6)
-    /// The stream was refused before anything was done about it, so the request can be sent again.
+    /// The stream was refused before any processing, so the client can retry the request.
     public static let refusedStream = HTTP2ErrorCode(rawValue: 7)
     /// The stream is not needed any more.
     public static let cancel = HTTP2ErrorCode(rawValue: 8)
     /// The state of header compression is lost.
     public static let compressionError = HTTP2ErrorCode(rawValue: 9)
-    /// A CONNECT's connection was reset or closed.
+    /// The connection of a CONNECT request was reset or closed.
     public static let connectError = HTTP2ErrorCode(rawValue: 10)
-    /// The peer behaves as if to do harm.
+    /// The peer's behavior may be an attack.
     public static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 11)
-    /// The TLS below is too weak.
+    /// The TLS connection is too weak.
     public static let inadequateSecurity = HTTP2ErrorCode(rawValue: 12)
     /// HTTP/1.1 is required for this request.
     public static let http11Required = HTTP2ErrorCode(rawValue: 13)

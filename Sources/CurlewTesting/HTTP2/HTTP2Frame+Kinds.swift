@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// MARK: Making
+// MARK: Creating frames
 
 extension HTTP2Frame {
-    /// DATA (RFC 9113 §6.1).
+    /// Creates a DATA frame (RFC 9113 §6.1).
     /// - Parameters:
-    ///   - stream: Its stream.
+    ///   - stream: The stream.
     ///   - bytes: The part of the body.
-    ///   - endStream: Whether it is the last one.
-    ///   - padding: How many zero bytes to add, and to say so; nil for a frame without the field.
+    ///   - endStream: Whether the frame is the last one.
+    ///   - padding: The number of zero bytes to add as declared padding; nil for a frame without the padding field.
     public static func data(
         _ stream: Int, _ bytes: [UInt8] = [], endStream: Bool = false, padding: UInt8? = nil
     ) -> HTTP2Frame {
@@ -21,10 +21,10 @@ extension HTTP2Frame {
         return frame
     }
 
-    /// HEADERS with fields compressed by themselves, without the dynamic table (RFC 9113 §6.2, RFC 7541 §6.2.2).
+    /// Creates a HEADERS frame with literal fields, without the dynamic table (RFC 9113 §6.2, RFC 7541 §6.2.2).
     /// - Parameters:
-    ///   - stream: Its stream.
-    ///   - fields: Pseudo fields such as `:status` and fields, in this order and as they are.
+    ///   - stream: The stream.
+    ///   - fields: Pseudo-header fields such as `:status` and other fields, sent unchanged and in this order.
     ///   - endStream: Whether no body follows.
     ///   - endHeaders: Whether no CONTINUATION follows.
     public static func headers(
@@ -35,7 +35,7 @@ extension HTTP2Frame {
         return HTTP2Frame(.headers, flags: flags, stream: stream, payload: HPACK.encode(fields))
     }
 
-    /// CONTINUATION (RFC 9113 §6.10) with further fields.
+    /// Creates a CONTINUATION frame (RFC 9113 §6.10) with more fields.
     public static func continuation(
         _ stream: Int, _ fields: [(name: String, value: String)] = [], endHeaders: Bool = true
     ) -> HTTP2Frame {
@@ -43,21 +43,21 @@ extension HTTP2Frame {
             .continuation, flags: endHeaders ? .endHeaders : [], stream: stream, payload: HPACK.encode(fields))
     }
 
-    /// PRIORITY (RFC 9113 §6.3).
+    /// Creates a PRIORITY frame (RFC 9113 §6.3).
     /// - Parameters:
-    ///   - stream: The stream it is about.
-    ///   - parent: The stream it shall depend on.
-    ///   - weight: Its share, minus one, as on the wire.
+    ///   - stream: The stream to prioritize.
+    ///   - parent: The stream on which it depends.
+    ///   - weight: The weight minus one, as encoded in the frame.
     public static func priority(_ stream: Int, dependsOn parent: Int, weight: UInt8 = 15) -> HTTP2Frame {
         HTTP2Frame(.priority, stream: stream, payload: bigEndian(UInt32(truncatingIfNeeded: parent)) + [weight])
     }
 
-    /// RST_STREAM (RFC 9113 §6.4).
+    /// Creates an RST_STREAM frame (RFC 9113 §6.4).
     public static func rstStream(_ stream: Int, _ code: HTTP2ErrorCode) -> HTTP2Frame {
         HTTP2Frame(.rstStream, stream: stream, payload: bigEndian(code.rawValue))
     }
 
-    /// SETTINGS (RFC 9113 §6.5).
+    /// Creates a SETTINGS frame (RFC 9113 §6.5).
     public static func settings(_ settings: [HTTP2Setting] = []) -> HTTP2Frame {
         let payload = settings.flatMap { setting -> [UInt8] in
             bigEndian(UInt32(setting.identifier)).suffix(2) + bigEndian(setting.value)
@@ -65,14 +65,14 @@ extension HTTP2Frame {
         return HTTP2Frame(.settings, stream: 0, payload: payload)
     }
 
-    /// SETTINGS that acknowledges the peer's (RFC 9113 §6.5.3).
+    /// A SETTINGS frame that acknowledges the peer's SETTINGS (RFC 9113 §6.5.3).
     public static let settingsAck = HTTP2Frame(.settings, flags: .ack, stream: 0)
 
-    /// PUSH_PROMISE (RFC 9113 §6.6).
+    /// Creates a PUSH_PROMISE frame (RFC 9113 §6.6).
     /// - Parameters:
-    ///   - stream: The stream of the request it belongs to.
-    ///   - promised: The stream the pushed response would come on.
-    ///   - fields: The pseudo fields and fields of the request that is taken for granted.
+    ///   - stream: The stream of the associated request.
+    ///   - promised: The stream that would carry the pushed response.
+    ///   - fields: The pseudo-header fields and other fields of the promised request.
     public static func pushPromise(
         _ stream: Int, promising promised: Int, _ fields: [(name: String, value: String)]
     ) -> HTTP2Frame {
@@ -80,21 +80,21 @@ extension HTTP2Frame {
         return HTTP2Frame(.pushPromise, flags: .endHeaders, stream: stream, payload: payload)
     }
 
-    /// PING (RFC 9113 §6.7).
+    /// Creates a PING frame (RFC 9113 §6.7).
     /// - Parameters:
-    ///   - opaque: Eight bytes that the answer repeats.
-    ///   - isAnswer: Whether it is the answer.
+    ///   - opaque: Eight bytes that the acknowledgement repeats.
+    ///   - isAnswer: Whether the frame is an acknowledgement.
     public static func ping(_ opaque: [UInt8] = [UInt8](repeating: 0, count: 8), ack isAnswer: Bool = false)
         -> HTTP2Frame
     {
         HTTP2Frame(.ping, flags: isAnswer ? .ack : [], stream: 0, payload: opaque)
     }
 
-    /// GOAWAY (RFC 9113 §6.8).
+    /// Creates a GOAWAY frame (RFC 9113 §6.8).
     /// - Parameters:
-    ///   - lastStream: The highest stream that was or may yet be acted on.
-    ///   - code: Why.
-    ///   - debug: Anything, for people to read.
+    ///   - lastStream: The highest stream that the sender has processed or may still process.
+    ///   - code: The reason.
+    ///   - debug: Additional debug data.
     public static func goAway(
         lastStream: Int, _ code: HTTP2ErrorCode = .noError, debug: [UInt8] = []
     ) -> HTTP2Frame {
@@ -102,16 +102,16 @@ extension HTTP2Frame {
         return HTTP2Frame(.goAway, stream: 0, payload: payload)
     }
 
-    /// WINDOW_UPDATE (RFC 9113 §6.9).
+    /// Creates a WINDOW_UPDATE frame (RFC 9113 §6.9).
     public static func windowUpdate(_ stream: Int, by increment: Int) -> HTTP2Frame {
         HTTP2Frame(.windowUpdate, stream: stream, payload: bigEndian(UInt32(truncatingIfNeeded: increment)))
     }
 }
 
-// MARK: Reading
+// MARK: Reading payloads
 
 extension HTTP2Frame {
-    /// The payload without padding and without the priority field of HEADERS; nil when it is shorter than it says.
+    /// The payload without padding and without the priority field of HEADERS; nil if the payload is too short for them.
     public var content: ArraySlice<UInt8>? {
         var rest = payload[...]
         if flags.contains(.padded), [.data, .headers, .pushPromise].contains(kind) {

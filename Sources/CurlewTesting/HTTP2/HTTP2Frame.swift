@@ -1,10 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// An HTTP/2 frame as a value (RFC 9113 §4.1): nine bytes of header and a payload, right or wrong.
+/// An HTTP/2 frame as a value (RFC 9113 §4.1): nine bytes of header and a payload, valid or not.
 ///
-/// Nothing is checked, so that a test can send what no decent server would: any type, any flags, any stream, and a
-/// length that is a lie.
+/// The type checks nothing, so that a test can send invalid frames: any type, any flags, any stream and a wrong length.
 ///
 /// ```swift
 /// HTTP2Frame.rstStream(1, .refusedStream)
@@ -14,12 +13,12 @@
 /// cut.declaredLength = 4                                             // the next frame loses a byte to this one
 /// ```
 public struct HTTP2Frame: Sendable, Hashable {
-    /// What a frame is for (RFC 9113 §6): an open set of bytes.
+    /// The type of a frame (RFC 9113 §6): an open set of bytes.
     public struct Kind: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The byte on the wire.
         public let rawValue: UInt8
 
-        /// Takes any byte.
+        /// Creates a frame type from any byte.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
@@ -28,19 +27,19 @@ public struct HTTP2Frame: Sendable, Hashable {
         public static let data = Kind(rawValue: 0)
         /// HEADERS: the beginning of a head or of trailers.
         public static let headers = Kind(rawValue: 1)
-        /// PRIORITY: obsolete advice.
+        /// PRIORITY: an obsolete priority hint.
         public static let priority = Kind(rawValue: 2)
         /// RST_STREAM: the end of a stream.
         public static let rstStream = Kind(rawValue: 3)
-        /// SETTINGS: what the sender can take.
+        /// SETTINGS: the sender's limits and preferences.
         public static let settings = Kind(rawValue: 4)
         /// PUSH_PROMISE: the announcement of a pushed stream.
         public static let pushPromise = Kind(rawValue: 5)
-        /// PING: a question whether the connection lives, or its answer.
+        /// PING: a liveness check of the connection, or its acknowledgement.
         public static let ping = Kind(rawValue: 6)
         /// GOAWAY: the end of new streams.
         public static let goAway = Kind(rawValue: 7)
-        /// WINDOW_UPDATE: leave to send more DATA.
+        /// WINDOW_UPDATE: permission to send more DATA.
         public static let windowUpdate = Kind(rawValue: 8)
         /// CONTINUATION: more of a head or of trailers.
         public static let continuation = Kind(rawValue: 9)
@@ -56,12 +55,12 @@ public struct HTTP2Frame: Sendable, Hashable {
         ]
     }
 
-    /// The bits that say more about a frame; what a bit means depends on the kind.
+    /// The flags of a frame; the meaning of a bit depends on the kind.
     public struct Flags: OptionSet, Sendable, Hashable {
         /// The byte on the wire.
         public let rawValue: UInt8
 
-        /// Takes any byte.
+        /// Creates flags from any byte.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
@@ -74,22 +73,22 @@ public struct HTTP2Frame: Sendable, Hashable {
         public static let endHeaders = Flags(rawValue: 0x4)
         /// PADDED of DATA, HEADERS and PUSH_PROMISE: the payload begins with the length of its padding.
         public static let padded = Flags(rawValue: 0x8)
-        /// PRIORITY of HEADERS: five bytes of obsolete advice come first.
+        /// PRIORITY of HEADERS: the payload begins with five bytes of obsolete priority hints.
         public static let priority = Flags(rawValue: 0x20)
     }
 
-    /// What it is for.
+    /// The type of the frame.
     public var kind: Kind
-    /// Its flags.
+    /// The flags.
     public var flags: Flags
-    /// Its stream, 31 bits; 0 is the connection.
+    /// The stream, 31 bits; 0 is the connection.
     public var stream: Int
-    /// What follows the nine bytes, padding included.
+    /// The bytes after the nine-byte header, including padding.
     public var payload: [UInt8]
-    /// The length to claim instead of the payload's; nil, the default, for the truth.
+    /// The length to declare instead of the payload's length; nil, the default, declares the real length.
     public var declaredLength: Int?
 
-    /// A frame from its parts.
+    /// Creates a frame from its parts.
     public init(_ kind: Kind, flags: Flags = [], stream: Int, payload: [UInt8] = []) {
         self.kind = kind
         self.flags = flags
@@ -97,7 +96,7 @@ public struct HTTP2Frame: Sendable, Hashable {
         self.payload = payload
     }
 
-    /// The bytes on the wire.
+    /// The encoded frame.
     public var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.headerSize + payload.count)
@@ -114,11 +113,11 @@ public struct HTTP2Frame: Sendable, Hashable {
         bytes += bigEndian(UInt32(truncatingIfNeeded: stream))
     }
 
-    /// Takes one whole frame from the front of the bytes.
+    /// Decodes one complete frame and removes it from the front of the bytes.
     ///
     /// The reserved bit before the stream is ignored (RFC 9113 §4.1).
-    /// - Parameter bytes: What has come; shortened by the frame.
-    /// - Returns: nil, with the bytes as they were, when the frame is not complete.
+    /// - Parameter bytes: The received bytes; the method removes the frame from them.
+    /// - Returns: The frame; nil, with unchanged bytes, if the frame is incomplete.
     public static func decode(from bytes: inout ArraySlice<UInt8>) -> HTTP2Frame? {
         guard let header = Header(bytes), bytes.count >= headerSize + header.length else { return nil }
         let start = bytes.startIndex + headerSize
@@ -129,7 +128,7 @@ public struct HTTP2Frame: Sendable, Hashable {
         return frame
     }
 
-    /// The nine bytes before a payload.
+    /// The nine-byte header before a payload.
     struct Header {
         let length: Int
         let kind: Kind
@@ -153,19 +152,19 @@ extension HTTP2Frame: CustomStringConvertible, CustomDebugStringConvertible, Cus
         "\(kind) stream \(stream) flags 0x\(String(flags.rawValue, radix: 16)) length \(declaredLength ?? payload.count)"
     }
 
-    /// The same line, so that lists of frames stay readable.
+    /// The description, so that lists of frames stay readable.
     public var debugDescription: String { description }
 
-    /// The line alone; never the payload, which may be large.
+    /// The description alone, without the payload, which may be large.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-/// Four bytes, the highest first.
+/// Returns a number as four bytes, the highest first.
 func bigEndian(_ number: UInt32) -> [UInt8] {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
 }
 
-/// The number in at most four bytes, the highest first.
+/// Returns the number in at most four bytes, the highest first.
 func number(_ bytes: ArraySlice<UInt8>) -> UInt32 {
     bytes.reduce(0) { $0 << 8 | UInt32($1) }
 }

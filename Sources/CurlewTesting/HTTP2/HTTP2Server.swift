@@ -1,18 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP2 is MockServer's sibling for HTTP/2: HTTP2Server answers each stream by a script (HTTP2Script) out of frames
-// (HTTP2Frame). It shares ServerCore, streams, gates and recorded requests with MockServer. One thread serves one
+// HTTP2 is the counterpart of MockServer for HTTP/2: HTTP2Server runs a script (HTTP2Script) of frames (HTTP2Frame) for
+// each stream. It shares ServerCore, byte streams, gates and recorded requests with MockServer. One thread serves one
 // connection and never blocks on a single stream.
 
-/// An HTTP/2 server on the loopback interface that answers by script, frame by frame, and breaks the rules on demand.
+/// An HTTP/2 server on the loopback interface that runs scripts frame by frame and violates the protocol on demand.
 ///
-/// With an identity it speaks TLS and agrees on "h2" by ALPN (RFC 7301), without one it expects clients with prior
-/// knowledge (RFC 9113 §3.3). It listens from `init` on and ends with `stop()` or with its last reference.
+/// With an identity, the server speaks TLS and selects "h2" by ALPN (RFC 7301). Without an identity, it expects clients
+/// with prior knowledge (RFC 9113 §3.3). It listens from `init` on and ends with `stop()` or when its last reference is
+/// released.
 ///
-/// The closure gets a request as soon as its head has come and returns what to do on its stream; it runs on the
-/// connection's thread. PING and SETTINGS are acknowledged and windows are replenished unless a script withholds them.
-/// What a client does wrong is written down (`violations`), and after errors that concern the connection it is closed.
+/// The closure gets a request as soon as its head has arrived and returns the script for its stream; it runs on the
+/// connection's thread. The server acknowledges PING and SETTINGS unless the options forbid it, and replenishes windows
+/// unless a script withholds them. It records the client's violations of the protocol (`violations`) and closes the
+/// connection after a connection error.
 ///
 /// ```swift
 /// let server = try HTTP2Server { request in
@@ -22,39 +24,41 @@
 /// let request = await server.nextRequest()
 /// ```
 public final class HTTP2Server: Sendable {
-    /// What is seldom set.
+    /// Options that are rarely needed.
     public struct Options: Sendable {
         /// The port; 0, the default, lets the system choose a free one.
         public var port: UInt16 = 0
-        /// How many bytes of a request's body `RecordedRequest.body` keeps; 1 MiB by default.
+        /// The number of bytes of a request's body that `RecordedRequest.body` keeps; 1 MiB by default.
         ///
-        /// The rest is counted and digested, but not kept.
+        /// The server counts and digests the rest, but does not keep it.
         public var requestBodyLimit = 1 << 20
         /// The size of the kernel's send and receive buffers in bytes; the system's default when nil.
         public var socketBufferSize: Int?
-        /// What happens to a connection before TLS and the first frame, by its number; the first is 1.
+        /// Returns the faults that happen to a connection before TLS and the first frame.
         ///
-        /// Nothing by default. Runs on the connection's thread.
+        /// The argument is the connection's number; the first is 1. The default returns no faults. The closure runs on
+        /// the connection's thread.
         public var onAccept: @Sendable (Int) -> [SocketFault] = { _ in [] }
-        /// What the server does on a connection as such, by its number, from its beginning on.
+        /// Returns the script for a connection itself, which starts with the connection.
         ///
-        /// By default it sends an empty SETTINGS frame, which has to be the first one (RFC 9113 §3.4). A script of its
-        /// own decides about windows, limits and moments; steps that need a stream take stream 0.
+        /// The argument is the connection's number; the first is 1. The default script sends an empty SETTINGS frame,
+        /// which must be the first frame (RFC 9113 §3.4). A custom script decides about windows, limits and timing;
+        /// steps that need a stream use stream 0.
         public var connection: @Sendable (Int) -> HTTP2Script = { _ in .now.settings() }
-        /// Whether the client's SETTINGS are acknowledged; true by default.
+        /// Whether the server acknowledges the client's SETTINGS; true by default.
         public var acknowledgesSettings = true
-        /// Whether PING is answered; true by default.
+        /// Whether the server acknowledges PING; true by default.
         public var answersPings = true
-        /// How it speaks TLS, if `init` is given an identity.
+        /// The TLS options, used if `init` gets an identity.
         public var tls = MockServer.TLSOptions()
 
-        /// The defaults.
+        /// Creates the default options.
         public init() {}
     }
 
-    /// The port it listens at.
+    /// The port that the server listens at.
     public let port: UInt16
-    /// Where it listens, as an origin: `http://127.0.0.1:1234`, `http://[::1]:1234` or, with TLS,
+    /// The origin of the server: `http://127.0.0.1:1234`, `http://[::1]:1234` or, with TLS,
     /// `https://localhost:1234`.
     public let origin: String
 
@@ -62,11 +66,11 @@ public final class HTTP2Server: Sendable {
 
     /// Starts a server.
     /// - Parameters:
-    ///   - tls: What to show in TLS handshakes; without it the server speaks HTTP/2 without TLS.
-    ///   - address: Which loopback address to listen on; 127.0.0.1 by default.
-    ///   - options: What is seldom set.
-    ///   - respond: The script for a request's stream, made when the request's head has come.
-    /// - Throws: `TestingError` when the system gives no socket or OpenSSL refuses the identity.
+    ///   - tls: The identity to present in TLS handshakes; without it the server speaks HTTP/2 without TLS.
+    ///   - address: The loopback address to listen on; 127.0.0.1 by default.
+    ///   - options: Options that are rarely needed.
+    ///   - respond: Makes the script for a request's stream when the request's head has arrived.
+    /// - Throws: `TestingError` if the system gives no socket or OpenSSL rejects the identity.
     public init(
         tls: TestIdentity? = nil,
         address: LoopbackAddress = .v4,
@@ -86,47 +90,48 @@ public final class HTTP2Server: Sendable {
         core.endForGood()
     }
 
-    /// The URL of a path on this server.
-    /// - Parameter path: Path and query, with or without the leading slash, percent-encoded already.
+    /// Returns the URL of a path on this server.
+    /// - Parameter path: Path and query, already percent-encoded, with or without the leading slash.
     public func url(_ path: String = "/") -> String {
         path.hasPrefix("/") ? origin + path : "\(origin)/\(path)"
     }
 
-    // MARK: What has happened
+    // MARK: Recorded requests and counts
 
-    /// The requests whose heads have been read, oldest first; the latest 10 000 at most.
+    /// The requests whose heads the server has read, oldest first; at most the latest 10 000.
     public var requests: [RecordedRequest] {
         core.state.read { Array($0.requests.suffix(ServerState.requestLimit)) }
     }
 
-    /// The frames that came from clients, oldest first; the latest 10 000 at most.
+    /// The frames received from clients, oldest first; at most the latest 10 000.
     public var frames: [ReceivedFrame] {
         core.state.read { Array($0.frames.suffix(ServerState.frameLimit)) }
     }
 
-    /// How many connections have been accepted so far.
+    /// The number of connections accepted so far.
     public var connectionCount: Int { core.state.read(\.connectionCount) }
 
-    /// How many connections are open now.
+    /// The number of connections that are open now.
     public var openConnections: Int { core.state.read(\.openConnections) }
 
-    /// The most streams that were open at a time on one connection, from a request's head until both sides ended or one
-    /// reset it.
+    /// The maximum number of streams that were open at the same time on one connection.
+    ///
+    /// A stream is open from the request's head until both sides have ended it or one side has reset it.
     public var mostOpenStreams: Int { core.state.read(\.mostOpenStreams) }
 
-    /// How many bytes the kernel has taken so far on all connections, without TLS.
+    /// The number of bytes that the kernel has accepted so far on all connections, without TLS overhead.
     public var bytesSent: Int { core.state.read(\.bytesSent) }
 
-    /// What was wrong with what clients sent, in words; the first 100.
+    /// Descriptions of the clients' violations of the protocol; the first 100.
     ///
-    /// Empty is what a test of a client wants to see.
+    /// A test of a client expects an empty array.
     public var violations: [String] { core.state.read(\.violations) }
 
-    // MARK: The end
+    // MARK: Shutdown
 
-    /// Shuts down all connections that are open now, in both directions; clients see their end.
+    /// Shuts down all open connections in both directions; clients see the end of the connection.
     ///
-    /// New ones are welcome.
+    /// The server continues to accept new connections.
     public func disconnectAll() {
         core.state.read { state in
             for socket in state.sockets.values { Socket.disconnect(socket) }
@@ -135,7 +140,8 @@ public final class HTTP2Server: Sendable {
 
     /// Closes the port and all connections and waits until the server's threads have ended.
     ///
-    /// On a thread of the server it does not wait. What was recorded stays readable. Stopping twice does nothing.
+    /// On a thread of the server the method does not wait. The recorded requests, frames and counts stay readable. A
+    /// second call does nothing.
     public func stop() {
         core.end()
     }
@@ -144,21 +150,25 @@ public final class HTTP2Server: Sendable {
 // MARK: Waiting
 
 extension HTTP2Server {
-    /// Suspends the task until a request's head has been read that no call returned yet, and returns it, oldest first.
-    /// - Returns: nil when the task is cancelled, or when the server is stopped and all requests were returned.
+    /// Returns the oldest request that no earlier call has returned, and suspends the task until its head has been
+    /// read.
+    /// - Returns: The request; nil if the task is cancelled, or if the server is stopped and all requests were
+    ///   returned.
     public func nextRequest() async -> RecordedRequest? {
         await core.state.wait { $0.takeNext() } ?? nil
     }
 
-    /// Suspends the task until a request is as wanted, and returns it as it is then.
+    /// Suspends the task until a request satisfies a condition, and returns its state at that moment.
     ///
     /// ```swift
     /// let half = await server.wait(for: request) { $0.bodyLength >= 1000 }
     /// ```
     /// - Parameters:
-    ///   - request: The request, as `nextRequest()` or `requests` gave it.
-    ///   - isWanted: Called after each change, under a lock: it has to be quick and must not call the server.
-    /// - Returns: nil when its stream has ended for good otherwise, the server is stopped, or the task is cancelled.
+    ///   - request: The request, from `nextRequest()` or `requests`.
+    ///   - isWanted: The condition, called after each change under a lock: it must be quick and must not call the
+    ///     server.
+    /// - Returns: The request; nil if it cannot satisfy the condition any more because its connection has ended, if the
+    ///   server is stopped, or if the task is cancelled.
     public func wait(
         for request: RecordedRequest, until isWanted: @escaping @Sendable (RecordedRequest) -> Bool
     ) async -> RecordedRequest? {
@@ -173,20 +183,20 @@ extension HTTP2Server {
     }
 
     /// Suspends the task until the client resets a request's stream.
-    /// - Returns: The code it gave; nil when the connection ended without one, or the task was cancelled.
+    /// - Returns: The client's error code; nil if the connection ended without a reset, or the task was cancelled.
     public func waitForReset(of request: RecordedRequest) async -> HTTP2ErrorCode? {
         await wait(for: request) { $0.resetCode != nil }?.resetCode
     }
 
-    /// Suspends the task until a request is complete, its body included.
-    /// - Returns: The request; nil when its connection ended before, or the task was cancelled.
+    /// Suspends the task until a request is complete, including its body.
+    /// - Returns: The request; nil if its connection ended first, or the task was cancelled.
     public func waitForBody(of request: RecordedRequest) async -> RecordedRequest? {
         await wait(for: request) { $0.isBodyComplete }
     }
 
-    /// Suspends the task until a frame has come that is as wanted; those that came before count.
-    /// - Parameter isWanted: Called under a lock: it has to be quick and must not call the server.
-    /// - Returns: The oldest such frame; nil when the server is stopped or the task is cancelled.
+    /// Suspends the task until a frame that satisfies a condition has arrived; earlier frames count.
+    /// - Parameter isWanted: The condition, called under a lock: it must be quick and must not call the server.
+    /// - Returns: The oldest such frame; nil if the server is stopped or the task is cancelled.
     public func waitForFrame(
         where isWanted: @escaping @Sendable (ReceivedFrame) -> Bool
     ) async -> ReceivedFrame? {
@@ -196,30 +206,31 @@ extension HTTP2Server {
         } ?? nil
     }
 
-    /// Why TLS handshakes failed, in OpenSSL's words, an alert of the client included; the first 100.
+    /// The reasons for failed TLS handshakes in the words of OpenSSL, including alerts from the client; the first 100.
     ///
-    /// `tlsv1 alert unknown ca` is what a client sent, `certificate verify failed: certificate has expired` is what the
-    /// server says of a client's certificate. A client that goes away in the middle counts, too.
+    /// For example, `tlsv1 alert unknown ca` is an alert that a client sent, and `certificate verify failed:
+    /// certificate has expired` is the server's verdict on a client's certificate. A client that disconnects during the
+    /// handshake counts as a failure, too.
     public var tlsFailures: [String] {
         core.state.read(\.tlsFailures)
     }
 
-    /// Suspends the task until so many connections are open.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until the given number of connections is open.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(openConnections count: Int) async -> Bool {
         await core.state.wait { $0.openConnections == count ? true : nil } ?? false
     }
 
-    /// Suspends the task until at least so many connections have been accepted.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until at least the given number of connections has been accepted.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(connectionCount count: Int) async -> Bool {
         await core.state.wait { $0.connectionCount >= count ? true : nil } ?? false
     }
 
-    /// Suspends the task until at least so many TLS handshakes have failed.
-    /// - Returns: false when the task was cancelled first.
+    /// Suspends the task until at least the given number of TLS handshakes has failed.
+    /// - Returns: False if the task was cancelled first.
     @discardableResult
     public func waitUntil(tlsFailureCount count: Int) async -> Bool {
         await core.state.wait { $0.tlsFailureCount >= count ? true : nil } ?? false

@@ -1,35 +1,35 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One stream of a connection with its script; stream 0 has the connection's own.
+/// One stream of a connection with its script; stream 0 has the script of the connection.
 ///
-/// The connection's thread uses it.
+/// Only the connection's thread uses it.
 final class HTTP2Stream {
     let id: Int
-    /// Its request's number in ServerCore; nil for stream 0.
+    /// The number of the stream's request in ServerCore; nil for stream 0.
     let record: Int?
 
     var steps: ArraySlice<HTTP2Script.Step>
-    /// How much DATA the client takes.
+    /// The number of DATA bytes that the client accepts.
     var sendWindow: Int
-    /// How much DATA the client may send.
+    /// The number of DATA bytes that the client may send.
     var receiveWindow: Int
-    /// What has come and was not given back by WINDOW_UPDATE.
+    /// The number of received bytes that no WINDOW_UPDATE has returned yet.
     var owedWindow = 0
     var withholdsWindow = false
 
     var digest = SHA256Stream()
     var bodyLength = 0
-    /// What `content-length` says.
+    /// The value of `content-length`.
     var announcedLength: Int?
     /// Whether the client has ended its side.
     var isRequestComplete = false
-    /// Whether we have ended ours.
+    /// Whether the server has ended its side.
     var isAnswerComplete = false
-    /// Whether one of the two has reset it.
+    /// Whether one side has reset the stream.
     var isReset = false
 
-    // How far the first step has come.
+    // The progress of the first step.
     var bodyOffset = 0
     var repetitions = 0
     var hasArrived = false
@@ -43,10 +43,10 @@ final class HTTP2Stream {
         self.receiveWindow = receiveWindow
     }
 
-    /// Whether it counts as open (RFC 9113 §5.1).
+    /// Whether the stream counts as open (RFC 9113 §5.1).
     var isOpen: Bool { !isReset && !(isRequestComplete && isAnswerComplete) }
 
-    /// The gate at which its script stands.
+    /// The gate at which the script waits.
     var gate: Gate? {
         if case .fault(.stall(let gate)) = steps.first { gate } else { nil }
     }

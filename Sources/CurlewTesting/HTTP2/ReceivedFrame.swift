@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame as an `HTTP2Server` got it.
+/// A frame as an `HTTP2Server` received it.
 public struct ReceivedFrame: Sendable, Hashable {
-    /// Which accepted connection it came on; the server's first is 1.
+    /// The number of the accepted connection that carried the frame; the server's first connection is 1.
     public let connection: Int
-    /// The frame; of payloads of more than 256 bytes the first 256, with the true length in `declaredLength`.
+    /// The frame; a payload of more than 256 bytes is cut to 256 bytes, and `declaredLength` has the real length.
     public let frame: HTTP2Frame
 
     static let payloadLimit = 256
@@ -22,6 +22,6 @@ public struct ReceivedFrame: Sendable, Hashable {
 }
 
 extension ReceivedFrame: CustomStringConvertible {
-    /// One line: connection and frame.
+    /// One line with connection and frame.
     public var description: String { "connection \(connection): \(frame)" }
 }

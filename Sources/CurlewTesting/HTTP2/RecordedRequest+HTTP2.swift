@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RecordedRequest {
-    /// A request from its block of fields; what is wrong with them is told (RFC 9113 §8.2 and §8.3.1).
+    /// Creates a request from its block of fields and reports invalid fields (RFC 9113 §8.2 and §8.3.1).
     init(
         http2 fields: [HPACK.Field], stream: Int, connection: Int, ordinal: Int, tls: TLS?,
         violation: (String) -> Void

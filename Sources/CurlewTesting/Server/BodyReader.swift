@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads one request's body as its route wants it and keeps the record up to date.
+/// Reads one request's body as its route specifies and keeps the recorded request up to date.
 struct BodyReader {
     private(set) var request: RecordedRequest
     private let reading: BodyReading
@@ -20,7 +20,7 @@ struct BodyReader {
         stalls = reading.stalls[...]
     }
 
-    /// Whether the next request can be found after this one.
+    /// Whether the connection can carry another request after this one.
     var leavesConnectionUsable: Bool {
         if case .afterAnswer = reading.extent { return true }
         return request.isBodyComplete

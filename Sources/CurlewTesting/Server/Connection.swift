@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// One accepted connection, from handshake to close; lives on its own thread.
+/// One accepted connection, from handshake to close, which runs on its own thread.
 final class Connection {
     private let core: ServerCore
     private let number: Int
@@ -16,9 +16,9 @@ final class Connection {
         waiter = SocketWaiter(socket: socket, stop: core.stop)
     }
 
-    /// Serves until one side has enough, then closes the socket.
+    /// Serves requests until the client or the server ends the connection, then closes the socket.
     func run() {
-        // Nothing is left to tell the client after a Disconnect, and malformed requests were answered.
+        // After a Disconnect no response is possible, and malformed requests have already got one.
         try? serve()
         core.willClose(number)
         close(waiter.socket)
@@ -45,7 +45,7 @@ final class Connection {
         }
     }
 
-    /// Reads and answers one request; false when the connection is over.
+    /// Reads one request and sends the response; returns false if the connection has ended.
     private func exchange(_ input: RequestInput, _ ordinal: Int) throws -> Bool {
         guard let bytes = try input.head() else { return false }
         let head = try RequestHead(parsing: bytes)
@@ -79,10 +79,10 @@ final class Connection {
         return writer.closes
     }
 
-    /// Ends our side.
+    /// Ends the server's side of the connection.
     ///
-    /// When the client may still be sending, its bytes are thrown away until it closes too, because a `close` with
-    /// unread bytes sends RST, which can take the answer away from the client (RFC 9112 §9.6).
+    /// If the client may still be sending, the server discards its bytes until the client closes, too: a `close` with
+    /// unread bytes sends RST, which can destroy the response before the client reads it (RFC 9112 §9.6).
     private func end(_ input: RequestInput, discardingInput: Bool) throws {
         input.stream.announceEnd()
         guard discardingInput else { return }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// State that tasks can wait on: one lock, and waiters that look at the state after each change of it.
+/// State that tasks can wait on: one lock, and waiters that check the state after each change.
 final class Monitor<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let id: UInt64
-        /// Looks at the state and, when satisfied, returns what resumes the waiting task.
+        /// Checks the state and, if it is satisfied, returns the closure that resumes the waiting task.
         let attempt: @Sendable (inout State) -> (@Sendable () -> Void)?
         let cancel: @Sendable () -> Void
     }
@@ -27,7 +27,7 @@ final class Monitor<State: Sendable>: Sendable {
         guarded.withLock { body($0.state) }
     }
 
-    /// Changes the state and wakes the waiters that are satisfied now, first come first served.
+    /// Changes the state and resumes the waiters that are satisfied now, in the order in which they began to wait.
     @discardableResult
     func update<Value>(_ body: (inout State) -> Value) -> Value {
         let (value, resumptions) = guarded.withLock { guarded -> (Value, [@Sendable () -> Void]) in
@@ -48,7 +48,7 @@ final class Monitor<State: Sendable>: Sendable {
         return value
     }
 
-    /// Waits until `take` returns a value; nil when the task is cancelled.
+    /// Waits until `take` returns a value, and returns it; nil if the task is cancelled.
     func wait<Value: Sendable>(_ take: @escaping @Sendable (inout State) -> Value?) async -> Value? {
         let id = guarded.withLock { guarded -> UInt64 in
             guarded.nextID += 1
@@ -78,7 +78,7 @@ final class Monitor<State: Sendable>: Sendable {
         )
         let resume = guarded.withLock { guarded -> (@Sendable () -> Void)? in
             if let resume = waiter.attempt(&guarded.state) { return resume }
-            // The cancellation handler either ran already, and then the flag is up, or will find the waiter.
+            // Either the cancellation handler has already run and the flag is set, or it will find the waiter.
             if Task.isCancelled { return waiter.cancel }
             guarded.waiters.append(waiter)
             return nil

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request that breaks HTTP/1.1, and the status code to say so with.
+/// A violation of HTTP/1.1 in a request, with the status code of the response.
 struct MalformedRequest: Error {
     let status: Int
     let reason: String
@@ -12,7 +12,7 @@ struct MalformedRequest: Error {
     }
 }
 
-/// How the end of a request's body is known (RFC 9112 §6.3).
+/// The framing of a request's body, which determines its end (RFC 9112 §6.3).
 enum BodyFraming {
     case none
     case length(Int)
@@ -27,7 +27,7 @@ struct RequestHead {
     let fields: [(name: String, value: String)]
     let framing: BodyFraming
 
-    /// Parses what came before the empty line, strictly: a client that is lax deserves to be told (RFC 9112 §2.2–5).
+    /// Parses the bytes before the empty line strictly, so that tests detect lax clients (RFC 9112 §2.2–5).
     init(parsing bytes: ArraySlice<UInt8>) throws {
         var lines = try Self.lines(bytes)[...]
         let parts = String(decoding: lines.removeFirst(), as: UTF8.self)
@@ -47,12 +47,12 @@ struct RequestHead {
         }
     }
 
-    /// The values of a field that is a comma-separated list, lower-cased.
+    /// Returns the values of a comma-separated field in lower case.
     func tokens(_ name: String) -> [String] {
         Self.tokens(name, in: fields)
     }
 
-    /// Path and query of the target in any of its forms (RFC 9112 §3.2).
+    /// The path and query of the target in any of its forms (RFC 9112 §3.2).
     var pathAndQuery: (path: String, query: String?) {
         var rest = target[...]
         if !rest.hasPrefix("/"), let scheme = rest.firstRange(of: "://") {
@@ -119,7 +119,7 @@ struct RequestHead {
     }
 }
 
-/// Whether the bytes are a token (RFC 9110 §5.6.2).
+/// Returns whether the bytes are a token (RFC 9110 §5.6.2).
 private func isToken(_ bytes: some Collection<UInt8>) -> Bool {
     !bytes.isEmpty
         && bytes.allSatisfy { byte in

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What has come from the client and was not used yet; pipelined requests wait here.
+/// The received bytes that have not been consumed yet, including pipelined requests.
 final class RequestInput {
     let stream: any ByteStream
     private var bytes: [UInt8] = []
@@ -16,25 +16,25 @@ final class RequestInput {
 
     var isEmpty: Bool { position == bytes.count }
 
-    /// The bytes up to the empty line, without it; nil when the client closed the connection instead.
+    /// Returns the bytes before the empty line; nil if the client closed the connection first.
     func head() throws -> ArraySlice<UInt8>? {
         var isAtStart = true
         while isAtStart {
             if bytes.count - position < 2, try !fill() { return nil }
             if bytes.count - position < 2 { continue }
-            // Empty lines before a request line are to be ignored (RFC 9112 §2.2).
+            // A server ignores empty lines before a request line (RFC 9112 §2.2).
             isAtStart = bytes[position] == 13 && bytes[position + 1] == 10
             if isAtStart { position += 2 }
         }
         return try take(upTo: [13, 10, 13, 10], limit: Self.headLimit, tooLong: 431)
     }
 
-    /// The next line without its end; nil when the connection closed.
+    /// Returns the next line without its line end; nil if the connection closed.
     func line() throws -> ArraySlice<UInt8>? {
         try take(upTo: [13, 10], limit: Self.lineLimit, tooLong: 400)
     }
 
-    /// At least one and at most `limit` bytes; nil when the connection closed.
+    /// Returns at least one and at most `limit` bytes; nil if the connection closed.
     func some(_ limit: Int) throws -> ArraySlice<UInt8>? {
         if isEmpty, try !fill() { return nil }
         let end = min(bytes.count, position + limit)
@@ -42,7 +42,7 @@ final class RequestInput {
         return bytes[position..<end]
     }
 
-    /// Throws away what comes until the client closes its side.
+    /// Discards all input until the client closes its side.
     func discardAll() throws {
         repeat {
             position = bytes.count
@@ -83,7 +83,7 @@ final class RequestInput {
     }
 }
 
-/// Takes a request's body out of its framing (RFC 9112 §6 and §7.1).
+/// Extracts a request's body from its framing (RFC 9112 §6 and §7.1).
 struct BodyDecoder {
     private enum State {
         case bytes(Int)
@@ -109,7 +109,7 @@ struct BodyDecoder {
         return false
     }
 
-    /// The next bytes of the body, at most `limit`; nil at its end.
+    /// Returns the next bytes of the body, at most `limit`; nil at the end of the body.
     mutating func next(from input: RequestInput, limit: Int) throws -> ArraySlice<UInt8>? {
         while true {
             switch state {

@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes one answer onto a connection, with its pace and its faults.
+/// Writes one response to a connection, with its pace and its faults.
 ///
-/// Throws `Disconnect` when the script ended the connection or the client did.
+/// The writer throws `Disconnect` if the script or the client ends the connection.
 struct ResponseWriter {
-    /// What the answer has to fit.
+    /// Properties of the request and the connection that the response depends on.
     struct Context {
         let isHead: Bool
         let isHTTP10: Bool
-        /// Whether the connection closes after the answer for a reason outside the script.
+        /// Whether the connection closes after the response for a reason outside the script.
         let mustClose: Bool
     }
 
@@ -20,7 +20,7 @@ struct ResponseWriter {
     private let didSend: (Int) -> Void
     private var pending: [UInt8] = []
 
-    /// Bytes are collected up to this size before they are sent.
+    /// The number of bytes that the writer collects before it sends them.
     private static let batch = 64 * 1024
 
     init(_ response: MockResponse, on stream: any ByteStream, context: Context, didSend: @escaping (Int) -> Void) {
@@ -35,7 +35,7 @@ struct ResponseWriter {
         }
     }
 
-    /// Whether the connection has to close after the answer.
+    /// Whether the connection has to close after the response.
     var closes: Bool {
         if response.closes || context.mustClose { return true }
         if case .untilClose = framing { return true }
@@ -142,7 +142,7 @@ struct ResponseWriter {
         }
     }
 
-    /// Opens a chunk and returns its size; without chunks the whole rest is one.
+    /// Begins a chunk and returns its size; without chunked framing, returns the size of the remaining body.
     private mutating func beginChunk(_ rest: Int) -> Int {
         guard case .chunked(let size) = framing else { return rest }
         let count = min(size, rest)
@@ -174,7 +174,7 @@ struct ResponseWriter {
 
     // MARK: Connection
 
-    /// Everything before the point has to be on its way before the fault happens.
+    /// Sends all bytes before the point and then performs the faults at that point.
     private mutating func perform(at isPoint: (MockResponse.Point) -> Bool) throws {
         for (point, fault) in response.faults where isPoint(point) {
             try flush()
@@ -184,7 +184,7 @@ struct ResponseWriter {
 
     private mutating func flush() throws {
         guard !pending.isEmpty else { return }
-        // Part by part, so that the count stays true while the client does not read.
+        // Send in small parts, so that the count stays correct while the client does not read.
         var rest = pending[...]
         while !rest.isEmpty {
             let part = rest.prefix(16 * 1024)
@@ -213,7 +213,7 @@ extension MockResponse.Body {
 }
 
 extension SocketFault {
-    /// Lets it happen; throws when the connection is over after it.
+    /// Performs the fault; throws if the fault ends the connection.
     func perform(on stream: any ByteStream) throws {
         let socket = stream.waiter.socket
         switch self {
@@ -224,7 +224,7 @@ extension SocketFault {
         case .send(let bytes):
             try stream.send(bytes[...])
         case .reset:
-            // RST would overtake what the kernel still holds.
+            // RST would discard the bytes that the kernel has not delivered yet.
             while Socket.unacknowledged(socket) > 0 { try stream.waiter.pause(.milliseconds(1)) }
             Socket.resetOnClose(socket)
             throw Disconnect.ended

@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Server is the inside of MockServer: one thread accepts, one thread serves each connection, and every wait of theirs
-// ends when the stop latch is set. Only MockServer calls it.
+// Server implements MockServer: one thread accepts connections, one thread serves each connection, and every wait of
+// these threads ends when the stop latch is set. Only MockServer and HTTP2Server call it.
 
 import Glibc
 
-/// What a route does with a request.
+/// A route: the requests that it matches, the way it reads bodies and the closure that makes responses.
 struct Route: Sendable {
     let method: String?
     let path: String
@@ -19,25 +19,25 @@ struct Route: Sendable {
     }
 }
 
-/// What the server has seen.
+/// The events and counts that the server records.
 struct ServerState: Sendable {
-    /// The latest requests; those that `requests` no longer shows are dropped from time to time.
+    /// The latest requests; requests beyond the limit of the public `requests` are removed from time to time.
     var requests: [RecordedRequest] = []
     /// The number of the first element of `requests`.
     var firstNumber = 0
     /// The number of the next request for `nextRequest()`.
     var nextNumber = 0
     var connectionCount = 0
-    /// The sockets of the open connections, which are closed only after they are taken out.
+    /// The sockets of the open connections; a socket is removed before it is closed.
     var sockets: [Int: CInt] = [:]
     var openConnections = 0
     var bytesSent = 0
     var violations: [String] = []
-    /// How many handshakes have failed, and why the first of them did.
+    /// The number of failed handshakes; `tlsFailures` has the reasons for the first of them.
     var tlsFailureCount = 0
     var tlsFailures: [String] = []
     var isStopped = false
-    /// What came over HTTP/2, as `requests` bounded.
+    /// The received HTTP/2 frames, bounded like `requests`.
     var frames: [ReceivedFrame] = []
     var mostOpenStreams = 0
 
@@ -60,7 +60,7 @@ struct ServerState: Sendable {
         frames.append(frame)
     }
 
-    /// The next request that nobody was given: `.some(nil)` when there is none and will be none.
+    /// Returns the next request that has not been returned yet, or `.some(nil)` if no more requests can arrive.
     mutating func takeNext() -> RecordedRequest?? {
         let number = max(nextNumber, firstNumber)
         guard number - firstNumber < requests.count else { return isStopped ? .some(nil) : nil }
@@ -69,15 +69,15 @@ struct ServerState: Sendable {
     }
 }
 
-/// What the threads share; MockServer owns it and stops it.
+/// The state that the server's threads share; the public server owns it and stops it.
 final class ServerCore: Sendable {
     let options: MockServer.Options
     let tls: TLSContext?
     let stop = EventLatch()
     let state = Monitor(ServerState())
-    /// The fallback first; later routes win.
+    /// The routes, with the fallback first; later routes win.
     ///
-    /// Emptied at the end, since the closures may own the server.
+    /// `end()` empties the array, because the closures may own the server.
     let routes: Locked<[Route]>
     let port: UInt16
     private let threads = ThreadGroup()
@@ -91,9 +91,9 @@ final class ServerCore: Sendable {
         port = Socket.port(of: listener)
     }
 
-    /// Begins to accept; each connection is served on a thread of its own.
+    /// Starts to accept connections and serves each connection on its own thread.
     ///
-    /// The accepting thread owns the listening socket, and with it what `serve` holds.
+    /// The accepting thread owns the listening socket and everything that `serve` captures.
     func start(
         serving serve: @escaping @Sendable (ServerCore, _ number: Int, _ socket: CInt) -> Void = {
             core, number, socket in
@@ -106,13 +106,13 @@ final class ServerCore: Sendable {
         }
     }
 
-    /// Ends everything after the last `end()`: nobody can call it again.
+    /// Ends the server when its owner is released; no later call of `end()` is possible.
     func endForGood() {
         end()
         threads.detach()
     }
 
-    /// Ends everything and, unless it is called on a thread of the server, waits until it has ended.
+    /// Ends the server and, unless it is called on a thread of the server, waits until all threads have ended.
     func end() {
         stop.set()
         threads.close()
@@ -121,7 +121,7 @@ final class ServerCore: Sendable {
             defer { routes = [] }
             return routes
         }
-        // Outside the lock, because a closure's last reference to something may go here.
+        // Release the routes outside the lock, because this may release the last reference to captured objects.
         withExtendedLifetime(routes) {}
     }
 
@@ -152,7 +152,7 @@ final class ServerCore: Sendable {
         }
     }
 
-    // MARK: What connections report
+    // MARK: Reports from connections
 
     func begin(_ request: RecordedRequest) -> (route: Route, id: Int) {
         let id = state.update { $0.append(request) }
@@ -173,7 +173,7 @@ final class ServerCore: Sendable {
         }
     }
 
-    /// The connection inside TLS, its handshake done; nil on a server without TLS.
+    /// Performs the TLS handshake and returns the encrypted stream; nil on a server without TLS.
     func secure(_ waiter: SocketWaiter) throws -> TLSStream? {
         do {
             return try tls?.accept(waiter)
@@ -183,7 +183,8 @@ final class ServerCore: Sendable {
                 if state.tlsFailures.count < ServerState.tlsFailureLimit { state.tlsFailures.append(failure.reason) }
             }
             if failure.mayHideAlert {
-                // A `close` with unread bytes sends RST, which can take our alert away from the client.
+                // A `close` with unread bytes sends RST, which can destroy the server's alert before the client reads
+                // it.
                 Socket.finishSending(waiter.socket)
                 try RequestInput(PlainStream(waiter: waiter)).discardAll()
             }
@@ -195,7 +196,7 @@ final class ServerCore: Sendable {
         state.update { $0.bytesSent += count }
     }
 
-    /// From now on the socket's number may be reused.
+    /// Removes the connection's socket, because the descriptor may be reused after the close.
     func willClose(_ connection: Int) {
         state.update { $0.sockets[connection] = nil }
     }
@@ -206,6 +207,6 @@ final class ServerCore: Sendable {
 }
 
 extension Route {
-    /// For a request that arrives while the server stops.
+    /// The route for a request that arrives while the server stops.
     static let stopped = Route(method: nil, path: "*", reading: .none) { _ in .status(503).closing() }
 }

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CertificateOptions {
-    /// A subject alternative name (RFC 5280 §4.2.1.6), verbatim but for addresses: wildcards, A-labels and even NUL
-    /// bytes go into the certificate as they stand.
+    /// A subject alternative name (RFC 5280 §4.2.1.6).
+    ///
+    /// All names except IP addresses go into the certificate verbatim, including wildcards, A-labels and NUL bytes.
     public enum AlternativeName: Sendable, Hashable {
         /// A DNS name.
         case dns(String)
-        /// An IP address, as `127.0.0.1` or `::1`; among name constraints with a mask, `10.0.0.0/255.0.0.0`.
+        /// An IP address, such as `127.0.0.1` or `::1`; in name constraints with a mask, such as `10.0.0.0/255.0.0.0`.
         case ip(String)
         /// A mail address.
         case email(String)
@@ -15,21 +16,21 @@ extension CertificateOptions {
         case uri(String)
     }
 
-    /// Whether a certificate says to be an authority (RFC 5280 §4.2.1.9).
+    /// The basic constraints, which state whether a certificate is an authority (RFC 5280 §4.2.1.9).
     public enum BasicConstraints: Sendable, Hashable {
-        /// Authorities say so, leaves say that they are none; critical.
+        /// The role decides: authorities state that they are authorities, leaves that they are not; critical.
         case byRole
-        /// It says to be one, whatever it is; critical.
+        /// The certificate states that it is an authority, regardless of its role; critical.
         case authority
-        /// It says to be none, whatever it is; critical.
+        /// The certificate states that it is not an authority, regardless of its role; critical.
         case notAuthority
-        /// It does not say.
+        /// The certificate omits the extension.
         case absent
     }
 
-    /// What a key may be used for (RFC 5280 §4.2.1.3).
+    /// A permitted use of a key (RFC 5280 §4.2.1.3).
     public enum KeyUsage: String, Sendable, Hashable {
-        /// Signatures other than those on certificates and lists.
+        /// Signatures, except on certificates and revocation lists.
         case digitalSignature
         /// Signatures that the signer cannot deny.
         case nonRepudiation
@@ -45,13 +46,13 @@ extension CertificateOptions {
         case cRLSign
     }
 
-    /// What a certificate may be used for (RFC 5280 §4.2.1.12).
+    /// A permitted use of a certificate (RFC 5280 §4.2.1.12).
     public struct ExtendedKeyUsage: Sendable, Hashable {
-        /// An object identifier in dots, or the name that OpenSSL has for it.
+        /// The object identifier in dotted form, or OpenSSL's name for it.
         public let identifier: String
 
-        /// A usage by its object identifier.
-        /// - Parameter identifier: The object identifier in dots, or the name that OpenSSL has for it.
+        /// Creates a usage from its object identifier.
+        /// - Parameter identifier: The object identifier in dotted form, or OpenSSL's name for it.
         public init(_ identifier: String) {
             self.identifier = identifier
         }
@@ -70,18 +71,18 @@ extension CertificateOptions {
         public static let any = ExtendedKeyUsage("anyExtendedKeyUsage")
     }
 
-    /// An extension with bytes that nobody looks at before they are in the certificate.
+    /// An extension whose bytes go into the certificate unchecked.
     public struct Extension: Sendable, Hashable {
-        /// The object identifier, in dots.
+        /// The object identifier, in dotted form.
         public let identifier: String
         /// Whether clients that do not know it must refuse the certificate.
         public let isCritical: Bool
         /// The value, DER.
         public let value: [UInt8]
 
-        /// An extension.
+        /// Creates an extension.
         /// - Parameters:
-        ///   - identifier: The object identifier, in dots.
+        ///   - identifier: The object identifier, in dotted form.
         ///   - isCritical: Whether clients that do not know it must refuse the certificate; false by default.
         ///   - value: The value, DER; NULL by default.
         public init(_ identifier: String, isCritical: Bool = false, value: [UInt8] = [0x05, 0x00]) {
@@ -90,9 +91,9 @@ extension CertificateOptions {
             self.value = value
         }
 
-        /// A critical extension that nobody knows.
+        /// A critical extension that no client knows.
         public static let unknownCritical = Extension("1.3.6.1.4.1.32473.1", isCritical: true)
-        /// What an OCSP signer's certificate has when its own revocation need not be looked at (RFC 6960 §4.2.2.2.1).
+        /// The extension that exempts an OCSP signer's certificate from revocation checks (RFC 6960 §4.2.2.2.1).
         public static let ocspNoCheck = Extension("1.3.6.1.5.5.7.48.1.5")
     }
 }

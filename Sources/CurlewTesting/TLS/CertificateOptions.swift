@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a certificate shall say, in as much detail as a test wants.
+/// The contents of a certificate, in as much detail as a test needs.
 ///
-/// Everything has a default that makes a proper certificate; what is nil goes by the certificate's role, which the call
-/// decides that takes these options: a root, an intermediate or a leaf.
+/// Every option has a default that makes a proper certificate. The value of a nil option depends on the certificate's
+/// role: root, intermediate or leaf. The method that takes the options determines the role.
 ///
 /// ```swift
 /// let weak = try authority.issue(CertificateOptions(key: .rsa(1024)))
@@ -15,55 +15,56 @@
 public struct CertificateOptions: Sendable {
     /// The subject's common name.
     ///
-    /// By default "Test Root" and "Test Intermediate" (then with a number) for authorities; a leaf's subject has only an organisation, as
-    /// clients must not look there (RFC 9525 §2).
+    /// By default "Test Root" and "Test Intermediate" (with a number below another intermediate) for authorities. A
+    /// leaf's subject has only an organisation by default, because clients must not use its common name (RFC 9525 §2).
     public var commonName: String?
-    /// DNS names and IP addresses for the subject alternative name, told apart by their look.
+    /// DNS names and IP addresses for the subject alternative name, distinguished by their syntax.
     ///
-    /// By default `localhost`, `127.0.0.1` and `::1` for leaves, none for authorities.
+    /// By default `localhost`, `127.0.0.1` and `::1` for leaves, and empty for authorities.
     public var hosts: [String]?
-    /// More subject alternative names, verbatim and after `hosts`; none by default.
+    /// More subject alternative names, verbatim and after `hosts`; empty by default.
     ///
-    /// Without any names the certificate has no such extension.
+    /// Without any names the certificate omits the extension.
     public var alternativeNames: [AlternativeName]
-    /// When it is valid; now, by default.
+    /// The validity; `current` by default.
     public var validity: CertificateValidity
-    /// Which kind of key it gets; EC on P-256 by default.
+    /// The kind of the new key; EC on P-256 by default.
     public var key: TestKey
-    /// The private key it gets instead of a new one, PEM without a passphrase; nil by default.
+    /// The private key to use instead of a new one, PEM without a passphrase; nil by default.
     ///
-    /// The key of an older certificate makes this one its renewal.
+    /// With the key of an older certificate, the new certificate is a renewal.
     public var privateKeyPEM: String?
-    /// The digest that its issuer signs; SHA-256 by default.
+    /// The digest that the issuer signs; SHA-256 by default.
     public var digest: SignatureDigest
-    /// Whether it says to be an authority; by its role, by default.
+    /// The statement whether the certificate is an authority; depends on the role by default.
     public var basicConstraints: BasicConstraints
-    /// How many intermediates may be below it (RFC 5280 §4.2.1.9); not limited by default.
+    /// The maximum number of intermediates below the certificate (RFC 5280 §4.2.1.9); unlimited by default.
     public var pathLength: Int?
-    /// What its key may be used for; empty leaves the extension out.
+    /// The permitted uses of the key; an empty array omits the extension.
     ///
     /// By default `keyCertSign` and `cRLSign` for authorities, `digitalSignature` for leaves.
     public var keyUsages: [KeyUsage]?
-    /// What the certificate may be used for; empty leaves the extension out.
+    /// The permitted uses of the certificate; an empty array omits the extension.
     ///
-    /// By default `serverAuth` and `clientAuth` for leaves, left out for authorities.
+    /// By default `serverAuth` and `clientAuth` for leaves, and omitted for authorities.
     public var extendedKeyUsages: [ExtendedKeyUsage]?
-    /// The only names that certificates below it may have (RFC 5280 §4.2.1.10), for the kinds of name that occur.
+    /// The only names that certificates below this one may have (RFC 5280 §4.2.1.10); empty by default.
     ///
-    /// Addresses are ranges with a mask, as `10.0.0.0/255.0.0.0`. None by default.
+    /// The limit applies only to the kinds of name that occur in the array. Addresses are ranges with a mask, such as
+    /// `10.0.0.0/255.0.0.0`.
     public var permittedNames: [AlternativeName]
-    /// Names that certificates below it must not have, written as `permittedNames`; none by default.
+    /// Names that certificates below this one must not have, in the form of `permittedNames`; empty by default.
     public var excludedNames: [AlternativeName]
-    /// The serial number; nil, the default, takes a random one.
+    /// The serial number; nil, the default, selects a random one.
     public var serialNumber: UInt64?
-    /// Whether it obliges servers to staple OCSP responses (RFC 7633); false by default.
+    /// Whether the certificate requires servers to staple OCSP responses (RFC 7633); false by default.
     public var mustStaple: Bool
-    /// Extensions that are added as they are; none by default.
+    /// Additional extensions, added unchanged; empty by default.
     public var extensions: [Extension]
-    /// Whether it has the key identifiers of its subject and its issuer (RFC 5280 §4.2.1.1, §4.2.1.2); true by default.
+    /// Whether to add the key identifiers of subject and issuer (RFC 5280 §4.2.1.1, §4.2.1.2); true by default.
     public var hasKeyIdentifiers: Bool
 
-    /// Options, each with its default.
+    /// Creates options; each parameter has a default.
     public init(
         commonName: String? = nil,
         hosts: [String]? = nil,

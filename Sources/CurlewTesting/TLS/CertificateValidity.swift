@@ -1,18 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// From when to when a certificate is valid, counted from the moment it is made.
+/// The period in which a certificate is valid, relative to its creation.
 public struct CertificateValidity: Sendable, Hashable {
-    /// When it begins; negative is in the past.
-    ///
-    /// Whole seconds.
+    /// The start of the period in whole seconds; a negative value is in the past.
     public let notBefore: Duration
-    /// When it ends; negative is in the past.
-    ///
-    /// Whole seconds.
+    /// The end of the period in whole seconds; a negative value is in the past.
     public let notAfter: Duration
 
-    /// A validity from two offsets from now.
+    /// Creates a validity from two offsets from now.
     public init(notBefore: Duration, notAfter: Duration) {
         self.notBefore = notBefore
         self.notAfter = notAfter

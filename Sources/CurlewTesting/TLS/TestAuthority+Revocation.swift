@@ -10,45 +10,45 @@ public struct TestRevocationList: Sendable, Hashable {
 }
 
 extension TestAuthority {
-    /// Who signs a revocation list.
+    /// The signer of a revocation list.
     public enum ListSigner: Sendable, Hashable {
         /// This authority.
         case issuer
-        /// Somebody who has this authority's name but another key.
+        /// An authority with this authority's name but another key.
         case forger
     }
 
-    /// What an OCSP response says of a certificate.
+    /// The status of a certificate in an OCSP response.
     public enum OCSPStatus: Sendable, Hashable {
-        /// It is not revoked.
+        /// The certificate is not revoked.
         case good
-        /// It is revoked.
+        /// The certificate is revoked.
         case revoked
-        /// The responder does not know it.
+        /// The responder does not know the certificate.
         case unknown
     }
 
-    /// Who signs an OCSP response (RFC 6960 §4.2.2.2).
+    /// The signer of an OCSP response (RFC 6960 §4.2.2.2).
     public enum OCSPSigner: Sendable, Hashable {
         /// This authority.
         case issuer
-        /// Somebody with a certificate by this authority for that purpose, which is in the response.
+        /// A responder with a certificate from this authority for OCSP signing; the response includes the certificate.
         case delegate
-        /// Somebody with a certificate by this authority, but for TLS servers; it is in the response.
+        /// A responder with a certificate from this authority for TLS servers; the response includes the certificate.
         case delegateWithoutUsage
-        /// Somebody with a self-signed certificate, which is in the response.
+        /// A responder with a self-signed certificate; the response includes the certificate.
         case stranger
-        /// Somebody who has this authority's name but another key.
+        /// An authority with this authority's name but another key.
         case forger
     }
 
-    /// A revocation list of this authority.
+    /// Makes a revocation list of this authority.
     /// - Parameters:
-    ///   - revoked: the certificates on it; none by default.
-    ///   - thisUpdate: since when it is in force, from now; an hour ago by default, whole seconds.
-    ///   - nextUpdate: when the next one is due, from now; in a day by default, nil leaves it out.
-    ///   - signer: who signs it; this authority by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - revoked: The certificates on the list; empty by default.
+    ///   - thisUpdate: The start of validity relative to now, in whole seconds; an hour ago by default.
+    ///   - nextUpdate: The time of the next list relative to now, in whole seconds; in a day by default, nil omits it.
+    ///   - signer: The signer; this authority by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func revocationList(
         revoking revoked: [TestCertificate] = [],
         thisUpdate: Duration = .seconds(-3600),
@@ -61,17 +61,18 @@ extension TestAuthority {
             signer: signer)
     }
 
-    /// An OCSP response (RFC 6960) on a certificate, as servers staple it.
+    /// Makes an OCSP response (RFC 6960) about a certificate, as servers staple it.
     ///
-    /// What another authority says of the certificate names another issuer, and is of no use to a client.
+    /// The response names this authority as the issuer; a client rejects it for a certificate from another authority.
     /// - Parameters:
-    ///   - certificate: the certificate; another one's response is one for another serial number.
-    ///   - status: what it says; that it is good by default.
-    ///   - thisUpdate: since when that is known to be so, from now; an hour ago by default, whole seconds.
-    ///   - nextUpdate: when the next one is due, from now; in a day by default, nil leaves it out.
-    ///   - signer: who signs it; this authority by default.
-    /// - Returns: the bytes of the OCSPResponse, DER.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - certificate: The certificate, which the response identifies by its serial number.
+    ///   - status: The status of the certificate; good by default.
+    ///   - thisUpdate: The time of the status relative to now, in whole seconds; an hour ago by default.
+    ///   - nextUpdate: The time of the next response relative to now, in whole seconds; in a day by default, nil omits
+    ///     it.
+    ///   - signer: The signer; this authority by default.
+    /// - Returns: The bytes of the OCSPResponse, DER.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func ocspResponse(
         for certificate: TestCertificate,
         status: OCSPStatus = .good,
@@ -87,7 +88,7 @@ extension TestAuthority {
             issuer: made, responder: responder, includesCertificate: signer != .issuer && signer != .forger)
     }
 
-    /// An OCSP response that says nothing but "try later" (RFC 6960 §4.2.1), DER.
+    /// An OCSP response with the status `tryLater` and no other content (RFC 6960 §4.2.1), DER.
     public static let ocspTryLater: [UInt8] = [0x30, 0x03, 0x0A, 0x01, 0x03]
 
     private func responder(_ signer: OCSPSigner) throws -> MadeCertificate {
@@ -106,7 +107,7 @@ extension TestAuthority {
         }
     }
 
-    /// Another root of the same name.
+    /// Makes another root with the same name.
     private func forger() throws -> MadeCertificate {
         try makeCertificate(CertificateOptions(commonName: commonName), as: .root, issuer: nil)
     }

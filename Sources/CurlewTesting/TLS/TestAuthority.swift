@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TLS makes certificates at run time, so that no key is in the repository and none can expire there. Tests call
-// TestAuthority; MockServer is given the identities.
+// TLS makes certificates at run time, so that the repository contains no keys and no certificates that can expire.
+// Tests call TestAuthority and pass the identities to MockServer.
 
-/// A certificate authority made at run time: a self-signed root or, by `intermediate(commonName:)`, one below it.
+/// A certificate authority made at run time: a self-signed root or an intermediate from `intermediate(commonName:)`.
 ///
-/// Keys are new at each run (EC on P-256, unless options say otherwise).
+/// Each run makes new keys (EC on P-256, unless the options select another kind).
 ///
 /// ```swift
 /// let authority = try TestAuthority()
@@ -20,26 +20,26 @@
 public struct TestAuthority: Sendable {
     let made: MadeCertificate
     private let options: CertificateOptions
-    /// Who signed it; nil for a root, which signed itself.
+    /// The issuer of the authority's certificate; nil for a root, which is self-signed.
     private let issuer: MadeCertificate?
-    /// The certificates from this authority up to, without, the root; empty for a root.
+    /// The certificates from this authority up to the root, excluding the root; empty for a root.
     public let intermediates: [TestCertificate]
 
-    /// A root authority.
+    /// Creates a root authority.
     /// - Parameters:
-    ///   - commonName: the name in its certificate.
-    ///   - key: which kind of key it gets; EC on P-256 by default.
-    ///   - validity: when it is valid; now, by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - commonName: The common name in its certificate.
+    ///   - key: The kind of its key; EC on P-256 by default.
+    ///   - validity: The validity of its certificate; `current` by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public init(
         commonName: String = "Test Root", key: TestKey = .p256, validity: CertificateValidity = .current
     ) throws {
         try self.init(CertificateOptions(commonName: commonName, validity: validity, key: key))
     }
 
-    /// A root authority.
-    /// - Parameter options: what its certificate says.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Creates a root authority.
+    /// - Parameter options: The contents of its certificate.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public init(_ options: CertificateOptions) throws {
         try self.init(options, issuer: nil, above: [])
     }
@@ -53,7 +53,7 @@ public struct TestAuthority: Sendable {
 
     /// The authority's certificate.
     public var certificate: TestCertificate { made.certificate }
-    /// The authority's certificate, PEM: what a client has to trust.
+    /// The authority's certificate, PEM; a client must trust it to accept the issued certificates.
     public var certificatePEM: String { certificate.pem }
     /// The authority's certificate, DER.
     public var certificateDER: [UInt8] { certificate.der }
@@ -62,53 +62,55 @@ public struct TestAuthority: Sendable {
     /// The authority's private key, PKCS #8 PEM without a passphrase.
     public var privateKeyPEM: String { made.keyPEM }
 
-    /// The name in its certificate.
+    /// The common name in the authority's certificate.
     var commonName: String? {
         options.commonName ?? (issuer == nil ? CertificateRole.root : .intermediate).defaultCommonName
     }
 
-    // MARK: More authorities
+    // MARK: Derived authorities
 
-    /// An authority below this one.
+    /// Makes an intermediate authority below this authority.
     ///
-    /// What it issues carries its certificate in the chain.
-    /// - Parameter commonName: the name in its certificate; "Test Intermediate" by default, with a number when it is not
-    ///   the first below the root.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Identities that the intermediate issues contain its certificate in their chain.
+    /// - Parameter commonName: The common name in its certificate; "Test Intermediate" by default, with a number if it
+    ///   is not the first intermediate below the root.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func intermediate(commonName: String? = nil) throws -> TestAuthority {
         try intermediate(CertificateOptions(commonName: commonName))
     }
 
-    /// An authority below this one.
+    /// Makes an intermediate authority below this authority.
     ///
-    /// What it issues carries its certificate in the chain.
-    /// - Parameter options: what its certificate says, which may be that it is no authority.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Identities that the intermediate issues contain its certificate in their chain.
+    /// - Parameter options: The contents of its certificate, which may state that it is not an authority.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func intermediate(_ options: CertificateOptions) throws -> TestAuthority {
         var options = options
         if options.commonName == nil, !intermediates.isEmpty {
-            // Below one of the same name it would be self-issued, which path lengths do not count (RFC 5280 §4.2.1.9).
+            // With its issuer's name it would be self-issued, and path lengths do not count such certificates
+            // (RFC 5280 §4.2.1.9).
             options.commonName = "Test Intermediate \(intermediates.count + 1)"
         }
         return try TestAuthority(options, issuer: made, above: intermediates)
     }
 
-    /// This authority once more, with the same name and key, but signed by another one.
+    /// Makes an authority with the same name and key whose certificate another authority signs.
     ///
-    /// What either issues is by either; what the result issues carries the certificate by the other in the chain.
+    /// Certificates issued by this authority verify with both certificates, and so do those issued by the result. The
+    /// chain of an identity that the result issues contains the certificate signed by the other authority.
     /// - Parameters:
-    ///   - other: who signs.
-    ///   - validity: when the new certificate is valid; now, by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - other: The authority that signs.
+    ///   - validity: The validity of the new certificate; `current` by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func crossSigned(
         by other: TestAuthority, validity: CertificateValidity = .current
     ) throws -> TestAuthority {
         try TestAuthority(again(validity), issuer: other.made, above: other.intermediates)
     }
 
-    /// This authority with a new certificate: the same name, key and issuer, another serial number and validity.
-    /// - Parameter validity: when the new certificate is valid; now, by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Renews the authority's certificate: the same name, key and issuer, another serial number and validity.
+    /// - Parameter validity: The validity of the new certificate; `current` by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func renewed(validity: CertificateValidity = .current) throws -> TestAuthority {
         try TestAuthority(again(validity), issuer: issuer, above: Array(intermediates.dropFirst()))
     }
@@ -124,14 +126,14 @@ public struct TestAuthority: Sendable {
 
     // MARK: Leaves
 
-    /// A certificate for servers and clients.
+    /// Issues a certificate for servers and clients.
     /// - Parameters:
-    ///   - hosts: DNS names (a leading `*.` is allowed) and IP addresses for the subject alternative name; without any
-    ///     the certificate has no such extension.
-    ///   - commonName: the subject's common name; by default the subject has only an organisation, as clients must
-    ///     not look there (RFC 9525 §2).
-    ///   - validity: when it is valid; now, by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - hosts: DNS names (a leading `*.` is allowed) and IP addresses for the subject alternative name; an empty
+    ///     array omits the extension.
+    ///   - commonName: The subject's common name; by default the subject has only an organisation, because clients must
+    ///     not use the common name (RFC 9525 §2).
+    ///   - validity: The validity; `current` by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func issue(
         hosts: [String] = ["localhost", "127.0.0.1", "::1"],
         commonName: String? = nil,
@@ -140,9 +142,9 @@ public struct TestAuthority: Sendable {
         try issue(CertificateOptions(commonName: commonName, hosts: hosts, validity: validity))
     }
 
-    /// A certificate for servers and clients.
-    /// - Parameter options: what it says.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Issues a certificate for servers and clients.
+    /// - Parameter options: The contents of the certificate.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func issue(_ options: CertificateOptions) throws -> TestIdentity {
         TestIdentity(try makeCertificate(options, as: .leaf, issuer: made), intermediates: intermediates)
     }

@@ -1,23 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A certificate without its key, to be put into chains, lists and responses.
+/// A certificate without its key, for use in chains, revocation lists and OCSP responses.
 public struct TestCertificate: Sendable, Hashable {
     /// The certificate, PEM.
     public let pem: String
     /// The certificate, DER.
     public let der: [UInt8]
-    /// The SHA-256 digest of its SubjectPublicKeyInfo, 32 bytes: what a public-key pin compares (RFC 7469 §2.4).
+    /// The SHA-256 digest of its SubjectPublicKeyInfo, 32 bytes, as used by public-key pins (RFC 7469 §2.4).
     public let publicKeySHA256: [UInt8]
 }
 
-/// A certificate and its key as text and bytes, so that nothing of OpenSSL's has to be kept.
+/// A certificate and its key as text and bytes, so that no OpenSSL object has to be kept.
 struct MadeCertificate: Sendable {
     let certificate: TestCertificate
     let keyPEM: String
 }
 
-/// What a certificate is made as.
+/// The role of a certificate in a chain.
 enum CertificateRole: Sendable, Hashable {
     case root, intermediate, leaf
 

@@ -1,11 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A certificate with its private key and the certificates between it and the root: what a server shows, or a client
-/// that is asked for one.
+/// A certificate with its private key and the intermediate certificates below the root.
+///
+/// A server presents an identity, and so does a client if the server asks for a certificate.
 public struct TestIdentity: Sendable {
     private let made: MadeCertificate
-    /// What is sent after the certificate itself, in this order; the root is not among them.
+    /// The certificates sent after the certificate itself, in this order, excluding the root.
     public let intermediates: [TestCertificate]
 
     init(_ made: MadeCertificate, intermediates: [TestCertificate] = []) {
@@ -19,23 +20,23 @@ public struct TestIdentity: Sendable {
     public var certificatePEM: String { certificate.pem }
     /// The certificate itself, DER.
     public var certificateDER: [UInt8] { certificate.der }
-    /// The certificate and then the intermediate ones, in the order TLS sends them.
+    /// The certificate and the intermediates in the order in which TLS sends them.
     public var chain: [TestCertificate] { [certificate] + intermediates }
-    /// The certificate and then the intermediate ones, PEM, in the order TLS sends them; the root is not among them.
+    /// The certificate and the intermediates, PEM, in the order in which TLS sends them, excluding the root.
     public var chainPEM: String { chain.map(\.pem).joined() }
     /// The private key, PKCS #8 PEM without a passphrase.
     public var privateKeyPEM: String { made.keyPEM }
-    /// The SHA-256 digest of the certificate's SubjectPublicKeyInfo, 32 bytes: what a public-key pin compares
+    /// The SHA-256 digest of the certificate's SubjectPublicKeyInfo, 32 bytes, as used by public-key pins
     /// (RFC 7469 §2.4).
     public var publicKeySHA256: [UInt8] { certificate.publicKeySHA256 }
 
-    // MARK: Wrong ways
+    // MARK: Invalid identities
 
-    /// A certificate signed with its own key, which no authority vouches for.
+    /// Makes a self-signed certificate, which no authority vouches for.
     /// - Parameters:
     ///   - hosts: DNS names and IP addresses for the subject alternative name.
-    ///   - validity: when it is valid; now, by default.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    ///   - validity: The validity; `current` by default.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public static func selfSigned(
         hosts: [String] = ["localhost", "127.0.0.1", "::1"],
         validity: CertificateValidity = .current
@@ -43,46 +44,48 @@ public struct TestIdentity: Sendable {
         try selfSigned(CertificateOptions(hosts: hosts, validity: validity))
     }
 
-    /// A certificate signed with its own key, which no authority vouches for.
-    /// - Parameter options: what it says.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// Makes a self-signed certificate, which no authority vouches for.
+    /// - Parameter options: The contents of the certificate.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public static func selfSigned(_ options: CertificateOptions) throws -> TestIdentity {
         TestIdentity(try makeCertificate(options, as: .leaf, issuer: nil))
     }
 
-    /// A certificate signed with this one's key, though this one is no authority: no client may accept it.
+    /// Issues a certificate signed with this identity's key, although this identity is no authority.
     ///
-    /// This certificate and its intermediates are in the chain.
-    /// - Parameter options: what it says.
-    /// - Throws: `TestingError` when OpenSSL refuses a value.
+    /// No client may accept the result. Its chain contains this identity's certificate and intermediates.
+    /// - Parameter options: The contents of the certificate.
+    /// - Throws: `TestingError` if OpenSSL rejects a value.
     public func issue(_ options: CertificateOptions = CertificateOptions()) throws -> TestIdentity {
         TestIdentity(try makeCertificate(options, as: .leaf, issuer: made), intermediates: chain)
     }
 
-    /// The same certificate and key, followed by other certificates: too few, too many, strangers or in any order.
+    /// Returns an identity with the same certificate and key but another list of intermediates.
+    ///
+    /// The list can be incomplete, too long, unrelated or in any order.
     ///
     /// ```swift
     /// let incomplete = identity.serving(intermediates: [])
     /// let shuffled = identity.serving(intermediates: identity.intermediates.reversed())
     /// let withRoot = identity.serving(intermediates: identity.intermediates + [root.certificate])
     /// ```
-    /// - Parameter intermediates: what is sent after the certificate itself, in this order.
+    /// - Parameter intermediates: The certificates to send after the certificate itself, in this order.
     public func serving(intermediates: [TestCertificate]) -> TestIdentity {
         TestIdentity(made, intermediates: intermediates)
     }
 
-    // MARK: For clients
+    // MARK: Encrypted forms for clients
 
-    /// The private key, PKCS #8 PEM encrypted with AES-256.
-    /// - Parameter passphrase: what decrypts it.
-    /// - Throws: `TestingError` when OpenSSL refuses.
+    /// Returns the private key as PKCS #8 PEM encrypted with AES-256.
+    /// - Parameter passphrase: The passphrase that decrypts the key.
+    /// - Throws: `TestingError` if OpenSSL reports an error.
     public func privateKeyPEM(passphrase: String) throws -> String {
         try encryptedKey(made, passphrase: passphrase)
     }
 
-    /// The certificate, the intermediate ones and the key in one PKCS #12 file (RFC 7292), encrypted.
-    /// - Parameter passphrase: what decrypts it; may be empty.
-    /// - Throws: `TestingError` when OpenSSL refuses.
+    /// Returns the certificate, the intermediates and the key as one encrypted PKCS #12 file (RFC 7292).
+    /// - Parameter passphrase: The passphrase that decrypts the file; may be empty.
+    /// - Throws: `TestingError` if OpenSSL reports an error.
     public func pkcs12(passphrase: String) throws -> [UInt8] {
         try encodePKCS12(made, intermediates: intermediates, passphrase: passphrase)
     }

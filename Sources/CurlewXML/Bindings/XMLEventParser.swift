@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Curlew
-internal import CurlewEngine
+internal import CurlewSupport
+internal import CurlewSupport
 
 /// Where a document stands that is read as events: what ``XMLEvents`` keeps from chunk to chunk.
 public final class XMLEventParser: @unchecked Sendable {

@@ -104,7 +104,7 @@ struct OAuth2Tests {
         let error = try await failure { try await client(server).clientCredentials() }
         let cause = try #require(error.cause as? OAuth2Error)
         #expect(cause.code == .invalidGrant && cause.message == "ex\npired" && cause.page == "https://x")
-        #expect(error.message == "The authorization server gave no token: invalid_grant: ex\\npired.")
+        #expect(error.message == "The authorization server issued no token: invalid_grant: ex\\npired.")
         let silent = try self.server("<html>", status: 502)
         let other = try await failure { try await client(silent).clientCredentials() }
         #expect(other.kind == .unacceptableStatus && other.response?.status == .badGateway)

@@ -23,7 +23,7 @@ struct MistakeTests {
             func anOptionalInAPath(_ api: JSONClient, _ id: Int?) async throws -> User {
                 try await api.get("users/\(id)")
             }
-            """#, "unwrap the optional: a path has no place for a missing value"
+            """#, "unwrap the optional: a path cannot contain a missing value"
         ),
         (
             """

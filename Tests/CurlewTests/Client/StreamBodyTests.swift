@@ -129,7 +129,7 @@ struct StreamBodyTests {
             (.jsonSequence(sequence([1.5, .infinity])), "Element 2: Encoding failed: the Double cannot be encoded."),
             (
                 .frames([[], [UInt8](repeating: 0, count: 256)], lengthPrefix: .uint8),
-                "Frame 2 has 256 bytes, more than its length prefix can say."
+                "Frame 2 has 256 bytes, more than its length prefix can represent."
             ),
         ]
         for (body, message) in bodies {

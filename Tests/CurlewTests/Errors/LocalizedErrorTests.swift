@@ -42,7 +42,7 @@ struct LocalizedErrorTests {
         expect(InvalidNetrc(3, .notUTF8), "Line 3 is not UTF-8.")
         expect(
             DestinationFailure(.busy, "/tmp/x", "in use by another download"), "In use by another download.",
-            "Wait for the other download of it, or choose another name.")
+            "Wait for the other download of this file, or choose another name.")
         expect(DestinationFailure(.other, "/tmp/x", "it broke"), "It broke.")
         expect(
             OAuth2Error(code: .invalidClient, message: "unknown", page: nil), "invalid_client: unknown",

@@ -92,7 +92,7 @@ struct NetworkErrorTests {
             ├─ attempts: 1
             └─ cause: curlew.cancelled.queued
                ├─ what: Inner.
-               ├─ retry: never, somebody asked to stop
+               ├─ retry: never, the transfer was cancelled on request
                └─ attempts: 1
             """
         #expect(outer.detailedDescription == short)

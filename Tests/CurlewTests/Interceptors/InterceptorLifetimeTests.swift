@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @testable import Curlew
+import CurlewSupport
 import CurlewEngine
 import CurlewTesting
 import FoundationEssentials

@@ -122,7 +122,7 @@ struct RedirectPolicyTests {
     @Test func leavingTLSHasToBeAllowed() async throws {
         let error = await #expect(throws: NetworkError.self) { try await next(.follow(), request, head()) }
         #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause == nil)
-        #expect(error?.message == "A 307 redirect leads from https to http.")
+        #expect(error?.message == "A 307 redirect goes from https to http.")
         #expect(error?.hint?.contains("allowingDowngrade: true") == true)
         #expect(error?.response == head() && error?.request?.urlText == request.urlText)
         #expect(error?.detailedDescription.contains("s3cret") == false)

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewSupport
 import CurlewEngine
 import CurlewTesting
 import FoundationEssentials
@@ -14,11 +15,11 @@ struct ConnectivityTests {
     /// What stands for the machine's way out.
     private struct Way: Sendable {
         let gate = Gate()
-        private let reached = Bell()
-        var arrivals: UInt64 { reached.rings }
+        private let reached = Signal()
+        var arrivals: UInt64 { reached.count }
 
         func wait() async {
-            reached.ring()
+            reached.send()
             _ = await gate.wait()
         }
 

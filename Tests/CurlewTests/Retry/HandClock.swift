@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 @testable import Curlew
+import CurlewSupport
 import CurlewEngine
 
 /// A clock that stands still until it is moved by hand.
@@ -16,7 +17,7 @@ final class HandClock: Clock {
     }
 
     private let state = Lock(State())
-    private let bell = Bell()
+    private let signal = Signal()
 
     var now: Instant { Instant(offset: state.withLock { $0.now }) }
     var minimumResolution: Duration { .nanoseconds(1) }
@@ -35,7 +36,7 @@ final class HandClock: Clock {
                     return false
                 }
                 if isOver { continuation.resume() }
-                bell.ring()
+                signal.send()
             }
         } onCancel: {
             state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume()
@@ -65,9 +66,9 @@ final class HandClock: Clock {
 
     private func wait(until condition: (State) -> Bool) async {
         while true {
-            let rings = bell.rings
+            let seen = signal.count
             if state.withLock({ condition($0) }) { return }
-            guard await bell.wait(after: rings) else { return }
+            guard await signal.wait(after: seen) else { return }
         }
     }
 }

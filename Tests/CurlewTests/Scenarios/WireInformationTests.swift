@@ -59,7 +59,7 @@ struct WireInformationTests {
         let bench = try WireBench { _ in
             (0..<33).reduce(MockResponse.text("hello")) { script, _ in script.informational(code) }
         }
-        expectInvalid(try await bench.failure(), "more than 32 informational responses came before it")
+        expectInvalid(try await bench.failure(), "more than 32 informational responses arrived before it")
         let endless = String(repeating: "HTTP/1.1 \(code) Wait\r\n\r\n", count: 100_000)
         let error = try await WireBench { _ in .raw(endless) }.failure()
         expectInvalid(error, "more than 32 informational responses")
@@ -91,7 +91,7 @@ struct WireInformationTests {
 
     @Test func aMalformedOne() async throws {
         let bench = try WireBench { _ in .raw("HTTP/1.1 103 Early Hints\r\nA : b\r\n\r\n") }
-        expectInvalid(try await bench.failure(), "a blank stands between")
+        expectInvalid(try await bench.failure(), "there is a blank between")
     }
 
     // MARK: Trailers

@@ -46,7 +46,7 @@ struct WireTests {
     }
 
     @Test(arguments: [
-        ("HTTP/2 200 OK", "it says HTTP/2 on a connection that speaks HTTP/1.1"), ("http/1.1 200 OK", "status line"),
+        ("HTTP/2 200 OK", "it names HTTP/2 on an HTTP/1.1 connection"), ("http/1.1 200 OK", "status line"),
         ("HTTP/1.1 200 a\rb", "bare CR"),
         ("HTTP/1.1 101 Switching Protocols", "switches protocols"),
     ])
@@ -72,11 +72,11 @@ struct WireTests {
     // MARK: Field lines
 
     @Test(arguments: [
-        ("A : 1", "a blank stands between the field name “A” and its colon"),
-        ("A\t: 1", "a blank stands between the field name “A” and its colon"),
-        ("A(b): 1", "is no token"), (": 1", "a field has no name"),
+        ("A : 1", "there is a blank between the field name “A” and its colon"),
+        ("A\t: 1", "there is a blank between the field name “A” and its colon"),
+        ("A(b): 1", "is not a token"), (": 1", "a field has no name"),
         ("A: b\rc", "the value of “A” contains a bare CR"), ("A: b\r", "the value of “A” contains a bare CR"),
-        ("\rA: b", "is no token"),
+        ("\rA: b", "is not a token"),
     ])
     func fieldLines(_ field: String, _ message: String) async throws {
         expectInvalid(try await failure(of: raw("\(field)\r\nContent-Length: 5", "hello")), message)
@@ -168,10 +168,10 @@ struct WireTests {
 
     @Test(arguments: [
         ("5, 6", "says both 5 and 6"), ("5\r\nContent-Length: 6", "says both 5 and 6"),
-        ("+5", "“+5”, which is no number"),
-        ("5.0", "“5.0”, which is no number"), ("5,", "“5,”"), ("99999999999999999999", "too large for any body"),
-        ("5\r\n 6", "goes on in a second line"), ("5\r\nTransfer-Encoding: chunked", "ambiguous"),
-        ("0x5", "“0x5”, which is no number"),
+        ("+5", "“+5”, which is not a number"),
+        ("5.0", "“5.0”, which is not a number"), ("5,", "“5,”"), ("99999999999999999999", "too large for any body"),
+        ("5\r\n 6", "continues in a second line"), ("5\r\nTransfer-Encoding: chunked", "ambiguous"),
+        ("0x5", "“0x5”, which is not a number"),
     ])
     func lengthsThatLibcurlTakes(_ value: String, _ message: String) async throws {
         expectInvalid(try await failure(of: raw("Content-Length: \(value)", "hello")), message)
@@ -188,7 +188,7 @@ struct WireTests {
     }
 
     @Test(arguments: [
-        ("Transfer-Encoding: gzip", "“gzip”, and only “chunked” was asked for"),
+        ("Transfer-Encoding: gzip", "“gzip”, and only “chunked” is accepted"),
         ("Transfer-Encoding: gzip, chunked", "“gzip, chunked”"), ("Transfer-Encoding: identity", "“identity”"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "given twice"),
         ("Transfer-Encoding: chunked\r\nContent-Length: 5", "ambiguous"),
@@ -199,6 +199,6 @@ struct WireTests {
 
     @Test func codingsInHTTP10() async throws {
         let response = MockResponse.raw("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
-        expectInvalid(try await failure(of: response), "stands in a response of HTTP/1.0")
+        expectInvalid(try await failure(of: response), "an HTTP/1.0 response contains")
     }
 }

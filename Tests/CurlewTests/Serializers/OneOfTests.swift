@@ -92,7 +92,7 @@ struct OneOfTests {
         }
         #expect(
             error?.message
-                == "Decoding User failed at name (column 9): expected String, found number. Nor could others read it: "
+                == "Decoding User failed at name (column 9): expected String, found number. Other serializers failed: "
                 + "Decoding Array<Int> failed (column 1): expected Array<Any>, found a dictionary.")
         #expect(error?.kind == .decodingFailed && error?.cause is DecodingError && error?.body.count == 10)
         #expect(error?.request != nil && error?.response != nil)

@@ -138,7 +138,7 @@ struct PropertyListCheckTests {
             (Array(Self.nested(10_000).utf8), "the property list is more than 256 levels deep"),
             (Self.pyramid(levels: 10, width: 8), "the property list refers to the same objects too often"),
             (Self.binary([[0xA1, 0]]), "the property list is more than 256 levels deep"),
-            (Array("hello".utf8), "the body is no valid property list"),
+            (Array("hello".utf8), "the body is not a valid property list"),
         ]
         for (body, reason) in rows {
             let error = try #require(

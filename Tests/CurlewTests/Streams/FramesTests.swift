@@ -44,7 +44,7 @@ struct FramesTests {
         let frames = Frames.frames(lengthPrefix: .uint16(.bigEndian))
         let inside = frames.outcome(ofAnyCutting: [0, 1, 7, 0, 3, 1, 2])
         #expect(inside.elements.count == 1)
-        #expect(inside.failure == "decoding failed: The stream ends inside frame 2: 2 of its 3 bytes came.")
+        #expect(inside.failure == "decoding failed: The stream ends inside frame 2: 2 of 3 bytes arrived.")
         let before = frames.outcome(ofAnyCutting: [0, 1, 7, 0])
         #expect(before.failure == "decoding failed: The stream ends inside the length of frame 2.")
         #expect(frames.outcome(ofAnyCutting: [UInt8]()) == Outcome())

@@ -48,7 +48,7 @@ struct JSONSequenceTests {
         #expect(outcome("{}\n§1\n", .skip).elements == values(1))
         let more = outcome("§1\n{}\n§2\n")
         #expect(more.elements == values(1))
-        #expect(more.failure == "decoding failed: Element 2 goes on after the LF that ends it.")
+        #expect(more.failure == "decoding failed: Element 2 continues after the LF that ends it.")
         #expect(outcome("§1\n{}\n§2\n", .skip).elements == values(1, 2))
     }
 

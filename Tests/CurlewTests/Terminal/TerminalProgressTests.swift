@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewSupport
 import CurlewEngine
 import CurlewTesting
 import FoundationEssentials
@@ -21,7 +22,7 @@ struct TerminalProgressTests {
         }
 
         let state = Lock(State())
-        let bell = Bell()
+        let signal = Signal()
         private let paused: @Sendable (Int) -> Void
 
         init(paused: @escaping @Sendable (Int) -> Void = { _ in }) { self.paused = paused }
@@ -34,7 +35,7 @@ struct TerminalProgressTests {
                         state.texts.append((text, state.now))
                         return state.isClosed
                     }
-                    bell.ring()
+                    signal.send()
                     return !isClosed
                 },
                 now: { [self] in state.withLock { $0.now } },
@@ -55,9 +56,9 @@ struct TerminalProgressTests {
 
         func wait(for text: String) async {
             while true {
-                let rings = bell.rings
+                let seen = signal.count
                 if self.text.contains(text) { return }
-                guard await bell.wait(after: rings) else { return }
+                guard await signal.wait(after: seen) else { return }
             }
         }
     }
@@ -267,34 +268,34 @@ struct TerminalProgressTests {
     }
 
     private final class Held: Interceptor {
-        let bell: Bell
-        init(_ bell: Bell) { self.bell = bell }
-        deinit { bell.ring() }
+        let signal: Signal
+        init(_ signal: Signal) { self.signal = signal }
+        deinit { signal.send() }
         func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
             try await next(request)
         }
     }
 
     @Test func nothingIsKeptAfterTheEnd() async throws {
-        let bell = Bell()
+        let signal = Signal()
         let display = display(Recorder())
         do {
             var request = Request(server.url("/hello.txt"))
-            request.interceptors = [Held(bell)]
+            request.interceptors = [Held(signal)]
             let transfer = session.transfer(request)
             display.watch(transfer)
             _ = try await transfer.value
         }
         // The display is still there, and shows another one.
-        #expect(await bell.wait(after: 0))
+        #expect(await signal.wait(after: 0))
         display.note("still here")
         await display.finish()
     }
 
     @Test func aDisplayThatNobodyHoldsGoes() async throws {
-        let bell = Bell()
+        let signal = Signal()
         do {
-            let held = Held(bell)
+            let held = Held(signal)
             var device = Recorder().device
             device.size = {
                 _ = held
@@ -303,6 +304,6 @@ struct TerminalProgressTests {
             let display = TerminalProgress(on: device, as: .bars, isTerminal: true) { Self.terminal[$0] }
             display.watch(transfer("/hello.txt"))
         }
-        #expect(await bell.wait(after: 0))
+        #expect(await signal.wait(after: 0))
     }
 }

@@ -6,7 +6,7 @@ extension SessionConfiguration: Codable {
         case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry
     }
 
-    /// Decodes the groups that are there; missing groups and missing members take their defaults.
+    /// Decodes a configuration; missing groups and missing members take their defaults.
     /// - Throws: `DecodingError.dataCorrupted` for negative limits, sizes and timeouts, and for unknown versions.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -22,9 +22,10 @@ extension SessionConfiguration: Codable {
         retry = try container.decodeIfPresent(RetryPolicy.self, forKey: .retry) ?? retry
     }
 
-    /// Encodes every group; fields whose values are credentials (``HeaderName/isSensitive``) are left out, so a
-    /// configuration that is read back does not have them.
-    /// - Throws: `EncodingError.invalidValue` for a custom redirect policy, and what the encoder throws.
+    /// Encodes every group, but omits fields whose values are credentials (``HeaderName/isSensitive``).
+    ///
+    /// A configuration that is decoded from the result lacks these fields.
+    /// - Throws: `EncodingError.invalidValue` for a custom redirect policy, and the errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(timeouts, forKey: .timeouts)
@@ -45,8 +46,8 @@ extension SessionConfiguration.Limits: Codable {
         case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio, bandwidth
     }
 
-    /// Decodes the members that are there; times are seconds.
-    /// - Throws: `DecodingError.dataCorrupted` for negative numbers and endless times.
+    /// Decodes times as seconds; missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for negative numbers and for times above about 31 years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
@@ -64,7 +65,7 @@ extension SessionConfiguration.Limits: Codable {
     }
 
     /// Encodes times as seconds.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(connectionsPerHost, forKey: .connectionsPerHost)
@@ -86,8 +87,9 @@ extension SessionConfiguration.HTTP: Codable {
         case version, expectContinue, expectContinueTimeout, decompression, compression
     }
 
-    /// Decodes the members that are there; times are seconds.
-    /// - Throws: `DecodingError.dataCorrupted` for an unknown version or choice, a negative threshold, and a negative or
+    /// Decodes times as seconds; missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown version or choice, a negative threshold, and a time that
+    ///   is negative or above about 31 years.
     ///   endless time.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
@@ -100,7 +102,7 @@ extension SessionConfiguration.HTTP: Codable {
     }
 
     /// Encodes times as seconds.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(version, forKey: .version)
@@ -116,7 +118,7 @@ extension SessionConfiguration.Buffers: Decodable {
         case highWater, lowWater, receive
     }
 
-    /// Decodes the members that are there.
+    /// Decodes sizes; missing members take their defaults.
     /// - Throws: `DecodingError.dataCorrupted` for negative numbers.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
@@ -128,7 +130,7 @@ extension SessionConfiguration.Buffers: Decodable {
 }
 
 extension KeyedDecodingContainer {
-    /// A number that is not negative, or nil when the key is missing.
+    /// Decodes a number that must not be negative; nil when the key is missing.
     fileprivate func count<Number: Decodable & Comparable & ExpressibleByIntegerLiteral>(
         _ key: Key
     ) throws -> Number? {

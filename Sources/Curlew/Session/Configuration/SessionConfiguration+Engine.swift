@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
+internal import CurlewSupport
 
-// A session's configuration in the engine's words.
+// Conversion of a session's configuration to the engine's types.
 
 extension EngineConfiguration {
-    /// - Parameter keyLogRefused: Told why the file of `tls.keyLogFile` is not written, on any thread.
+    /// - Parameter keyLogRefused: Called with the reason if the file of `tls.keyLogFile` is not written, on any thread.
     init(
         _ configuration: SessionConfiguration, _ resolver: Resolver,
         keyLogRefused: @escaping @Sendable (String) -> Void
@@ -57,7 +58,8 @@ extension Bandwidth {
 extension EngineConfiguration.TLS {
     init(_ tls: SessionConfiguration.TLS) {
         self.init()
-        // Whatever the list says: a server without a certificate would be judged by nobody.
+        // Always exclude suites without authentication or encryption: a server without a certificate would escape all
+        // trust evaluation.
         ciphers = tls.ciphers.map { "\($0):!aNULL:!eNULL" }
         suites = tls.cipherSuites
         serverNames = Dictionary(

@@ -2,27 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SessionConfiguration {
-    /// How TCP connections are made and watched.
+    /// How TCP connections are opened and monitored.
     ///
-    /// Small writes are never held back (`TCP_NODELAY`). What the kernel refuses stays as the system has it.
+    /// Small writes are never delayed (`TCP_NODELAY`). Options that the kernel rejects keep the system's value.
     ///
     /// ```swift
     /// configuration.tcp.keepAlive = .init(idle: .seconds(30))
     /// configuration.tcp.addressOrder = .roundRobin
     /// ```
     public struct TCP: Sendable, Hashable {
-        /// Probes on connections over which nothing comes, after which a peer that does not answer counts as lost
-        /// (RFC 9293 §3.8.4).
+        /// Probes on silent connections, after which a peer that does not respond counts as lost (RFC 9293 §3.8.4).
         public struct KeepAlive: Sendable, Hashable {
-            /// How long a connection is silent before the first probe, from 1 to 32,767 s, without fractions of a second;
-            /// 60 s unless set.
+            /// The silence before the first probe, from 1 to 32,767 s, without fractions of a second; 60 s unless set.
             public var idle: Duration
-            /// How long after a probe comes the next, from 1 to 32,767 s, without fractions of a second; 10 s unless set.
+            /// The time between two probes, from 1 to 32,767 s, without fractions of a second; 10 s unless set.
             public var interval: Duration
-            /// How many probes in a row stay unanswered before the connection is lost, from 1 to 127; 6 unless set.
+            /// The number of probes in a row without a response after which the connection is lost, from 1 to 127; 6
+            /// unless set.
             public var count: Int
 
-            /// Probes, each choice with its default: a peer that is gone is noticed after two minutes.
+            /// Creates probe settings; by default a lost peer is noticed after two minutes.
             public init(idle: Duration = .seconds(60), interval: Duration = .seconds(10), count: Int = 6) {
                 self.idle = idle
                 self.interval = interval
@@ -32,42 +31,43 @@ extension SessionConfiguration {
 
         /// A way to choose among several addresses of a host.
         ///
-        /// It orders each family for itself; IPv6 and IPv4 are tried by turns in any case (RFC 8305), beginning with
-        /// the family that the look-up put first (RFC 6724).
+        /// It orders the addresses of each family. IPv6 and IPv4 alternate in any case (RFC 8305), beginning with the
+        /// family that the look-up put first (RFC 6724).
         public enum AddressOrder: String, Sendable, Hashable, Codable, CaseIterable {
-            /// As the look-up found them, for each connection.
+            /// The order of the look-up, for each connection.
             case asResolved
-            /// By chance, for each connection anew.
+            /// A random order, for each connection.
             case shuffled
-            /// For each new connection the next one comes first, so that a host's connections spread evenly.
+            /// Each new connection begins with the next address, so that a host's connections spread evenly.
             case roundRobin
         }
 
-        /// The probes on silent connections; nil, the default, for none.
+        /// The probes on silent connections; nil, the default, for no probes.
         ///
-        /// `timeouts.idle` ends silent transfers in any case, and `limits.idleConnectionLifetime` unused connections.
+        /// `timeouts.idle` ends silent transfers in any case, and `limits.idleConnectionLifetime` closes unused
+        /// connections.
         public var keepAlive: KeepAlive?
-        /// How long sent bytes may stay unacknowledged, or unsent because the peer takes none, before the connection is
-        /// lost (`TCP_USER_TIMEOUT`, RFC 5482), from 1 ms to 24 days; nil, the default, for the system's choice of about
-        /// 15 minutes.
+        /// How long sent bytes may stay unacknowledged, or unsent because the peer accepts no more, before the
+        /// connection is lost (`TCP_USER_TIMEOUT`, RFC 5482), from 1 ms to 24 days; nil, the default, for the system's
+        /// limit of about 15 minutes.
         ///
-        /// It counts while connecting too, and takes the place of `keepAlive.count`.
+        /// It also applies while connecting, and replaces `keepAlive.count`.
         public var userTimeout: Duration?
-        /// Whether a request may travel with the first packet of a connection to a host that is known (TCP Fast Open,
-        /// RFC 7413); false unless set.
+        /// Whether a request may be sent in the first packet of a connection to a known host (TCP Fast Open, RFC 7413);
+        /// false unless set.
         ///
-        /// The kernel must allow it (`net.ipv4.tcp_fastopen`), else connections are made as ever. To a known host it
-        /// counts as connected before anything was sent: what is wrong then fails the request itself, and the host's
-        /// other addresses are not tried.
+        /// The kernel must allow it (`net.ipv4.tcp_fastopen`), otherwise connections are opened as usual. A connection
+        /// to a known host counts as connected before any byte was sent: a failure to connect then fails the request
+        /// itself, and the host's other addresses are not tried.
         public var fastOpen: Bool
-        /// Which of a host's addresses a connection tries first; as resolved unless set.
+        /// The address of a host that a connection tries first; as resolved unless set.
         public var addressOrder: AddressOrder
-        /// Where hosts are instead of where the look-up would find them: IP addresses by host, as `/etc/hosts` has them.
+        /// The IP addresses of hosts, by host, used instead of a look-up, as in `/etc/hosts`.
         ///
-        /// The host stays what it is for certificates, the `Host` field and everything else.
+        /// The host name stays the same for certificates, the `Host` field and everything else.
         public var addresses: [String: [String]]
 
-        /// The choices, each with its default.
+        /// Creates settings; each has its default unless given.
         public init(
             keepAlive: KeepAlive? = nil, userTimeout: Duration? = nil, fastOpen: Bool = false,
             addressOrder: AddressOrder = .asResolved, addresses: [String: [String]] = [:]
@@ -79,7 +79,7 @@ extension SessionConfiguration {
             self.addresses = addresses
         }
 
-        /// The rule that a member breaks; nil when none does.
+        /// The rule that the first invalid member breaks; nil when all are valid.
         var firstBrokenRule: String? {
             if let keepAlive {
                 for (name, time) in [("idle", keepAlive.idle), ("interval", keepAlive.interval)]
@@ -92,7 +92,7 @@ extension SessionConfiguration {
                 return "tcp.userTimeout must be from 1 ms to 24 days"
             }
             for (host, addresses) in addresses {
-                guard HostName.key(host) != nil else { return "“\(host.escapingControls)” in tcp.addresses is no host" }
+                guard HostName.key(host) != nil else { return "tcp.addresses: “\(host.escapingControls)” is not a host" }
                 guard !addresses.isEmpty, addresses.allSatisfy(HostName.isAddress) else {
                     return "tcp.addresses must have IP addresses for \(host)"
                 }
@@ -107,8 +107,9 @@ extension SessionConfiguration.TCP: Codable {
         case keepAlive, userTimeout, fastOpen, addressOrder, addresses
     }
 
-    /// Decodes the members that are there; times are seconds.
-    /// - Throws: `DecodingError.dataCorrupted` for an unknown order and for a negative or endless time.
+    /// Decodes times as seconds; missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for an unknown order, and for a time that is negative or above about 31
+    ///   years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
@@ -120,7 +121,7 @@ extension SessionConfiguration.TCP: Codable {
     }
 
     /// Encodes times as seconds.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(keepAlive, forKey: .keepAlive)
@@ -136,8 +137,8 @@ extension SessionConfiguration.TCP.KeepAlive: Codable {
         case idle, interval, count
     }
 
-    /// Decodes the members that are there; times are seconds.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative or endless time.
+    /// Decodes times as seconds; missing members take their defaults.
+    /// - Throws: `DecodingError.dataCorrupted` for a time that is negative or above about 31 years.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
@@ -147,7 +148,7 @@ extension SessionConfiguration.TCP.KeepAlive: Codable {
     }
 
     /// Encodes times as seconds.
-    /// - Throws: What the encoder throws.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(idle.inSeconds, forKey: .idle)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SessionConfiguration {
-    /// How TLS is spoken, and what is demanded of it; who is trusted is an evaluator's business.
+    /// The TLS settings of connections; trust evaluators decide which servers are trusted.
     public struct TLS: Sendable, Hashable {
         /// A TLS version, ordered by age.
         public enum Version: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
@@ -19,37 +19,37 @@ extension SessionConfiguration {
 
         /// The oldest version accepted; TLS 1.2 unless set (RFC 8996 forbids older ones).
         public var minimumVersion: Version
-        /// The newest version offered; nil, the default, for the newest there is.
+        /// The newest version offered; nil, the default, for the newest available.
         public var maximumVersion: Version?
-        /// Whether requests without TLS fail with `.invalidRequest`, redirects to them too; false unless set.
+        /// Whether requests without TLS, including redirects, fail with `.invalidRequest`; false unless set.
         public var isRequired: Bool
-        /// Which cipher suites of TLS 1.2 are offered, as OpenSSL lists them (`openssl ciphers`), such as
+        /// The cipher suites offered for TLS 1.2, in OpenSSL's format (`openssl ciphers`), such as
         /// "ECDHE+AESGCM:ECDHE+CHACHA20"; nil, the default, for OpenSSL's own choice.
         ///
         /// Suites without certificates or encryption are never offered.
         public var ciphers: String?
-        /// Which cipher suites of TLS 1.3 are offered, such as "TLS_AES_128_GCM_SHA256"; nil, the default, for OpenSSL's
-        /// own choice.
+        /// The cipher suites offered for TLS 1.3, such as "TLS_AES_128_GCM_SHA256"; nil, the default, for OpenSSL's own
+        /// choice.
         public var cipherSuites: String?
-        /// Whether it is negotiated what is spoken over TLS (ALPN, RFC 7301); true unless set.
+        /// Whether the protocol over TLS is negotiated (ALPN, RFC 7301); true unless set.
         ///
-        /// Without, that is HTTP/1.1 unless `http.version` knows better.
+        /// Without negotiation it is HTTP/1.1 unless `http.version` sets HTTP/2.
         public var negotiatesProtocol: Bool
-        /// What is named to servers instead of the host of the URL (SNI, RFC 6066 §3), by host; an empty name names nothing.
+        /// The server names sent instead of the URL's host (SNI, RFC 6066 §3), by host; an empty name sends no name.
         ///
-        /// Certificates must be for the host of the URL all the same.
+        /// Certificates must nevertheless match the host of the URL.
         public var serverNames: [String: String]
-        /// A file that the secrets of all TLS connections are appended to, for programs such as Wireshark; nil, the
-        /// default, for none.
+        /// A file to which the secrets of all TLS connections are appended, for programs such as Wireshark; nil, the
+        /// default, for no file.
         ///
-        /// Anyone who can read the file can decrypt everything that is sent and received. Curlew creates it for its
+        /// Every reader of the file can decrypt everything that is sent and received. Curlew creates it for its
         /// owner only. An existing file must be a regular file of this user, not a symbolic link, and not readable or
         /// writable by others. If the file cannot be written, transfers continue without it, and
         /// ``SessionEvent/keyLogNotWritten(path:reason:)`` gives the reason. The path is neither encoded nor decoded,
         /// and `SSLKEYLOGFILE` is ignored.
         public var keyLogFile: String?
 
-        /// Choices, each with its default.
+        /// Creates settings; each has its default unless given.
         public init(
             minimumVersion: Version = .v1_2, maximumVersion: Version? = nil, isRequired: Bool = false,
             ciphers: String? = nil, cipherSuites: String? = nil, negotiatesProtocol: Bool = true,
@@ -65,17 +65,17 @@ extension SessionConfiguration {
             self.keyLogFile = keyLogFile
         }
 
-        /// The rule that a member breaks, ciphers aside; nil when none does.
+        /// The rule that the first invalid member breaks, except for the ciphers; nil when all are valid.
         var firstBrokenRule: String? {
             if let maximumVersion, maximumVersion < minimumVersion {
                 return "tls.maximumVersion must not be below tls.minimumVersion"
             }
             for (host, name) in serverNames {
                 guard HostName.key(host) != nil else {
-                    return "“\(host.escapingControls)” in tls.serverNames is no host"
+                    return "“\(host.escapingControls)” in tls.serverNames is not a host"
                 }
                 guard name.isEmpty || HostName.key(name) != nil && !HostName.isAddress(name) else {
-                    return "“\(name.escapingControls)” in tls.serverNames is no name"
+                    return "“\(name.escapingControls)” in tls.serverNames is not a host name"
                 }
             }
             if cipherSuites?.isEmpty == true { return "tls.cipherSuites must not be empty" }
@@ -91,7 +91,7 @@ extension SessionConfiguration.TLS: Codable {
         case minimumVersion, maximumVersion, isRequired, ciphers, cipherSuites, negotiatesProtocol, serverNames
     }
 
-    /// Decodes the members that are there; ``keyLogFile`` is never among them.
+    /// Decodes settings; missing members take their defaults, and ``keyLogFile`` is ignored.
     /// - Throws: `DecodingError.dataCorrupted` for versions other than "1.2" and "1.3".
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
@@ -106,8 +106,8 @@ extension SessionConfiguration.TLS: Codable {
         serverNames = try container.decodeIfPresent([String: String].self, forKey: .serverNames) ?? serverNames
     }
 
-    /// Encodes everything but ``keyLogFile``: a file of settings must not be able to give all secrets away.
-    /// - Throws: What the encoder throws.
+    /// Encodes everything but ``keyLogFile``: a file of settings must not be able to expose all secrets.
+    /// - Throws: The errors of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(minimumVersion, forKey: .minimumVersion)

@@ -4,15 +4,15 @@
 internal import CurlewEngine
 
 extension SessionConfiguration {
-    /// Checks that the members make sense together; a session does this when it is made.
-    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the member that is wrong.
+    /// Checks that all members are valid; a session performs this check when it is created.
+    /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the invalid member.
     public func validate() throws(NetworkError) {
         if let name = timeouts.firstInvalid { throw refused("timeouts.\(name) must be above zero") }
         try validateLimits()
         if let rule = tcp.firstBrokenRule { throw refused(rule) }
         if let rule = tls.firstBrokenRule { throw refused(rule) }
         if tls.ciphers != nil || tls.cipherSuites != nil, !EngineConfiguration.TLS(tls).ciphersAreKnown {
-            throw refused("OpenSSL knows none of tls.ciphers or tls.cipherSuites")
+            throw refused("OpenSSL knows no cipher of tls.ciphers or tls.cipherSuites")
         }
         for field in fields {
             let name = field.name.rawValue.escapingControls

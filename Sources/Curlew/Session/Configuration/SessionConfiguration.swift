@@ -3,32 +3,33 @@
 
 internal import CurlewEngine
 
-/// Everything a session can be told when it is made, in groups, each with its defaults.
+/// The settings of a session in groups, each with its defaults.
 ///
-/// `SessionConfiguration()` is right for most programs. It can be read from JSON or a property list: missing keys take
-/// their defaults, nonsense is refused, and sensitive fields (``HeaderName/isSensitive``) are never written.
+/// `SessionConfiguration()` suits most programs. A configuration can be decoded from JSON or a property list: missing
+/// keys take their defaults, invalid values are errors, and sensitive fields (``HeaderName/isSensitive``) are never
+/// encoded.
 ///
 /// ```swift
 /// let session = Session(SessionConfiguration { $0.timeouts.connect = .seconds(3) })
 /// ```
 public struct SessionConfiguration: Sendable, Hashable {
-    /// How long transfers may take; a request can bring its own.
+    /// The time limits of transfers; a request can override them.
     public var timeouts: Timeouts
-    /// How many connections and transfers there may be, and how large responses.
+    /// Limits for the numbers of connections and transfers, and for the sizes of responses.
     public var limits: Limits
-    /// How TLS is spoken, and what is demanded of it.
+    /// The TLS settings of connections.
     public var tls: TLS
-    /// How TCP connections are made and watched.
+    /// How TCP connections are opened and monitored.
     public var tcp: TCP
     /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
     public var fields: HeaderFields
-    /// Which protocol versions are spoken, and whether bodies are compressed.
+    /// The HTTP version, and the compression of bodies.
     public var http: HTTP
-    /// How much data is buffered for a transfer.
+    /// The sizes of a transfer's buffers.
     public var buffers: Buffers
-    /// Which redirects are followed; up to 20 to wherever they lead, unless set.
+    /// Which redirects are followed; up to 20, to any target, unless set.
     public var redirects: RedirectPolicy
-    /// Which requests are sent again; none that a server may have acted on, unless set.
+    /// Which requests are retried; only those that no server can have acted on, unless set.
     public var retry: RetryPolicy
 
     /// The default configuration.
@@ -44,8 +45,8 @@ public struct SessionConfiguration: Sendable, Hashable {
         retry = .none
     }
 
-    /// The default configuration, changed by a closure.
-    /// - Throws: What `configure` throws.
+    /// Creates the default configuration, changed by a closure.
+    /// - Throws: The error of `configure`.
     public init(_ configure: (inout SessionConfiguration) throws -> Void) rethrows {
         self.init()
         try configure(&self)

@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// HPACK turns fields into blocks and back (RFC 7541). The encoder never indexes, since a test server has nothing to
-// gain; the decoder takes everything a client may send. Only HTTP2Frame and HTTP2Connection call it.
+// HPACK encodes fields as blocks and decodes them (RFC 7541). The encoder never indexes, because a test server does not
+// need it; the decoder accepts everything that a client may send. Only HTTP2Frame and HTTP2Connection call it.
 
-/// What is wrong with a block of fields.
+/// The reason why a block of fields is malformed.
 struct MalformedFields: Error {
     let reason: String
 
@@ -16,7 +16,7 @@ struct MalformedFields: Error {
 package enum HPACK {
     package typealias Field = (name: String, value: String)
 
-    /// Fields as literals without indexing, with plain strings (RFC 7541 §6.2.2).
+    /// Encodes fields as literals without indexing and without Huffman coding (RFC 7541 §6.2.2).
     package static func encode(_ fields: [Field]) -> [UInt8] {
         var block: [UInt8] = []
         for field in fields {
@@ -32,7 +32,7 @@ package enum HPACK {
         block += text.utf8
     }
 
-    /// An integer whose first byte has `prefix` bits for it (RFC 7541 §5.1).
+    /// Appends an integer with a prefix of `prefix` bits in its first byte (RFC 7541 §5.1).
     package static func append(_ value: Int, prefix: Int, to block: inout [UInt8]) {
         let most = 1 << prefix - 1
         if value < most {
@@ -51,14 +51,14 @@ package enum HPACK {
 
 /// The decoding side of one connection, with its dynamic table (RFC 7541 §2.3.2).
 package struct HPACKDecoder {
-    /// What SETTINGS_HEADER_TABLE_SIZE allows.
+    /// The maximum table size that SETTINGS_HEADER_TABLE_SIZE permits.
     private let sizeLimit: Int
-    /// The newest entry first.
+    /// The entries of the dynamic table, the newest first.
     private var entries: [Entry] = []
     private(set) package var tableSize = 0
     private var maximumSize: Int
 
-    /// A field with the lengths of the bytes that it came in: text is longer where they were no UTF-8.
+    /// A field with the lengths of its original bytes, because the text is longer if the bytes are not valid UTF-8.
     private struct Entry {
         let field: HPACK.Field
         let nameLength: Int
@@ -70,7 +70,7 @@ package struct HPACKDecoder {
             valueLength = value.length
         }
 
-        /// What it counts for (RFC 7541 §4.1).
+        /// The size of the entry in the table (RFC 7541 §4.1).
         var size: Int { nameLength + valueLength + 32 }
     }
 
@@ -84,7 +84,7 @@ package struct HPACKDecoder {
     /// The fields of the dynamic table, the newest first.
     package var table: [HPACK.Field] { entries.map { $0.field } }
 
-    /// The fields of a whole block in order.
+    /// Decodes the fields of a whole block in order.
     package mutating func decode(_ block: ArraySlice<UInt8>) throws -> [HPACK.Field] {
         var rest = block
         var fields: [HPACK.Field] = []

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields that need no sending, the first at index 1 (RFC 7541 Appendix A).
+/// The predefined fields of the static table, the first at index 1 (RFC 7541 Appendix A).
 let hpackStaticTable: [HPACK.Field] = [
     (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"),
     (":scheme", "http"), (":scheme", "https"), (":status", "200"), (":status", "204"), (":status", "206"),

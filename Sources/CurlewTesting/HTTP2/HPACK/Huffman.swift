@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The code that compresses the strings of fields (RFC 7541 Appendix B).
+/// The Huffman code for the strings of fields (RFC 7541 Appendix B).
 package enum Huffman {
-    /// The bytes behind compressed ones.
+    /// Decodes compressed bytes.
     package static func decode(_ bytes: some Sequence<UInt8>) throws -> [UInt8] {
         var output: [UInt8] = []
         var code: UInt32 = 0
@@ -21,7 +21,7 @@ package enum Huffman {
                 }
             }
         }
-        // What is left has to be the beginning of the end mark, all ones (RFC 7541 §5.2).
+        // The remaining bits must be a prefix of the end mark, which is all ones (RFC 7541 §5.2).
         guard length < 8, code == 1 << length - 1 else { throw MalformedFields("A compressed string is badly padded.") }
         return output
     }
@@ -33,7 +33,7 @@ package enum Huffman {
         return row.symbols[Int(code - row.first)]
     }
 
-    /// For each length the first code and the symbols from it on.
+    /// The first code of each length and the symbols from that code on.
     ///
     /// The code is canonical: symbols are numbered by length and, within a length, by value.
     private static let codes: [(first: UInt32, symbols: [Int])] = {
@@ -48,7 +48,7 @@ package enum Huffman {
         return rows
     }()
 
-    /// The bits of each symbol's code (RFC 7541 Appendix B); the last one is the end mark.
+    /// The number of bits in each symbol's code (RFC 7541 Appendix B); the last symbol is the end mark.
     static let lengths: [UInt8] = [
         13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28,
         28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15,

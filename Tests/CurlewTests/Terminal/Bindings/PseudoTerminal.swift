@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+import CurlewSupport
 import CurlewEngine
 import Foundation
 import Glibc
@@ -26,7 +27,7 @@ final class PseudoTerminal: Sendable {
     private let master: CInt
     private let name: String
     private let state = Lock(State())
-    private let bell = Bell()
+    private let signal = Signal()
 
     init(columns: UInt16 = 80, rows: UInt16 = 24) throws {
         (self.columns, self.rows) = (columns, rows)
@@ -99,13 +100,13 @@ final class PseudoTerminal: Sendable {
             if count < 0, errno == EINTR { continue }
             if count <= 0 { break }
             state.withLock { $0.output += buffer.prefix(count) }
-            bell.ring()
+            signal.send()
         }
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        let (signal, code) = (status & 0x7F, (status >> 8) & 0xFF)
-        state.withLock { $0.status = signal == 0 ? code : -signal }
-        bell.ring()
+        let (killer, code) = (status & 0x7F, (status >> 8) & 0xFF)
+        state.withLock { $0.status = killer == 0 ? code : -killer }
+        signal.send()
     }
 
     // MARK: What is seen
@@ -118,19 +119,19 @@ final class PseudoTerminal: Sendable {
     /// Waits until what was written has a text in it; false when the program has ended before.
     func wait(for text: String) async -> Bool {
         while true {
-            let rings = bell.rings
+            let seen = signal.count
             if output.contains(text) { return true }
             if state.withLock({ $0.status }) != nil { return false }
-            guard await bell.wait(after: rings) else { return false }
+            guard await signal.wait(after: seen) else { return false }
         }
     }
 
     /// The program's status when it has ended; the number of a signal that killed it is negative.
     func status() async -> Int32? {
         while true {
-            let rings = bell.rings
+            let seen = signal.count
             if let status = state.withLock({ $0.status }) { return status }
-            guard await bell.wait(after: rings) else { return nil }
+            guard await signal.wait(after: seen) else { return nil }
         }
     }
 

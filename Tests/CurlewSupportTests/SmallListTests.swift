@@ -3,35 +3,35 @@
 
 import Testing
 
-@testable import CurlewEngine
+@testable import CurlewSupport
 
-@Suite("Few")
-struct FewTests {
-    private func elements(_ few: Few<Int>) -> [Int] {
+@Suite("SmallList")
+struct SmallListTests {
+    private func elements(_ few: SmallList<Int>) -> [Int] {
         var elements: [Int] = []
         few.forEach { elements.append($0) }
         return elements
     }
 
-    private func few(_ elements: [Int]) -> Few<Int> {
-        var few = Few<Int>()
+    private func few(_ elements: [Int]) -> SmallList<Int> {
+        var few = SmallList<Int>()
         for element in elements { few.append(element) }
         return few
     }
 
     @Test(arguments: [[], [1], [1, 2], [3, 2, 1, 0]])
-    func keepsTheOrder(elements: [Int]) {
+    func elementsKeepTheirOrder(elements: [Int]) {
         var few = few(elements)
         #expect(self.elements(few) == elements)
-        #expect(self.elements(few.takeAll()) == elements)
+        #expect(self.elements(few.removeAll()) == elements)
         #expect(self.elements(few) == [])
     }
 
     @Test(arguments: [[], [1], [2], [1, 2, 3, 4, 6], [2, 4], [1, 3, 5]])
-    func takesThoseThatFit(elements: [Int]) {
+    func matchingElementsAreRemoved(elements: [Int]) {
         var few = few(elements)
-        let taken = few.take { $0.isMultiple(of: 2) }
-        #expect(self.elements(taken) == elements.filter { $0.isMultiple(of: 2) })
+        let removed = few.removeAll { $0.isMultiple(of: 2) }
+        #expect(self.elements(removed) == elements.filter { $0.isMultiple(of: 2) })
         #expect(self.elements(few) == elements.filter { !$0.isMultiple(of: 2) })
         few.append(7)
         #expect(self.elements(few) == elements.filter { !$0.isMultiple(of: 2) } + [7])

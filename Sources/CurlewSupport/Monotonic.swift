@@ -1,10 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewShims
 internal import Glibc
 
-/// Nanoseconds of the monotonic clock, the engine's only notion of time.
+/// Nanoseconds of the monotonic clock of the system.
 package enum Monotonic {
     package static func now() -> UInt64 {
         var time = timespec()

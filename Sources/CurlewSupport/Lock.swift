@@ -39,37 +39,6 @@ package struct Lock<Value>: @unchecked Sendable {
     }
 }
 
-/// A mutex and what it guards, as a part of memory that somebody else owns: a `Lock` without an allocation of its own.
-struct LockedMemory<Value> {
-    fileprivate var mutex = pthread_mutex_t()
-    fileprivate var value: Value
-
-    /// Fills memory, which `deinitialize` empties.
-    static func initialize(_ memory: UnsafeMutablePointer<LockedMemory>, to value: consuming Value) {
-        memory.initialize(to: LockedMemory(value: value))
-        pthread_mutex_init(&memory.pointee.mutex, nil)
-    }
-
-    private init(value: consuming Value) { self.value = value }
-
-    static func deinitialize(_ memory: UnsafeMutablePointer<LockedMemory>) {
-        pthread_mutex_destroy(&memory.pointee.mutex)
-        memory.deinitialize(count: 1)
-    }
-}
-
-/// Where a locked value is.
-struct LockedPointer<Value> {
-    let memory: UnsafeMutablePointer<LockedMemory<Value>>
-
-    @inline(__always)
-    func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
-        pthread_mutex_lock(&memory.pointee.mutex)
-        defer { pthread_mutex_unlock(&memory.pointee.mutex) }
-        return try body(&memory.pointee.value)
-    }
-}
-
 @usableFromInline
 final class LockStorage<Value>: ManagedBuffer<Value, pthread_mutex_t> {
     @inlinable

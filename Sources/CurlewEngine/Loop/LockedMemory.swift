@@ -1,0 +1,37 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import CurlewSupport
+
+/// A mutex and the value it guards, stored in memory that another object owns: a `Lock` without an allocation of its
+/// own.
+struct LockedMemory<Value> {
+    fileprivate var mutex = pthread_mutex_t()
+    fileprivate var value: Value
+
+    /// Initializes memory, which `deinitialize` clears.
+    static func initialize(_ memory: UnsafeMutablePointer<LockedMemory>, to value: consuming Value) {
+        memory.initialize(to: LockedMemory(value: value))
+        pthread_mutex_init(&memory.pointee.mutex, nil)
+    }
+
+    private init(value: consuming Value) { self.value = value }
+
+    static func deinitialize(_ memory: UnsafeMutablePointer<LockedMemory>) {
+        pthread_mutex_destroy(&memory.pointee.mutex)
+        memory.deinitialize(count: 1)
+    }
+}
+
+/// A pointer to a locked value.
+struct LockedPointer<Value> {
+    let memory: UnsafeMutablePointer<LockedMemory<Value>>
+
+    @inline(__always)
+    func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
+        pthread_mutex_lock(&memory.pointee.mutex)
+        defer { pthread_mutex_unlock(&memory.pointee.mutex) }
+        return try body(&memory.pointee.value)
+    }
+}
