@@ -1,4 +1,4 @@
-# A slim run-time image: the Swift library is linked in, only the C libraries come from the distribution.
+# A small run-time image: the Swift library is linked statically; only the C libraries are from the distribution.
 #   docker build -t curlew . && docker run --rm curlew
 #   docker run --rm curlew https://www.example.org/
 ARG SWIFT_IMAGE=swift:6.3-bookworm

@@ -1,6 +1,6 @@
-# The commands of every day. `make` alone lists them.
+# The everyday commands; `make` without a target lists them.
 .DEFAULT_GOAL := help
-# How many tests run at once: with all of them, each would wait for the others longer than its peers wait for it.
+# The number of tests that run at once: if all tests ran at once, each would be so slow that its peers would time out.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 .PHONY: help run demo-api demo-download demo-faults demo-observe demo-resilient demo-stream demo-trust test test-newer-libcurl check bench sanitize sabotage fuzz format clean
 
@@ -12,17 +12,17 @@ run: ## build and take the tour; URL=https://… downloads that instead
 	@swift build --quiet --product Tour
 	@"$$(swift build --show-bin-path)/Tour" $${URL:+"$$URL"}
 
-demo-api: ## a small typed API client, and what it is used for
+demo-api: ## a small typed API client and its use
 	@Scripts/setup
 	@swift build --quiet --product TypedAPI
 	@"$$(swift build --show-bin-path)/TypedAPI"
 
-demo-download: ## several downloads with bars, broken off and gone on with; URLS='https://… …' downloads those instead
+demo-download: ## several downloads with progress bars, interrupted and resumed; URLS='https://… …' downloads those instead
 	@Scripts/setup
 	@swift build --quiet --product Download
 	@"$$(swift build --show-bin-path)/Download" $$URLS
 
-demo-faults: ## what Curlew says to each of some forty faults of a server
+demo-faults: ## Curlew's errors for about forty faults of a server
 	@Scripts/setup
 	@swift build --quiet --product Faults
 	@"$$(swift build --show-bin-path)/Faults"
@@ -32,7 +32,7 @@ demo-observe: ## interceptors, redirects, traces, logs and events of a few reque
 	@swift build --quiet --product Observe
 	@"$$(swift build --show-bin-path)/Observe"
 
-demo-resilient: ## what becomes of requests when servers fail, are busy or want to be asked less
+demo-resilient: ## retries, authentication, rate limits and circuit breakers with failing and busy servers
 	@Scripts/setup
 	@swift build --quiet --product Resilient
 	@"$$(swift build --show-bin-path)/Resilient"
@@ -42,7 +42,7 @@ demo-stream: ## events, JSON, lines, XML and parts as they arrive, an event sour
 	@swift build --quiet --product Stream
 	@"$$(swift build --show-bin-path)/Stream"
 
-demo-trust: ## which trust policies accept which servers, and what a refusal says
+demo-trust: ## the servers that each trust policy accepts, and the errors of refused servers
 	@Scripts/setup
 	@swift build --quiet --product PinnedTLS
 	@"$$(swift build --show-bin-path)/PinnedTLS"
@@ -55,25 +55,25 @@ test-newer-libcurl: ## HTTP/2 and release tests with a newer libcurl, from Debia
 	@Scripts/setup
 	@Scripts/newer-libcurl $(SWIFT_TEST_FLAGS)
 
-check: ## what a reviewer would look at first: format, rooms, documentation, behaviours
+check: ## the checks that need no build: format, module structure, documentation, behaviours
 	@Scripts/check
 
-bench: ## measure Curlew beside a plain C program on libcurl and URLSession; BENCH_FLAGS are passed on
+bench: ## compare Curlew with a plain C program on libcurl and with URLSession; BENCH_FLAGS are passed on
 	@Scripts/setup
 	@Benchmarks/run $(BENCH_FLAGS)
 
-sanitize: ## tests again under the thread and the address sanitizer
+sanitize: ## run tests under the thread and the address sanitizer
 	@Scripts/sanitize
 
-sabotage: ## break the sources on purpose, one patch at a time, and see whether a test notices
+sabotage: ## break the sources on purpose, one patch at a time, and check that a test fails
 	@Scripts/sabotage
 
-fuzz: ## feed parsers with inputs nobody would write, a minute for each; FUZZ_FLAGS are passed on
+fuzz: ## feed parsers with random inputs, a minute for each; FUZZ_FLAGS are passed on
 	@Scripts/fuzz $(FUZZ_FLAGS)
 
 format: ## rewrite the sources in the project's format
 	@swift format --in-place --parallel --recursive Sources Tests Examples Benchmarks/Sources \
 		Package.swift Benchmarks/Package.swift
 
-clean: ## remove everything that was built
+clean: ## remove all build products
 	@rm -rf .build Benchmarks/.build

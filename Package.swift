@@ -1,10 +1,10 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Whether a warning ends the build, as in our own CI; elsewhere a newer compiler may warn of what an older one took.
+/// Whether warnings are errors, as in our own CI; elsewhere they are not, because a newer compiler may add warnings.
 let refusesWarnings = Context.environment["CURLEW_WARNINGS_AS_ERRORS"] == "1"
 
-/// The settings of every Swift target: Swift 6 mode, and every import says who sees it.
+/// The settings of every Swift target: Swift 6 mode and explicit access levels on imports.
 let strict: [SwiftSetting] =
     [.swiftLanguageMode(.v6)] + (refusesWarnings ? [.treatAllWarnings(as: .error)] : []) + [
         .enableUpcomingFeature("ExistentialAny"),
@@ -60,13 +60,13 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
-        // The child process of the tests that measure one: its descriptors, threads and memory.
+        // The child process of tests that measure the descriptors, threads and memory of a process.
         .executableTarget(
             name: "curlew-soak", dependencies: ["Curlew", "CurlewTesting"], path: "Tests/Fixtures/Soak",
             swiftSettings: strict),
 
-        // The child process that is killed while it downloads; what kills it takes the place of functions of the C library,
-        // so no other program links it.
+        // The child process that is killed while it downloads. KillPoint replaces functions of the C library to kill
+        // it, so no other program links KillPoint.
         .target(name: "CKillPoint", path: "Tests/Fixtures/KillPoint", cSettings: strictC),
         .executableTarget(
             name: "curlew-store", dependencies: ["Curlew", "CKillPoint"], path: "Tests/Fixtures/Store",
@@ -91,7 +91,7 @@ let package = Package(
     ]
 )
 
-// Release tests alone, compiled as users compile us: no other test target asks for testability.
+// Only the release tests, compiled as users compile the package: every other test target needs testability.
 if Context.environment["CURLEW_RELEASE_TESTS"] != nil {
     package.targets.removeAll { $0.type == .test && $0.name != "ReleaseTests" }
 }

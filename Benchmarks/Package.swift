@@ -20,7 +20,7 @@ let package = Package(
         .executableTarget(
             name: "curlew-bench", dependencies: ["Measuring", curlew], path: "Sources/CurlewBench",
             swiftSettings: strict),
-        // Apart, so that Curlew's process does not load Foundation.
+        // A separate target, so that Curlew's process does not load Foundation.
         .executableTarget(
             name: "urlsession-bench", dependencies: ["Measuring"], path: "Sources/URLSessionBench",
             swiftSettings: strict),

@@ -1,11 +1,11 @@
-# Shared by the bash scripts: source it, do not run it.
+# Functions for the bash scripts. Source this file; do not run it.
 # shellcheck shell=bash
 
 say() { printf '%s\n' "$*"; }
 warn() { printf '%s\n' "$*" >&2; }
 die() { warn "error: $*"; exit 1; }
 
-# as_root COMMAND… runs it as root, by sudo when needed. Fails when neither is possible.
+# as_root COMMAND… runs a command as root, with sudo if needed. It fails if neither is possible.
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
@@ -16,7 +16,7 @@ as_root() {
     fi
 }
 
-# apt_install PACKAGE… installs without questions and without a word unless it fails.
+# apt_install PACKAGE… installs packages without questions, and prints output only if it fails.
 apt_install() {
     local log
     log=$(mktemp)
@@ -31,10 +31,10 @@ apt_install() {
     fi
 }
 
-# keep_services_stopped stops apt from starting the servers it installs; allow_services takes that back.
+# keep_services_stopped prevents apt from starting the servers that it installs; allow_services ends this.
 #
-# The policy holds while this process runs: after a kill it allows services again, removes itself at its next call, and
-# does not stand in the way of the next one.
+# The policy applies while this process runs. If the process is killed, the policy allows services again, removes itself
+# at its next call, and does not block a later policy.
 POLICY=/usr/sbin/policy-rc.d
 POLICY_MADE=""
 keep_services_stopped() {
@@ -50,8 +50,8 @@ is_stale_policy() {
 }
 allow_services() { if [ -n "$POLICY_MADE" ]; then as_root rm -f "$POLICY"; fi; }
 
-# step NAME COMMAND… runs a command with its output in a log below $STEP_LOGS, and one line on the terminal.
-# The log of the latest step is $STEP_LOG; a failing step prints the log's tail and ends the script.
+# step NAME COMMAND… runs a command, writes its output to a log below $STEP_LOGS, and prints one line on the terminal.
+# The log of the latest step is $STEP_LOG. A failing step prints the end of the log and ends the script.
 STEP_TABLE=""
 STEP_LOGS=${STEP_LOGS:-.build/ci}
 step() {
@@ -61,7 +61,7 @@ step() {
     STEP_LOG=$(step_log "$name")
     began=$(date +%s)
     say "==> $name"
-    # In a subshell of its own `set -e` still holds; behind `||` or `if` it would not.
+    # Use a subshell, because `set -e` has no effect in a command before `||` or in an `if` condition.
     set +e
     (set -e; "$@") > "$STEP_LOG" 2>&1 < /dev/null
     status=$?
@@ -73,7 +73,7 @@ step() {
     die "step '$name' failed"
 }
 
-# step_log NAME prints where the log of a step is kept.
+# step_log NAME prints the path of a step's log.
 step_log() { say "$STEP_LOGS/${1//[^A-Za-z0-9]/-}.log"; }
 
 # minutes SECONDS NAME prints one row of the table of times.

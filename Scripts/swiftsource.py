@@ -1,4 +1,4 @@
-"""What the three lints share: Swift text without comments and strings, findings, and the self-test's temporary tree."""
+"""Shared code of the lints: Swift text without comments and strings, findings, and the self-test's temporary tree."""
 
 import pathlib
 import re
@@ -12,7 +12,7 @@ TYPE = re.compile(
 
 
 class Finding:
-    """One broken rule at one place; `rule` is its short name, which the self-tests look for. A warning does not fail."""
+    """A broken rule in a line; `rule` is its short name, which the self-tests search for. Warnings do not fail a lint."""
 
     def __init__(self, path, line, rule, message, is_warning=False):
         self.path, self.line, self.rule, self.message, self.is_warning = path, line, rule, message, is_warning
@@ -22,7 +22,7 @@ class Finding:
 
 
 class Source:
-    """A source file: `text` as written, `code` of equal length with comments and string contents blanked."""
+    """A source file: `text` is the original; `code` has the same length with comments and string contents blanked."""
 
     def __init__(self, root, file):
         self.path = file.relative_to(root).as_posix()
@@ -36,7 +36,7 @@ class Source:
 
 
 def sources(root, *folders, suffixes=(".swift",)):
-    """Every source file below the folders, in a stable order."""
+    """Yields every source file below the folders, in a stable order."""
     for folder in folders:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix in suffixes and file.is_file():
@@ -47,7 +47,7 @@ STRING = re.compile(r'(#*)("""|")')
 
 
 def blanked(text):
-    """Replaces comments and string contents by spaces; code inside `\\( … )` stays, and so does every newline."""
+    """Replaces comments and string contents with spaces; keeps code inside `\\( … )` and every newline."""
     out, at = list(text), 0
 
     def blank(start, end):
@@ -111,7 +111,7 @@ def blanked(text):
 
 
 def body_end(code, opening):
-    """The offset just behind the brace that closes the one at `opening`."""
+    """Returns the offset just after the brace that closes the one at `opening`."""
     depth = 0
     for index in range(opening, len(code)):
         depth += {"{": 1, "}": -1}.get(code[index], 0)
@@ -121,7 +121,7 @@ def body_end(code, opening):
 
 
 def depths(code):
-    """The brace depth at the start of each line."""
+    """Returns the brace depth at the start of each line."""
     depth, result = 0, []
     for line in code.split("\n"):
         result.append(depth)
@@ -150,7 +150,7 @@ def findings_of(lint, files):
 
 
 def main(name, lint, good, bad, summary):
-    """The command line of a lint: `--self-test`, or the repository."""
+    """Runs a lint from the command line: with `--self-test` its self-test, otherwise the check of the repository."""
     if sys.argv[1:] == ["--self-test"]:
         status = self_test(lint, good, bad)
         print(f"{name} --self-test: {len(bad)} broken inputs {'judged wrongly' if status else 'found'}")

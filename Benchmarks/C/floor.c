@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floor: the least CPU a client on libcurl can use, as far as we know how. `name=value` arguments say what to do
-// (url, n, c, expect, http, ca, upload, form, file, download, pace, collect), others turn a knob back to see what it is worth.
+// The floor: a client with the least CPU that we know how to reach with libcurl. `name=value` arguments specify the
+// work (url, n, c, expect, http, ca, upload, form, file, download, pace, collect); other arguments switch an
+// optimization off, to measure its effect.
 
 #define _GNU_SOURCE
 #include "floor.h"
@@ -39,7 +40,7 @@ static void open_file(const char *path) {
     if (work.file < 0) die("%s cannot be opened", path);
 }
 
-// A download is made under another name, with room for all of it, and takes its name when it is on the disk.
+// A download has a temporary name and reserves its whole size; it gets its final name when it is on the disk.
 static int reserve(CURL *easy) {
     curl_off_t expected = -1;
     curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &expected);
@@ -52,7 +53,7 @@ static void place(void) {
     work.file = -1;
 }
 
-// libcurl hands out 16 KiB at a time; fewer and larger writes can be cheaper.
+// libcurl delivers 16 KiB at a time; fewer and larger writes can be cheaper.
 static int written(const char *bytes, size_t length) {
     if (!work.file_buffer) return write(work.file, bytes, length) == (ssize_t)length;
     if (filled + length > (size_t)work.file_buffer && !flush()) return 0;
@@ -96,7 +97,7 @@ static size_t sent(char *buffer, size_t size, size_t count, void *context) {
     return room;
 }
 
-// libcurl reads the files of a form by itself; what it tells of them is that they were sent.
+// libcurl reads the files of a form itself; this callback only reports the number of sent bytes.
 static int told(void *context, curl_off_t size, curl_off_t got, curl_off_t all, curl_off_t sent) {
     slot *s = context;
     (void)size, (void)got, (void)all;
@@ -212,7 +213,7 @@ static void read_options(int argc, char **argv) {
     work.pace_ms = (int)number_option(argc, argv, "pace", 0);
     work.collect = (int)number_option(argc, argv, "collect", 0);
     int is_bulk = work.expect < 0 || work.expect > (1 << 20);
-    // Knobs. What each is worth stands in Benchmarks/README.md.
+    // Optimizations; Benchmarks/README.md has the effect of each.
     work.buffer = (long)number_option(argc, argv, "buffer", is_bulk ? (work.ca ? 128 << 10 : 256 << 10) : 16 << 10);
     work.upload_buffer = (long)number_option(argc, argv, "upload-buffer", 256 << 10);
     work.file_buffer = (long)number_option(argc, argv, "file-buffer", 256 << 10);

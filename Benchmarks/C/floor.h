@@ -8,7 +8,7 @@
 
 #include "measure.h"
 
-/// What the process was told to do, and with which knobs.
+/// The work of the process and the optimizations to use.
 typedef struct {
     const char *url, *ca, *form, *download;
     CURLU *curlu;
@@ -20,7 +20,7 @@ typedef struct {
     long long expect, upload, sync;
 } job;
 
-/// One of `c` handles, which is used again for every request.
+/// One of `c` handles, each reused for many requests.
 typedef struct {
     CURL *easy;
     CURLM *multi;
@@ -34,20 +34,20 @@ typedef struct {
 void loop_open(job *work);
 CURLM *loop_multi(int number);
 
-/// Takes note that a body was read to be sent.
+/// Records that libcurl has read body bytes to send.
 void loop_progress(void);
 
-/// Waits once, and tells libcurl what happened.
+/// Waits once and reports the events to libcurl.
 void loop_turn(void);
 
-/// Counts a handle's sockets, and forgets them when they close.
+/// Counts a handle's sockets and removes them from the table when they close.
 void sockets_install(CURL *easy);
 uint64_t sockets_opened(void);
 
-/// Whether a slow consumer takes that much now; if not, it will be resumed.
+/// Returns whether a slow consumer accepts the bytes now; if not, the loop resumes it later.
 int pace_allows(slot *s, size_t length);
 
-/// Verifies with one set of roots, parsed once for all connections.
+/// Makes all connections verify with one set of roots, which is parsed only once.
 void share_store(CURL *easy, const char *ca);
 
 #endif

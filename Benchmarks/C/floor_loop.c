@@ -24,12 +24,12 @@ static shard *shards;
 static uint64_t opened;
 static slot *waiting;
 
-// What epoll watches and what libcurl wants. libcurl asks to stop watching at the end of each request and to watch again
-// at the start of the next; a descriptor stays registered until it is closed or has an event that nobody wants.
+// The events that epoll watches and that libcurl wants. libcurl stops watching a descriptor at the end of each request
+// and starts again with the next one; a descriptor stays registered until it is closed or has an unwanted event.
 static struct {
     uint32_t registered, wanted;
     int shard;
-    // How often in a row it was writable and nothing was read to be sent, and until when it is not asked again.
+    // The number of consecutive times that it was writable without any bytes to send, and the end of the pause.
     int vain;
     uint64_t muted_until;
 } table[DESCRIPTORS];
@@ -114,8 +114,8 @@ static int patience(void) {
     return until <= now ? 0 : (int)((until - now + 999999) / 1000000);
 }
 
-// libcurl 7.88 asks for a writable socket while an HTTP/2 window is closed. After a while in vain there is a pause, which
-// the server's next bytes end; one connection at a time is enough here.
+// libcurl 7.88 waits for a writable socket while an HTTP/2 window is closed. After many useless events the loop ignores
+// them for a while; the server's next bytes end the pause. One paused connection at a time is enough here.
 static void mute(int fd, int what, uint64_t before) {
     if (progress != before || what & CURL_CSELECT_IN || !(what & CURL_CSELECT_OUT)) {
         table[fd].vain = 0;

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preloaded into a client, counts what it asks of the allocator and says so at its end, on standard error.
+// A library to preload into a client: it counts calls of the allocator and prints the counts to standard error at exit.
 
 #define _GNU_SOURCE
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every C client of the benchmarks measures about itself, and the one line it prints at the end.
+// The measurements that every C benchmark client makes of itself, and the line that it prints at the end.
 
 #ifndef CURLEW_BENCH_MEASURE_H
 #define CURLEW_BENCH_MEASURE_H
@@ -15,27 +15,27 @@ typedef struct {
     uint32_t buckets[64 * 32];
 } histogram;
 
-/// What was true just before the first request.
+/// The state of the process just before the first request.
 typedef struct {
     struct rusage usage;
     uint64_t began;
     long resident;
 } meter;
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock in nanoseconds.
 uint64_t now_ns(void);
 void histogram_add(histogram *h, uint64_t ns);
 
-/// Starts measuring; the high-water mark of resident memory starts afresh.
+/// Starts measuring and resets the peak of resident memory.
 void meter_start(meter *m);
 
-/// Prints the line.
+/// Prints the line of results.
 void meter_finish(const meter *m, const histogram *h, uint64_t requests, uint64_t bytes, uint64_t connections);
 
-/// Says what is wrong and ends the process.
+/// Prints an error and ends the process.
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 
-/// The value of `name=value` among the arguments, or the fallback.
+/// Returns the value of `name=value` in the arguments, or the fallback.
 const char *text_option(int argc, char **argv, const char *name, const char *fallback);
 long long number_option(int argc, char **argv, const char *name, long long fallback);
 

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smallest program that fetches something, in C: what libcurl costs to start.
+// The smallest C program that sends a request, to measure the cost of starting libcurl.
 
 #include <curl/curl.h>
 

@@ -1,10 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What nginx cannot do: answers that come late, and bodies that are thrown away, as fast as they come or slowly.
-//   GET /delay/MS   1 KiB, after so many milliseconds
-//   PUT /sink       takes the body and answers with its length
-//   PUT /slow/MS    the same, 64 KiB each so many milliseconds
+// A server for cases that nginx does not support: delayed responses, and request bodies that are discarded at full
+// speed or slowly.
+//   GET /delay/MS   responds with 1 KiB after MS milliseconds
+//   PUT /sink       reads the body and responds with its length
+//   PUT /slow/MS    like /sink, but reads 64 KiB each MS milliseconds
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +31,7 @@ typedef struct connection {
 } connection;
 
 static int epoll_fd;
-// Connections that wait for a time, the earliest first. Most have the same delay, so new ones belong to the end.
+// Connections that wait for a deadline, the earliest first. Most have the same delay, so new ones are added at the end.
 static connection line = {.before = &line, .after = &line};
 
 static uint64_t now_ms(void) {
@@ -89,7 +90,7 @@ static int digit(char byte) {
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-// Counts the bytes of chunks; returns 1 when the last one, which is empty, has ended. There are no extensions, no trailers.
+// Counts the bytes of chunks; returns 1 after the last chunk, which is empty. Does not support extensions or trailers.
 static int count_chunks(connection *c, const char *bytes, size_t count) {
     for (size_t i = 0; i < count;) {
         if (c->left > 0) {
@@ -113,7 +114,7 @@ static int count_chunks(connection *c, const char *bytes, size_t count) {
     return 0;
 }
 
-// Waits for more, at once or at the pace of a slow server.
+// Waits for more bytes, immediately or at the pace of a slow server.
 static int wait_for_more(connection *c, int is_empty) {
     watch(c, is_empty || !c->pace ? EPOLLIN : 0);
     if (c->pace && !is_empty) wait_ms(c, c->pace);
@@ -131,7 +132,7 @@ static int take_chunks(connection *c) {
     }
 }
 
-// The body's bytes are dropped in the kernel. Returns 0 when the connection is over.
+// Discards the body's bytes inside the kernel. Returns 0 if the connection has ended.
 static int take_body(connection *c) {
     if (c->is_chunked) return take_chunks(c);
     while (c->left > 0) {

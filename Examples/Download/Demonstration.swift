@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Glibc
 
-/// What the downloader does, shown with a server on this machine, whose connections break.
+/// A demonstration of the downloader with a local server whose connections break.
 struct Demonstration {
     private static let names = ["archive.tar", "film.mkv", "日本語.pdf"]
     private static let length = 6 << 20
@@ -19,7 +19,7 @@ struct Demonstration {
         let isBroken = isBroken
         server = try MockServer { request in
             let resource = RangeResource(Self.body(of: request.path))
-            // In pieces, so that there is something to see.
+            // Send in small parts, so that the progress is visible.
             let answer = resource.response(to: request).dripping(bytes: 512 << 10, every: .milliseconds(50))
             return isBroken.isOpen ? answer : answer.fault(.close, at: .body(Self.length / 3))
         }
@@ -29,7 +29,7 @@ struct Demonstration {
         PatternBody(seed: UInt64(path.utf8.count), length: length)
     }
 
-    /// Shows it, and ends the program: with status 0 when everything was as expected.
+    /// Runs the demonstration and ends the program, with status 0 if all results are as expected.
     func run(_ form: TerminalProgress.Form) async throws -> Never {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var order = try Order(["--dir", folder.path])
@@ -43,21 +43,21 @@ struct Demonstration {
         let parts = await first.outcome.parts.map(\.offset)
         expect("\(parts.count) parts of \(parts) bytes", parts == Self.names.map { _ in Int64(Self.length / 3) })
 
-        print("The same again, when it is well:")
+        print("The same downloads with a working server:")
         isBroken.open()
         let before = server.requests.count
         let second = Downloader(order)
         let status = await second.run()
         let ranges = server.requests.dropFirst(before).map { $0.field("Range") ?? "everything" }
         expect("status \(status)", status == 0)
-        expect("asked for \(ranges)", ranges == Self.names.map { _ in "bytes=\(Self.length / 3)-" })
+        expect("requested \(ranges)", ranges == Self.names.map { _ in "bytes=\(Self.length / 3)-" })
         for (name, url) in zip(Self.names, order.urls) {
             let path = String(url.dropFirst(server.origin.count))
             let bytes = FileManager.default.contents(atPath: folder.appending(path: name).path) ?? Data()
-            expect("\(name) is whole", [UInt8](bytes) == Self.body(of: path).bytes)
+            expect("\(name) is complete", [UInt8](bytes) == Self.body(of: path).bytes)
         }
         try FileManager.default.removeItem(at: folder)
-        print("\(server.requests.count) requests, everything was as expected")
+        print("\(server.requests.count) requests, all results as expected")
         exit(0)
     }
 
@@ -70,7 +70,7 @@ struct Demonstration {
 }
 
 extension String {
-    /// As it stands in a path.
+    /// The text in percent-encoded form for a path.
     fileprivate var percentEncoded: String {
         utf8.map { byte in
             let isPlain = byte < 0x80 && (Character(Unicode.Scalar(byte)).isLetter || byte == UInt8(ascii: "."))

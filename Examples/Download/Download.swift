@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small downloader, and what `make demo-download` runs. Start reading with Downloader.swift, which does the work;
-// Order.swift is the command line, Interrupt.swift is Ctrl-C, Demonstration.swift what happens without arguments.
+// A small downloader; `make demo-download` runs it. Start reading with Downloader.swift, which does the work.
+// Order.swift parses the command line, Interrupt.swift handles Ctrl-C, and Demonstration.swift runs if there are no
+// arguments.
 
 import Curlew
 import Glibc
@@ -13,7 +14,7 @@ struct Download {
         do {
             let order = try Order(CommandLine.arguments.dropFirst())
             if order.urls.isEmpty { try await Demonstration().run(order.form) }
-            let interrupts = Interrupt.arrivesOnce()
+            let interrupts = Interrupt.firstSignal()
             let downloader = Downloader(order)
             let work = Task { await downloader.run() }
             let interrupt = Task { () -> Int32? in

@@ -3,11 +3,11 @@
 
 import Curlew
 
-/// Downloads what was ordered, several at once, with a bar for each.
+/// Downloads the URLs of an order, several at once, with a progress bar for each.
 ///
-/// What could not be downloaded, or was interrupted, leaves a part that the next run goes on with.
+/// A failed or interrupted download leaves a partial file, which the next run resumes.
 struct Downloader {
-    /// What came of everything.
+    /// The results of all downloads.
     actor Outcome {
         private(set) var files: [DownloadedFile] = []
         private(set) var errors: [NetworkError] = []
@@ -31,17 +31,17 @@ struct Downloader {
     ///
     /// - Returns: The status to exit with.
     func run() async -> Int32 {
-        // Programs read standard output; people see bars although it goes elsewhere.
+        // JSON goes to standard output for other programs; bars go to standard error, so that a user sees them anyway.
         let display = TerminalProgress(to: order.form == .json ? 1 : 2, as: order.form)
         await order.urls.forEachConcurrent(limit: order.atMost) { await download($0, display) }
-        // The ends of all, before what is said of them.
+        // Show the ends of all downloads before the summary.
         await display.finish()
         if Task.isCancelled { display.note("Interrupted.") }
         let parts = await outcome.parts
         if !parts.isEmpty {
             let kept = ByteCount(parts.reduce(0) { $0 + $1.offset })
             let files = parts.count == 1 ? "1 file" : "\(parts.count) files"
-            display.note("\(kept) of \(files) are kept; the same command again gets the rest.")
+            display.note("\(kept) of \(files) are kept; run the same command again to get the rest.")
         }
         await display.finish()
         let errors = await outcome.errors
@@ -53,13 +53,13 @@ struct Downloader {
     private func download(_ url: String, _ display: TerminalProgress) async {
         if Task.isCancelled { return }
         var request = Request(url)
-        if !order.goesOn { request.options.retry = RetryPolicy.none }
-        let transfer = session.transfer(request, to: .directory(order.directory), expecting: order.checksum)
+        if !order.goesOn { request.options.retry = RetryPolicy.never }
+        let transfer = session.downloadTransfer(request, to: .directory(order.directory), expecting: order.checksum)
         display.watch(transfer)
         do throws(NetworkError) {
             await outcome.add(try await transfer.value)
         } catch {
-            // Waits until the part is written, also when it was this task that was cancelled.
+            // Wait until the partial file is written, even if this task itself was cancelled.
             let part = await transfer.cancel(producingResumeToken: true)
             await outcome.add(error, part)
         }

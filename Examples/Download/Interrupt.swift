@@ -3,9 +3,10 @@
 
 import Glibc
 
-/// Ctrl-C, and a request to end: the first is told to those who can clean up, the second ends the process.
+/// A handler for Ctrl-C (SIGINT) and SIGTERM: the first signal is reported for a clean end, the second ends the
+/// process.
 ///
-/// The handler does no more than to write the signal's number into a pipe, which a thread reads.
+/// The handler only writes the signal's number to a pipe, which a thread reads.
 enum Interrupt {
     private static let arrivals = AsyncStream.makeStream(of: Int32.self)
     private static let pipe: (reader: Int32, writer: Int32) = {
@@ -13,9 +14,9 @@ enum Interrupt {
         return Glibc.pipe(&ends) == 0 ? (ends[0], ends[1]) : (-1, -1)
     }()
 
-    /// The number of the signal that came; for one call.
-    static func arrivesOnce() -> AsyncStream<Int32> {
-        // Made here, since a handler must not.
+    /// Installs the handlers and returns a stream with the number of the first signal; call it only once.
+    static func firstSignal() -> AsyncStream<Int32> {
+        // Create the pipe here, because a signal handler must not create it.
         guard pipe.reader >= 0 else { return arrivals.stream }
         var thread = pthread_t()
         pthread_create(&thread, nil, { _ in Interrupt.wait() }, nil)

@@ -3,9 +3,9 @@
 
 import Curlew
 
-/// What the command line asks for.
+/// The options and URLs of the command line.
 struct Order: Sendable {
-    /// Why there is nothing to do.
+    /// The reason why the program does not download anything.
     struct Refusal: Error {
         let description: String
         let status: Int32
@@ -24,7 +24,7 @@ struct Order: Sendable {
     var form = TerminalProgress.Form.automatic
     var atMost = 4
     var checksum: Checksum?
-    /// Whether a connection that breaks is replaced by another one.
+    /// Whether a download continues on a new connection after its connection breaks.
     var goesOn = true
 
     init(_ arguments: some Sequence<String>) throws(Refusal) {
@@ -38,12 +38,12 @@ struct Order: Sendable {
             case "--at-most": atMost = try Self.value(of: argument, &rest) { Int($0).flatMap { $0 > 0 ? $0 : nil } }
             case "--sha256": checksum = try Self.value(of: argument, &rest) { Self.digest($0) }
             case _ where argument.hasPrefix("-"):
-                throw Refusal(description: "\(argument) is no option.\n\(Self.usage)", status: 64)
+                throw Refusal(description: "\(argument) is not an option.\n\(Self.usage)", status: 64)
             default: urls.append(argument)
             }
         }
         if checksum != nil, urls.count > 1 {
-            throw Refusal(description: "--sha256 is the digest of one file.", status: 64)
+            throw Refusal(description: "--sha256 works with a single URL only.", status: 64)
         }
     }
 
@@ -56,7 +56,7 @@ struct Order: Sendable {
         of option: String, _ rest: inout ArraySlice<String>, _ read: (String) -> Value?
     ) throws(Refusal) -> Value {
         guard let text = rest.popFirst(), let value = read(text) else {
-            throw Refusal(description: "\(option) needs another value.\n\(usage)", status: 64)
+            throw Refusal(description: "\(option) needs a valid value.\n\(usage)", status: 64)
         }
         return value
     }

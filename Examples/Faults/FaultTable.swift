@@ -4,13 +4,13 @@
 import Curlew
 import CurlewTesting
 
-/// One way to fail, and the kind of error it has to become; nil where it must not be an error.
+/// A fault of a server and the expected kind of error; nil if the request must succeed.
 struct Fault: Sendable {
     let name: String
     let expected: NetworkError.Kind?
-    /// How often to ask; the last answer counts.
+    /// The number of requests; the result of the last one counts.
     let times: Int
-    /// Sets the fault up and says what to ask for.
+    /// Sets up the fault and returns the request to send.
     let prepare: @Sendable (Stage) throws -> Request
 
     init(
@@ -23,7 +23,7 @@ struct Fault: Sendable {
         self.prepare = prepare
     }
 
-    /// A fault of the answer to a GET.
+    /// Creates a fault in the response to a GET request.
     init(_ name: String, _ expected: NetworkError.Kind?, _ response: MockResponse) {
         self.init(name, expected) { stage in Request(.get, stage.url(response)) }
     }
@@ -40,7 +40,7 @@ extension Fault {
         Fault("says nothing", .timedOut, .silence),
         Fault("hangs up before the status line", .connectionLost, letter.fault(.close, at: .start)),
         Fault("resets before the status line", .connectionLost, letter.fault(.reset, at: .start)),
-        Fault("closed the connection we kept", nil, times: 2) { stage in
+        Fault("has closed an idle connection", nil, times: 2) { stage in
             Request(.get, stage.url(.text("hello").fault(.close, at: .end)))
         },
     ]
@@ -63,23 +63,23 @@ extension Fault {
         Fault("hangs up inside the body", .connectionLost, letter.fault(.close, at: .body(400))),
         Fault("resets inside the body", .connectionLost, letter.fault(.reset, at: .body(400))),
         Fault("stalls inside the body", .timedOut, letter.fault(.stall(Gate()), at: .body(400))),
-        Fault("drips for ever", .timedOut, letter.dripping(bytes: 1, every: .milliseconds(100))),
-        Fault("sends a chunk size that is no number", .invalidResponse, chunked("zz\r\nhello\r\n0\r\n\r\n")),
+        Fault("drips forever", .timedOut, letter.dripping(bytes: 1, every: .milliseconds(100))),
+        Fault("sends a chunk size that is not a number", .invalidResponse, chunked("zz\r\nhello\r\n0\r\n\r\n")),
         Fault(
             "counts the body twice, differently", .invalidResponse,
             letter.field("Content-Length", "1000").field("Content-Length", "5")),
         Fault("counts a body that comes in chunks", .invalidResponse, letter.chunked().field("Content-Length", "5")),
-        Fault("leaves the last chunk out", .connectionLost, letter.chunked(size: 500).fault(.close, at: .body(1000))),
-        Fault("announces more than will be collected", .bodyTooLarge, .pattern(PatternBody(seed: 1, length: 1 << 30))),
+        Fault("omits the last chunk", .connectionLost, letter.chunked(size: 500).fault(.close, at: .body(1000))),
+        Fault("announces a body above the limit", .bodyTooLarge, .pattern(PatternBody(seed: 1, length: 1 << 30))),
         Fault(
-            "sends more than will be collected", .bodyTooLarge,
+            "sends a body above the limit", .bodyTooLarge,
             .pattern(PatternBody(seed: 1, length: 1 << 30)).chunked()),
         Fault(
             "sends a body with 204", nil, .raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello").closing()),
     ]
 
     private static let requests = [
-        Fault("answers 413 and stops reading", nil) { stage in
+        Fault("responds with 413 and stops reading", nil) { stage in
             let body = RequestBody.bytes([UInt8](repeating: 7, count: 8 << 20))
             return Request(.put, stage.url(.status(413), reading: .none), body: body)
         },
@@ -100,29 +100,29 @@ extension Fault {
     ]
 
     private static let handshakes = [
-        Fault("has a certificate nobody vouches for", .untrusted) { stage in
+        Fault("has a self-signed certificate", .untrusted) { stage in
             Request(.get, try stage.secureURL(.selfSigned()))
         },
         Fault("has a certificate for another host", .untrusted) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(hosts: ["elsewhere.example"])))
         },
-        Fault("has a certificate of yesterday", .untrusted) { stage in
+        Fault("has an expired certificate", .untrusted) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(validity: .expired)))
         },
-        Fault("knows nothing newer than TLS 1.1", .tlsFailed) { stage in
+        Fault("supports no TLS version above 1.1", .tlsFailed) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(), newest: .v1_1))
         },
-        Fault("speaks no TLS", .tlsFailed) { stage in
+        Fault("does not speak TLS", .tlsFailed) { stage in
             let greeting = Array("220 mail.example ESMTP\r\n".utf8)
             return Request(.get, try stage.secureURL(stage.authority.issue(), accepting: [.send(greeting), .close]))
         },
         Fault("never ends the handshake", .timedOut) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(), accepting: [.stall(Gate())]))
         },
-        Fault("cuts the body without a word of TLS", .connectionLost) { stage in
+        Fault("cuts the body without close_notify", .connectionLost) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(), letter.fault(.cut, at: .body(400))))
         },
-        Fault("cuts the connection where a body may end", .connectionLost) { stage in
+        Fault("cuts a body of unknown length", .connectionLost) { stage in
             Request(.get, try stage.secureURL(stage.authority.issue(), letter.untilClose().fault(.cut, at: .body(400))))
         },
     ]

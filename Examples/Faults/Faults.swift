@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-faults` runs: everything that can go wrong between a client and a server, one at a time,
-// and what Curlew says. FaultTable.swift has the faults, Stage.swift the servers that commit them.
+// The program that `make demo-faults` runs: it produces the possible faults between a client and a server one by one
+// and prints Curlew's errors. FaultTable.swift has the faults, Stage.swift has the servers that produce them.
 
 import Curlew
 import Glibc
 
 @main
 struct Faults {
-    /// How long an answer may take before it counts as none.
+    /// The time after which a request without a result counts as hanging.
     private static let patience = Duration.seconds(10)
 
     static func main() async {
@@ -32,7 +32,7 @@ struct Faults {
                         milliseconds(time)) + (isExpected ? "" : "  <- unexpected"))
             }
             let count = Fault.all.count
-            say("", "\(count) faults, \(clear) clear answers, \(hangs) hangs")
+            say("", "\(count) faults, \(clear) clear results, \(hangs) hangs")
             exit(clear == count ? 0 : 1)
         } catch {
             say("error: \(error)")
@@ -40,7 +40,7 @@ struct Faults {
         }
     }
 
-    /// What a request came to.
+    /// The result of a request.
     private struct Answer {
         /// Nil for a response.
         var kind: NetworkError.Kind?
@@ -49,7 +49,7 @@ struct Faults {
         var message: String
     }
 
-    /// The answer to a request, nil when there is none in time.
+    /// Sends a request and returns its result; nil if the result does not arrive in time.
     private static func answer(_ request: Request, _ session: Session) async -> Answer? {
         let (answers, late) = AsyncStream<Answer?>.makeStream()
         let asking = Task {

@@ -4,9 +4,9 @@
 import Curlew
 import CurlewTesting
 
-/// The session that asks, and the servers that fail it.
+/// The session that sends the requests, and the servers that fail.
 final class Stage {
-    /// Knows one root and has little patience, so that the table is quick.
+    /// A session that trusts one root and has short timeouts, so that the program runs quickly.
     let session: Session
     let authority: TestAuthority
     private let plain: MockServer
@@ -24,21 +24,21 @@ final class Stage {
         }
     }
 
-    /// The URL of a new path with that answer.
+    /// Adds a path with the given response and returns its URL.
     func url(_ response: MockResponse, reading: BodyReading = .whole) -> String {
         count += 1
         plain.on(nil, "/\(count)", response, reading: reading)
         return plain.url("/\(count)")
     }
 
-    /// The URL of a server that was stopped.
+    /// Returns the URL of a stopped server.
     func deadURL() throws -> String {
         let server = try MockServer()
         defer { server.stop() }
         return server.url("/")
     }
 
-    /// The URL of a new server that shows that certificate.
+    /// Starts a server with the given certificate and returns its URL.
     func secureURL(
         _ identity: TestIdentity, _ response: MockResponse = .text("hello"),
         accepting faults: [SocketFault] = [], newest: MockServer.TLSOptions.Version = .v1_3

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shortest useful program: GET a URL, decode its JSON, print what it says.
+// The shortest useful program: GET a URL, decode its JSON, print the result.
 //     swift run GetJSON https://jsonplaceholder.typicode.com/users/1
 
 import Curlew

@@ -1,8 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What surrounds requests and what can be seen of them: interceptors, redirects, tracing, logs and events, against a
-// server on this machine.
+// Interceptors, redirects, tracing, logs and events, with a local server.
 //     swift run Observe
 
 import Curlew
@@ -10,8 +9,8 @@ import CurlewTesting
 import FoundationEssentials
 import Glibc
 
-/// Sends a request again while the server says that it is busy, at most three times.
-struct Patience: Interceptor {
+/// Retries a request while the server responds that it is busy, at most three times.
+struct RetryWhenBusy: Interceptor {
     func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
         for _ in 0..<3 {
             let response = try await next(request)
@@ -22,7 +21,7 @@ struct Patience: Interceptor {
     }
 }
 
-/// Prints the events of every transfer, each under its attempt, and counts what is active.
+/// Prints the events of every transfer, indented by attempt, with the number of active transfers.
 actor Watcher: SessionObserver {
     private var active: Set<UInt64> = []
 
@@ -55,7 +54,7 @@ struct Observe {
 
         let session = Session(
             interceptors: [
-                LoggingInterceptor { print("log:", $0) }, Patience(), TraceInterceptor { print("span:", $0) },
+                LoggingInterceptor { print("log:", $0) }, RetryWhenBusy(), TraceInterceptor { print("span:", $0) },
             ],
             observers: [Watcher()])
 
@@ -63,7 +62,7 @@ struct Observe {
         let trace = TraceContext.random()
         try await TraceContext.$current.withValue(trace) {
             let (data, head) = try await session.data(for: Request(server.url("/old")))
-            for hop in head.history { print("  by way of", hop) }
+            for hop in head.history { print("  redirected by", hop) }
             print("  gave", String(decoding: data, as: UTF8.self))
         }
 
@@ -72,11 +71,11 @@ struct Observe {
         careful.options.redirects = .custom { $0.isSameOrigin ? .follow : .stop }
         print("  status", try await session.data(for: careful).1.status.code)
 
-        print("The same request as a command:")
+        print("The request as a curl command:")
         careful.fields[.authorization] = "Bearer secret"
         print(careful.curlDescription)
 
-        print("Four at once, of which one is repeated:")
+        print("Four concurrent requests, one of them retried:")
         let origin = server.origin
         try await ["/busy", "/new", "/new", "/new"].forEachConcurrent(limit: 2) { path in
             _ = try await session.data(for: Request(origin + path))

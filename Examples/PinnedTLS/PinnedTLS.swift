@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-trust` runs: servers that show who they are in ways right and wrong, and which trust
-// policies accept them. Stage.swift has the policies, Servers.swift the servers.
+// The program that `make demo-trust` runs: servers with valid and invalid certificates, and the trust policies that
+// accept them. Stage.swift has the policies, Servers.swift the servers.
 
 import Curlew
 import CurlewTesting
@@ -23,7 +23,7 @@ struct PinnedTLS {
                 print(row(shown.name, verdicts) + (verdicts == shown.verdicts ? "" : " <- unexpected"))
             }
             if try await !explain(policies[1].trust, stage, session) { unexpected += 1 }
-            print("\n\(servers.count) servers, \(policies.count) policies, \(unexpected) unexpected answers")
+            print("\n\(servers.count) servers, \(policies.count) policies, \(unexpected) unexpected results")
             exit(unexpected == 0 ? 0 : 1)
         } catch {
             print("error:", error)
@@ -31,12 +31,12 @@ struct PinnedTLS {
         }
     }
 
-    /// What becomes of a request to such a server under each policy.
+    /// Sends a request to the server under each policy and returns the verdicts.
     private static func verdicts(
-        on shown: Shown, by policies: [Stage.Policy], _ session: Session
+        on shown: ServerCase, by policies: [Stage.Policy], _ session: Session
     ) async throws -> [String] {
         var options = MockServer.Options()
-        options.tls.staple = shown.staple
+        options.tls.ocspResponse = shown.ocspResponse
         options.tls.securityLevel = 0
         let server = try MockServer(tls: shown.identity, options: options) { _ in .text("hello") }
         var verdicts: [String] = []
@@ -45,8 +45,8 @@ struct PinnedTLS {
             let rule = (error?.cause as? TrustFailure)?.rule.rawValue
             verdicts.append(error.map { rule ?? "\($0.kind)" } ?? "yes")
         }
-        // Who is refused is sent nothing.
-        if server.requests.count != verdicts.count(where: { $0 == "yes" }) { verdicts.append("TOLD TOO MUCH") }
+        // The client must not send a request to a refused server.
+        if server.requests.count != verdicts.count(where: { $0 == "yes" }) { verdicts.append("SENT TOO MUCH") }
         return verdicts
     }
 
@@ -63,7 +63,7 @@ struct PinnedTLS {
         }
     }
 
-    /// Prints what a refusal says, with pins to paste, and what becomes of a request without TLS.
+    /// Prints the error of a refused server, which contains pins to paste, and the error of a request without TLS.
     private static func explain(_ pins: any TrustEvaluator, _ stage: Stage, _ session: Session) async throws -> Bool {
         let server = try MockServer(tls: stage.issuer.issue())
         let plain = try MockServer()

@@ -5,10 +5,10 @@ import Curlew
 import CurlewTesting
 
 extension Stage {
-    /// Everything that is tried; the verdicts stand in the order of the policies.
-    func servers() throws -> [Shown] { try keys() + certificates() + strangers() + staples() }
+    /// Returns all servers to try; their verdicts are in the order of the policies.
+    func servers() throws -> [ServerCase] { try keys() + certificates() + strangers() + staples() }
 
-    private func keys() throws -> [Shown] {
+    private func keys() throws -> [ServerCase] {
         [
             try shown("as it should be", "yes yes yes yes yes yes", ours),
             try shown("renewed with the same key", "yes yes certificate yes yes certificate", renewed()),
@@ -17,7 +17,7 @@ extension Stage {
         ]
     }
 
-    private func certificates() throws -> [Shown] {
+    private func certificates() throws -> [ServerCase] {
         let weak = try issuer.issue(CertificateOptions(key: .rsa(1024)))
         let late = try renewed(CertificateOptions(validity: .expired))
         let elsewhere = try renewed(CertificateOptions(hosts: ["elsewhere.example"]))
@@ -30,7 +30,7 @@ extension Stage {
         ]
     }
 
-    private func strangers() throws -> [Shown] {
+    private func strangers() throws -> [ServerCase] {
         let stranger = try TestAuthority(commonName: "A Stranger").issue()
         let own = try TestIdentity.selfSigned(CertificateOptions(privateKeyPEM: ours.privateKeyPEM))
         return [
@@ -46,25 +46,25 @@ extension Stage {
         ]
     }
 
-    private func staples() throws -> [Shown] {
+    private func staples() throws -> [ServerCase] {
         let revoked = try issuer.ocspResponse(for: ours.certificate, status: .revoked)
         let forged = try issuer.ocspResponse(for: ours.certificate, signer: .forger)
         return [
-            Shown("without a staple", "yes yes yes revocation yes yes", ours, staple: nil),
-            Shown("with a forged staple", "yes yes yes revocation yes yes", ours, staple: forged),
-            Shown("revoked", "yes yes yes revocation yes yes", ours, staple: revoked),
+            ServerCase("without an OCSP response", "yes yes yes revocation yes yes", ours, ocspResponse: nil),
+            ServerCase("with a forged OCSP response", "yes yes yes revocation yes yes", ours, ocspResponse: forged),
+            ServerCase("revoked", "yes yes yes revocation yes yes", ours, ocspResponse: revoked),
         ]
     }
 
-    /// Another certificate for the same key.
+    /// Issues another certificate for the same key.
     private func renewed(_ options: CertificateOptions = CertificateOptions()) throws -> TestIdentity {
         var options = options
         options.privateKeyPEM = ours.privateKeyPEM
         return try issuer.issue(options)
     }
 
-    /// With a staple that says good things.
-    private func shown(_ name: String, _ verdicts: String, _ identity: TestIdentity) throws -> Shown {
-        Shown(name, verdicts, identity, staple: try issuer.ocspResponse(for: identity.certificate))
+    /// Returns a server with an OCSP response of status `good`.
+    private func shown(_ name: String, _ verdicts: String, _ identity: TestIdentity) throws -> ServerCase {
+        ServerCase(name, verdicts, identity, ocspResponse: try issuer.ocspResponse(for: identity.certificate))
     }
 }

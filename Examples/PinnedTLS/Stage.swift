@@ -4,24 +4,24 @@
 import Curlew
 import CurlewTesting
 
-/// A way for a server to show who it is.
-struct Shown {
+/// The identity and OCSP response that a server presents.
+struct ServerCase {
     let name: String
-    /// What each policy has to say to it: `yes`, or the rule that refuses it.
+    /// The expected verdict of each policy: `yes`, or the rule that refuses the server.
     let verdicts: [String]
     let identity: TestIdentity
-    /// The OCSP response that comes with it.
-    let staple: [UInt8]?
+    /// The stapled OCSP response.
+    let ocspResponse: [UInt8]?
 
-    init(_ name: String, _ verdicts: String, _ identity: TestIdentity, staple: [UInt8]?) {
+    init(_ name: String, _ verdicts: String, _ identity: TestIdentity, ocspResponse: [UInt8]?) {
         self.name = name
         self.verdicts = verdicts.split(separator: " ").map(String.init)
         self.identity = identity
-        self.staple = staple
+        self.ocspResponse = ocspResponse
     }
 }
 
-/// An authority, the certificates of its server, and the policies that a client of it may have.
+/// An authority, the certificates of its server, and possible trust policies of a client.
 struct Stage {
     /// A policy and its name in the table.
     struct Policy {
@@ -31,9 +31,9 @@ struct Stage {
 
     let root: TestAuthority
     let issuer: TestAuthority
-    /// What the server shows, and clients have pinned.
+    /// The identity of the server, whose key clients have pinned.
     let ours: TestIdentity
-    /// Has the key that is kept in reserve.
+    /// The identity with the backup key.
     let spare: TestIdentity
 
     init() throws {
@@ -43,7 +43,7 @@ struct Stage {
         spare = try issuer.issue()
     }
 
-    /// From the least demanding to the most, beside those that need no authority.
+    /// Returns the policies from the least to the most strict, followed by the policies that need no authority.
     func policies() throws -> [Policy] {
         let roots = TrustRoots.only([try Certificate(der: root.certificateDER)])
         let pinned = [try Certificate(der: ours.certificateDER)]
@@ -53,7 +53,7 @@ struct Stage {
             Policy(name: "root", trust: CustomRoots(roots)),
             Policy(name: "root, key", trust: try PinnedPublicKeys(keys, backup: backup, chain: .required(roots))),
             Policy(name: "root, cert", trust: try PinnedCertificates(pinned, anchors: .roots(roots))),
-            Policy(name: "root, OCSP", trust: CustomRoots(roots).checkingRevocation(staple: .required)),
+            Policy(name: "root, OCSP", trust: CustomRoots(roots).checkingRevocation(ocspResponse: .required)),
             Policy(name: "key alone", trust: try PinnedPublicKeys(keys, backup: backup, chain: .notRequired)),
             Policy(name: "cert alone", trust: try PinnedCertificates(pinned, anchors: .pinsOnly)),
         ]

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that say who asks: tokens that expire under load, and credentials that stay where they belong.
+// Requests with authentication: tokens that expire under load, and credentials that do not leak to other origins.
 
 import Curlew
 import CurlewTesting
 
 extension Resilient {
     static func authentication(_ stage: inout Stage) async {
-        await stage.show("100 at once, 1 token", "100 answers, 1 new token") { stage in
+        await stage.show("100 at once, 1 token", "100 responses, 1 new token") { stage in
             let server = try stage.server { $0.field("Authorization") == "Bearer 2" ? .fine : .busy(401) }
             let login = try stage.server(.json(#"{"access_token":"2","token_type":"Bearer","expires_in":3600}"#))
             let app = OAuth2Client(login.url("/token"), id: "demo", secret: "hush")
@@ -20,7 +20,7 @@ extension Resilient {
             }
             return "\(answers) answers, \(login.requestCount) new token"
         }
-        await stage.show("no token to be had", "authentication failed: invalid_grant") { stage in
+        await stage.show("a failed token refresh", "authentication failed: invalid_grant") { stage in
             let login = try stage.server(.json(#"{"error":"invalid_grant"}"#, status: 400))
             let server = try stage.server(.fine)
             let app = OAuth2Client(login.url("/token"), id: "demo", secret: "hush")
@@ -31,7 +31,7 @@ extension Resilient {
                 return "\(error.kind): \(error.cause ?? error)"
             }
         }
-        await stage.show("led elsewhere", "nothing") { stage in
+        await stage.show("a redirect to another origin", "nothing") { stage in
             let other = try stage.server { .text($0.field("Authorization") ?? "nothing") }
             let server = try stage.server(.redirect(to: other.url("/")))
             let session = Session(interceptors: [.refreshing(AccessToken("secret")) { _ in AccessToken("other") }])

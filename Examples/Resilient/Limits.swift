@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that are held back, or not sent at all: rates, quotas and circuits.
+// Requests that are delayed or not sent: rate limits, quotas and circuit breakers.
 
 import Curlew
 import CurlewTesting
@@ -49,7 +49,7 @@ extension Resilient {
         }
         await stage.show("a circuit", "500, 500, circuit open, fine") { stage in
             let server = try stage.server(.busy(500), .busy(500), .fine)
-            let session = Session(interceptors: [.circuitBreaker(failures: 2, rest: .milliseconds(200))])
+            let session = Session(interceptors: [.circuitBreaker(failures: 2, cooldown: .milliseconds(200))])
             let request = Request(server.url("/"))
             var told: [String] = []
             for _ in 0..<3 {

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-resilient` runs: what becomes of requests when servers fail, are busy, want to be asked
-// less, or want to know who asks. Each theme has a file of its own; Stage.swift has the servers.
+// The program that `make demo-resilient` runs: requests to servers that fail, are busy, limit their clients or require
+// authentication. Each theme has its own file; Stage.swift has the servers.
 
 import Glibc
 

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests that are sent again: which, when, how often, and what is told of it.
+// Retries: which requests are retried, when, how often, and the events and errors that result.
 
 import Curlew
 import CurlewTesting
 
 extension Resilient {
-    /// Two more tries, without the waits of a real one.
-    private static var quick: RetryPolicy { RetryPolicy(limit: 2, backOff: .none) }
+    /// A policy with two retries and without waits.
+    private static var quick: RetryPolicy { RetryPolicy(limit: 2, backoff: .none) }
 
     static func retries(_ stage: inout Stage) async {
         await stage.show("attempts", "connection lost, again, 503, again, fine") { stage in
@@ -44,7 +44,7 @@ extension Resilient {
             let (_, second) = try await session.data(for: Request(.post, server.url("/")))
             return "\(first.status.code) at once; with a key \(second.status.code)"
         }
-        await stage.show("the error of the last try", "cannot connect, 3 attempts") { stage in
+        await stage.show("the error of the last attempt", "cannot connect, 3 attempts") { stage in
             let gone = try MockServer()
             let url = gone.url("/")
             gone.stop()
@@ -55,13 +55,13 @@ extension Resilient {
                 return "\(error.kind), \(error.attempts) attempts"
             }
         }
-        await stage.show("a budget", "10 requests, and most of 50 repetitions are spared") { stage in
+        await stage.show("a budget", "10 requests, and most of 50 retries are avoided") { stage in
             let server = try stage.server(.busy())
-            let session = Session { $0.retry = RetryPolicy(limit: 5, backOff: .none) }
+            let session = Session { $0.retry = RetryPolicy(limit: 5, backoff: .none) }
             for _ in 0..<10 { _ = try await session.data(for: Request(server.url("/"))) }
             let repetitions = server.requestCount - 10
             return
-                "10 requests, and \(repetitions < 25 ? "most" : "only \(50 - repetitions)") of 50 repetitions are spared"
+                "10 requests, and \(repetitions < 25 ? "most" : "only \(50 - repetitions)") of 50 retries are avoided"
         }
     }
 }

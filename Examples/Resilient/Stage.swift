@@ -5,15 +5,15 @@ import Curlew
 import CurlewTesting
 import Glibc
 
-/// The servers of the jobs, on this machine, and what is told about each job.
+/// The local servers of the jobs, and the output for each job.
 struct Stage {
     private(set) var servers: [MockServer] = []
     private(set) var jobs = 0
     private(set) var unexpected = 0
 
-    /// A server that gives these answers, one after the other, and the last one for ever.
+    /// Starts a server that sends the given responses one after the other and repeats the last one forever.
     ///
-    /// Each job has one of its own: budgets, rates and circuits belong to an origin.
+    /// Each job has its own server, because budgets, rates and circuit breakers belong to an origin.
     mutating func server(_ answers: MockResponse...) throws -> MockServer {
         let server = try MockServer()
         server.on(nil, "*", inOrder: answers)
@@ -21,18 +21,18 @@ struct Stage {
         return server
     }
 
-    /// A server whose answers depend on the requests.
+    /// Starts a server whose responses depend on the requests.
     mutating func server(_ answer: @escaping @Sendable (RecordedRequest) -> MockResponse) throws -> MockServer {
         let server = try MockServer { answer($0) }
         servers.append(server)
         return server
     }
 
-    /// Does a job, prints what came of it, and counts what was not expected.
+    /// Runs a job, prints its result and counts unexpected results.
     ///
     /// - Parameters:
-    ///   - job: Its name.
-    ///   - expected: What the closure has to return.
+    ///   - job: The name of the job.
+    ///   - expected: The expected result of the closure.
     mutating func show(_ job: String, _ expected: String, _ work: (inout Stage) async throws -> String) async {
         jobs += 1
         let found: String
@@ -42,16 +42,16 @@ struct Stage {
         print(job + gap + found + (found == expected ? "" : " <- unexpected: not “\(expected)”"))
     }
 
-    /// Ends the program: with status 0 when everything was as expected.
+    /// Ends the program, with status 0 if all results are as expected.
     func end() -> Never {
         let requests = servers.reduce(0) { $0 + $1.requestCount }
-        print("\n\(jobs) jobs, \(requests) requests, \(unexpected) unexpected answers")
+        print("\n\(jobs) jobs, \(requests) requests, \(unexpected) unexpected results")
         exit(unexpected == 0 && servers.allSatisfy(\.violations.isEmpty) ? 0 : 1)
     }
 }
 
 extension MockServer {
-    /// How many requests came.
+    /// The number of received requests.
     var requestCount: Int { requests.count }
 }
 

@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import Glibc
 
-/// The server of the streams, on this machine, and what is told about each job.
+/// The local server of the streams, and the output for each job.
 struct Stage {
     let server: MockServer
     private(set) var jobs = 0
@@ -27,7 +27,7 @@ struct Stage {
             Self.stream("text/event-stream", "data: {\"word\": \"snow\"}\n\ndata: {\"word\": \"ice\"}\n\n"))
     }
 
-    /// Small chunks, so that hardly an element comes whole.
+    /// Makes a response with small chunks, so that most elements arrive split.
     private static func stream(_ type: String, _ text: String) -> MockResponse {
         .status(200, [("Content-Type", type)], body: Array(text.utf8)).chunked(size: 7)
     }
@@ -41,18 +41,18 @@ struct Stage {
     private static let report =
         "--B\r\nContent-Type: text/plain\r\n\r\nfirst\r\n--B\r\nContent-Type: text/html\r\n\r\n<p>second</p>\r\n--B--"
 
-    /// A connection that ends, one that breaks off in an event, a server that is busy, and the end.
+    /// A connection that ends, one that breaks inside an event, a busy server, and the end of the events.
     private static let prices: [MockResponse] = [
         stream("text/event-stream", "retry: 10\n\nid: 1\ndata: 7\n\nid: 2\ndata: 8\n\n"),
         stream("text/event-stream", ": still here\nid: 3\ndata: 9\n\nid: 4\ndata: 1").fault(.close, at: .body(37)),
         .text("busy", status: 503), stream("text/event-stream", "event: last\nid: 4\ndata: 10\n\n"), .status(204),
     ]
 
-    /// Does a job, prints what came of it, and counts what was not expected.
+    /// Runs a job, prints its result and counts unexpected results.
     ///
     /// - Parameters:
-    ///   - job: Its name.
-    ///   - expected: What the closure has to return.
+    ///   - job: The name of the job.
+    ///   - expected: The expected result of the closure.
     mutating func show(_ job: String, _ expected: String, _ work: () async throws -> String) async {
         jobs += 1
         let found: String
@@ -62,9 +62,9 @@ struct Stage {
         print(job + gap + found + (found == expected ? "" : " <- unexpected: not “\(expected)”"))
     }
 
-    /// Ends the program: with status 0 when everything was as expected.
+    /// Ends the program, with status 0 if all results are as expected.
     func end() -> Never {
-        print("\n\(jobs) jobs, \(server.requests.count) requests, \(unexpected) unexpected answers")
+        print("\n\(jobs) jobs, \(server.requests.count) requests, \(unexpected) unexpected results")
         exit(unexpected == 0 && server.violations.isEmpty ? 0 : 1)
     }
 }

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-stream` runs: bodies that come, and are sent, element by element. Stage.swift has the
-// server, which sends them in pieces of seven bytes.
+// The program that `make demo-stream` runs: bodies that are received and sent element by element. Stage.swift has the
+// server, which sends them in chunks of seven bytes.
 
 import Curlew
 import CurlewTesting
@@ -40,7 +40,7 @@ struct Stream {
 
     private static func events(_ api: JSONClient, _ stage: inout Stage) async {
         let server = stage.server
-        await stage.show("events that go on", "7 8 9 10, asked from -, 2, 3, 3, 4") {
+        await stage.show("events that resume", "7 8 9 10, asked from -, 2, 3, 3, 4") {
             var prices: [String] = []
             for try await event in api.eventSource("prices") { prices.append(event.data) }
             let asked = server.requests.map { $0.field("Last-Event-ID") ?? "-" }
@@ -65,14 +65,14 @@ struct Stream {
             }
             return "\(count) users, the last is \(last)"
         }
-        await stage.show("a loop left early", "user 3, and nothing runs any more") {
+        await stage.show("a loop that ends early", "user 3, and no transfer is active") {
             var names: [String] = []
             for try await user in api.stream("users", using: .ndjson(User.self)) {
                 names.append(user.name)
                 if names.count == 3 { break }
             }
             try await api.session.idle()
-            return "\(names.last ?? "nobody"), and nothing runs any more"
+            return "\(names.last ?? "no user"), and no transfer is active"
         }
         await stage.show(
             "a line that is wrong", "ada, then: Line 2: Decoding User failed (column 1): nothing for the key “name”."
@@ -85,12 +85,12 @@ struct Stream {
                 return "\(names.joined()), then: \(error.message)"
             }
         }
-        await stage.show("a JSON sequence", "ada, without what was cut") {
+        await stage.show("a JSON sequence", "ada, without the cut element") {
             var names: [String] = []
             for try await user in api.stream("journal", using: .jsonSequence(User.self, malformed: .skip)) {
                 names.append(user.name)
             }
-            return names.joined(separator: " ") + ", without what was cut"
+            return names.joined(separator: " ") + ", without the cut element"
         }
     }
 
@@ -160,7 +160,7 @@ struct Stream {
         }
     }
 
-    // MARK: What is sent
+    // MARK: Uploads
 
     private static func uploads(_ api: JSONClient, _ stage: inout Stage) async {
         await stage.show("NDJSON both ways", "100 users came back") {

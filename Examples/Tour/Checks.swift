@@ -4,18 +4,18 @@
 import Curlew
 import Glibc
 
-/// Something was not as it must be; ends the tour.
-struct Difference: Error, CustomStringConvertible {
+/// An unexpected result, which ends the tour.
+struct UnexpectedResult: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
 func expect<Value: Equatable>(_ what: String, _ found: Value, is expected: Value) throws {
-    guard found == expected else { throw Difference("\(what) differs: expected \(expected), found \(found)") }
+    guard found == expected else { throw UnexpectedResult("\(what) differs: expected \(expected), found \(found)") }
 }
 
-/// The error that an operation ends with; nil when it succeeds.
+/// Runs an operation and returns its error; nil if it succeeds.
 func failure(of operation: () async throws -> Void) async -> NetworkError? {
     do {
         try await operation()
@@ -25,7 +25,7 @@ func failure(of operation: () async throws -> Void) async -> NetworkError? {
     }
 }
 
-/// Whether a wait came to its end in time; it is cancelled when not.
+/// Returns whether a wait ends successfully in time; cancels the wait otherwise.
 func within(_ limit: Duration, _ wait: @escaping @Sendable () async -> Bool) async -> Bool {
     await withTaskGroup(of: Bool.self) { group in
         group.addTask { await wait() }
@@ -38,7 +38,7 @@ func within(_ limit: Duration, _ wait: @escaping @Sendable () async -> Bool) asy
     }
 }
 
-/// Prints to standard output at once, also when that is a file or a pipe.
+/// Prints to standard output and flushes it, even if it is a file or a pipe.
 func say(_ lines: String..., terminator: String = "\n") {
     print(lines.joined(separator: "\n"), terminator: terminator)
     fflush(nil)

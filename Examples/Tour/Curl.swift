@@ -4,19 +4,19 @@
 import CurlewTesting
 import Glibc
 
-/// The curl of the command line, for a second opinion.
+/// The curl command, for comparison.
 enum Curl {
     static var isInstalled: Bool { system("command -v curl > /dev/null 2>&1") == 0 }
 
-    /// Downloads a URL as Curlew does: without the user's settings, content coding or redirects.
+    /// Downloads a URL like Curlew: without the user's settings, content codings or redirects.
     ///
-    /// - Throws: `Difference` when curl cannot be run or fails.
+    /// - Throws: `UnexpectedResult` if curl cannot be run or fails.
     static func download(_ url: String, userAgent: String) throws -> Received {
-        // Through the environment, where no shell looks for quotes.
+        // Pass the values in the environment, so that the shell does not interpret them.
         setenv("TOUR_URL", url, 1)
         setenv("TOUR_USER_AGENT", userAgent, 1)
         guard let pipe = popen(#"exec curl -q -sS -g -A "$TOUR_USER_AGENT" -- "$TOUR_URL""#, "r") else {
-            throw Difference("curl cannot be started: errno \(errno)")
+            throw UnexpectedResult("curl cannot be started: errno \(errno)")
         }
 
         var received = Received()
@@ -29,7 +29,7 @@ enum Curl {
         received.sha256 = digest.hex
 
         let status = pclose(pipe)
-        guard status == 0 else { throw Difference("curl failed with status \(status >> 8)") }
+        guard status == 0 else { throw UnexpectedResult("curl failed with status \(status >> 8)") }
         return received
     }
 }

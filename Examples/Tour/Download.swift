@@ -3,7 +3,7 @@
 
 import Curlew
 
-/// The tour with a URL: download it, then let curl do the same and compare.
+/// The tour with a URL: downloads it with Curlew and with curl and compares the results.
 struct Download {
     let url: String
 
@@ -18,7 +18,7 @@ struct Download {
         say("   \(received.length) bytes, SHA-256 \(received.sha256)")
         try await session.shutdown()
 
-        guard Curl.isInstalled else { return say("   curl is not installed, so there is nothing to compare with.") }
+        guard Curl.isInstalled else { return say("   curl is not installed, so the comparison is skipped.") }
         let userAgent = session.configuration.fields[.userAgent] ?? ""
         let theirs = try Curl.download(url, userAgent: userAgent)
         try expect("the length that curl received", theirs.length, is: received.length)

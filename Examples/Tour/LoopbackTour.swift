@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import FoundationEssentials
 
-/// The tour without an argument: six things to do with a session, each checked against what the server knows.
+/// The tour without an argument: six uses of a session, each checked against the server's records.
 struct LoopbackTour {
     private let server: MockServer
     private let secureServer: MockServer
@@ -62,7 +62,7 @@ struct LoopbackTour {
 
     private func upload() async throws {
         let body = PatternBody(seed: 3, length: 256 << 20)
-        say("\n3. Upload \(ByteCount(Int64(body.length))) that are made while they are sent")
+        say("\n3. Upload \(ByteCount(Int64(body.length))) that are generated during the upload")
         server.on("POST", "/upload") { request in .text(request.bodySHA256, status: 201) }
 
         let source = PatternChunks(body: body)
@@ -112,7 +112,7 @@ struct LoopbackTour {
 
     private func getSecurely() async throws {
         say("\n6. GET over TLS, with a root certificate of our own")
-        secureServer.on("GET", "/", .text("Nobody else can read this."))
+        secureServer.on("GET", "/", .text("Only this client can read this."))
 
         let response = try await session.transfer(Request(secureServer.url("/"))).response()
 
@@ -121,12 +121,12 @@ struct LoopbackTour {
             "   \(response.status), \(metrics.tlsVersion ?? "no TLS"), \(metrics.tlsCipher ?? "no cipher")",
             "   \(metrics)")
         try expect("the status", response.status, is: .ok)
-        try expect("the body", String(decoding: response.value, as: UTF8.self), is: "Nobody else can read this.")
+        try expect("the body", String(decoding: response.value, as: UTF8.self), is: "Only this client can read this.")
         try expect("the TLS version", metrics.tlsVersion, is: "TLSv1.3")
     }
 
     private func sayMetrics(of transfer: Transfer<Data>) throws {
-        guard let metrics = transfer.metrics else { throw Difference("A finished transfer has no metrics.") }
+        guard let metrics = transfer.metrics else { throw UnexpectedResult("A finished transfer has no metrics.") }
         say("   \(metrics)")
     }
 }

@@ -3,8 +3,10 @@
 
 import CurlewTesting
 
-/// A body as an asynchronous sequence of chunks: any sequence of bytes can be uploaded like this, be it a camera's, a
-/// compressor's or another download's.
+/// A body as an asynchronous sequence of chunks.
+///
+/// Any sequence of bytes can be uploaded in this form, such as the output of a camera, a compressor or another
+/// download.
 struct PatternChunks: AsyncSequence, Sendable {
     let body: PatternBody
 

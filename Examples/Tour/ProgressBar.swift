@@ -4,7 +4,7 @@
 import Curlew
 import Glibc
 
-/// A transfer's progress: one line that redraws itself on a terminal, a line each half second elsewhere.
+/// The progress of a transfer: on a terminal one line that is redrawn, otherwise a line each half second.
 struct ProgressBar {
     private let isLive = isatty(STDOUT_FILENO) == 1
     private var isDrawn = false
@@ -14,7 +14,7 @@ struct ProgressBar {
         guard progress.sent + progress.received > 0 else { return }
         let line = "   " + text(progress)
         if isLive {
-            // Back to the first column, and then away with what is left of a longer line.
+            // Return to the first column, and erase the rest of a longer line after the new text.
             say("\r\(line)\u{1B}[K", terminator: "")
             isDrawn = true
         } else if progress.isFinished || progress.elapsed >= nextLine {
@@ -23,7 +23,7 @@ struct ProgressBar {
         }
     }
 
-    /// Leaves the line of a live bar; call it also when the transfer failed.
+    /// Ends the line of a live bar; call it even if the transfer failed.
     mutating func end() {
         if isDrawn { say("") }
         isDrawn = false
@@ -52,7 +52,7 @@ struct ProgressBar {
         return String(repeating: "#", count: done) + String(repeating: "-", count: width - done)
     }
 
-    /// Minutes and seconds, rounded up, as "2:05".
+    /// Returns a duration as minutes and seconds, rounded up, such as "2:05".
     private func clock(_ duration: Duration) -> String {
         let whole = Int64((duration / .seconds(1)).rounded(.up))
         let (minutes, seconds) = whole.quotientAndRemainder(dividingBy: 60)

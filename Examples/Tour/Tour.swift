@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make run` runs. Start reading here, then LoopbackTour.swift, which shows what Curlew does; the
-// other files are the bar on the terminal and the checks.
+// The program that `make run` runs. Start reading here and continue with LoopbackTour.swift, which uses Curlew; the
+// other files contain the progress bar and the checks.
 
 import Curlew
 import Glibc

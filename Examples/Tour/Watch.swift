@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import FoundationEssentials
 
-/// What `watch` keeps of a response: never the whole body.
+/// The parts of a response that `watch` keeps; it never keeps the whole body.
 struct Received {
     var status: Status?
     var length = 0
@@ -14,9 +14,9 @@ struct Received {
     var text = ""
 }
 
-/// Runs a transfer to its end, with its progress on the terminal and its bytes in a digest.
+/// Runs a transfer to its end, shows its progress on the terminal and computes the digest of its bytes.
 ///
-/// - Throws: `NetworkError` when the transfer fails.
+/// - Throws: `NetworkError` if the transfer fails.
 func watch(_ transfer: Transfer<Data>) async throws -> Received {
     var received = Received()
     var digest = SHA256Stream()

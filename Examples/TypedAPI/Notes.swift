@@ -15,7 +15,7 @@ struct Draft: Encodable, Sendable {
     var tags: [String] = []
 }
 
-/// An API of one's own: a structure over whatever client it is given, and a function for each thing that can be done.
+/// A typed API: a structure around any client, with a function for each operation.
 struct Notes: Sendable {
     let api: any APIClient
 
@@ -31,7 +31,7 @@ struct Notes: Sendable {
         try await api.post("login", .form(["user": user, "password": password]))
     }
 
-    /// Nil when there is no note yet.
+    /// Returns the latest note; nil if there is no note yet.
     func latest() async throws(NetworkError) -> Note? { try await api.get("notes/latest") }
 
     func find(_ words: String) async throws(NetworkError) -> Finding {
@@ -42,13 +42,13 @@ struct Notes: Sendable {
                 .when(.text, Finding.text)))
     }
 
-    /// Cold: it can be watched, paused and cancelled, and starts when it is awaited.
+    /// Returns a cold transfer, which starts when its value is awaited and can be observed, paused and cancelled.
     func attach(_ picture: [UInt8], to id: Int) -> Transfer<Receipt> {
         api.transfer(.put, "notes/\(id)/picture", .bytes(picture, type: "image/png"), as: Receipt.self)
     }
 }
 
-/// What a search may answer: the content type says which, and then the first that can be read.
+/// The possible responses to a search; the content type selects the case, or else the first case that can be decoded.
 enum Finding: Sendable {
     case note(Note)
     case notes([Note])
@@ -61,7 +61,7 @@ struct Receipt: Decodable, Sendable {
 
 // MARK: Calls as values
 
-/// Its output and what a refusal says are types of ours.
+/// An endpoint with its own types for the output and for the problem of an error response.
 struct CreateNote: Endpoint {
     typealias Output = Note
     typealias Problem = Invalid
@@ -72,21 +72,21 @@ struct CreateNote: Endpoint {
     var body: Body? { .encoding(draft) }
 }
 
-/// What this server says of drafts that it does not take.
+/// The problem in the server's response to an invalid draft.
 struct Invalid: Decodable, Sendable {
     var fields: [String: String]
 }
 
-/// Without an output nothing is read; without a problem of its own, a refusal is read as RFC 9457 has it.
+/// An endpoint without an output, so the body is ignored, and without its own problem type, so RFC 9457 applies.
 struct DeleteNote: Endpoint {
     let id: Int
     let method = Method.delete
     var path: Path { "notes/\(id)" }
 }
 
-// MARK: A format of one's own
+// MARK: A custom format
 
-/// Binary property lists by the name that this API has for them: a format is a media type and a function each way.
+/// Binary property lists under this API's media type: a format is a media type and a function for each direction.
 struct Packed: WireFormat {
     let contentType: MediaType = "application/vnd.notes"
     var accepts: [MediaType] { [contentType] }

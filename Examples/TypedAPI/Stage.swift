@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import Glibc
 
-/// The server of the notes, on this machine, and what is told about each job.
+/// The local server of the notes, and the output for each job.
 struct Stage {
     let server: MockServer
     private(set) var jobs = 0
@@ -36,11 +36,11 @@ struct Stage {
         }
     }
 
-    /// Does a job, prints what came of it, and counts what was not expected.
+    /// Runs a job, prints its result and counts unexpected results.
     ///
     /// - Parameters:
-    ///   - job: Its name.
-    ///   - expected: What the closure has to return.
+    ///   - job: The name of the job.
+    ///   - expected: The expected result of the closure.
     mutating func show(_ job: String, _ expected: String, _ work: () async throws -> String) async {
         jobs += 1
         let found: String
@@ -50,9 +50,9 @@ struct Stage {
         print(job + gap + found + (found == expected ? "" : " <- unexpected: not “\(expected)”"))
     }
 
-    /// Ends the program: with status 0 when everything was as expected.
+    /// Ends the program, with status 0 if all results are as expected.
     func end() -> Never {
-        print("\n\(jobs) jobs, \(server.requests.count) requests, \(unexpected) unexpected answers")
+        print("\n\(jobs) jobs, \(server.requests.count) requests, \(unexpected) unexpected results")
         exit(unexpected == 0 && server.violations.isEmpty ? 0 : 1)
     }
 }

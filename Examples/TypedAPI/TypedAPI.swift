@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program that `make demo-api` runs: a small typed API client and what it is used for. Start with Notes.swift, the
-// client; here are the calls, and Stage.swift has the server.
+// The program that `make demo-api` runs: a small typed API client and its use. Start with Notes.swift, the client. This
+// file has the calls, and Stage.swift has the server.
 
 import Curlew
 import CurlewTesting
@@ -74,14 +74,14 @@ struct TypedAPI {
             let isWhole = try await task.value.sha256 == picture.sha256
             return "\(percent) % of \(length), \(isWhole ? "every byte" : "something else") arrived"
         }
-        await stage.show("a stream left early", "left after a mebibyte, and nothing runs any more") {
+        await stage.show("a stream that ends early", "ended after a mebibyte, and no transfer is active") {
             var length = 0
             for try await chunk in api.stream("export") {
                 length += chunk.count
                 if length >= 1 << 20 { break }
             }
             try await api.session.idle()
-            return "left after a mebibyte, and nothing runs any more"
+            return "ended after a mebibyte, and no transfer is active"
         }
         await stage.show("a format of our own", "Alps, packed") {
             let packed = Client(api.base, requests: Packed(), responses: Packed(), session: api.session)

@@ -17,12 +17,12 @@ extension CurlTransport {
             return fail(transfer, .curl(code: CURLE_URL_MALFORMAT.rawValue, text: text), .preparing)
         }
         transfer.wire.origin = url.origin
-        transfer.wire.watch = nil
-        transfer.setWitnesses(own: watching.witness, common: witness, isPaused: false)
+        transfer.wire.observerState = nil
+        transfer.setObservers(own: watching.observer, common: observer, isPaused: false)
         transfer.tell(.queued)
-        transfer.tellPause()
+        transfer.sendPauseEvent()
         // Transfers that already wait at the origin are admitted first.
-        if url.origin.waiting == 0 && hasPlace(transfer, at: url.origin) && admit(transfer, url) { return }
+        if url.origin.waiting == 0 && hasFreeSlot(for: transfer, at: url.origin) && admit(transfer, url) { return }
         if transfer.outcome == nil {
             queue(transfer, url.origin)
             admitReady()
@@ -33,30 +33,30 @@ extension CurlTransport {
 
     /// Returns the number of transfers that an origin runs at once: one per connection, unless they can share
     /// connections.
-    func places(at origin: Origin) -> Int {
+    func slots(at origin: Origin) -> Int {
         let canShare = origin.isSecure || sharesPlainHTTP2
-        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedPlacesPerHost }
+        if origin.isShared || limits.version == .http2PriorKnowledge && canShare { return limits.sharedSlotsPerHost }
         // Before the origin is known to speak HTTP/2, libcurl puts transfers on the first connection without counting
         // them.
         let mayShare = origin.isSecure && !origin.isKnown && limits.version == .automatic
-        return mayShare ? min(limits.placesPerHost, limits.streamsPerConnection) : limits.placesPerHost
+        return mayShare ? min(limits.slotsPerHost, limits.streamsPerConnection) : limits.slotsPerHost
     }
 
-    private func hasPlace(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
-        guard isWelcome(transfer, at: origin) else { return false }
+    private func hasFreeSlot(for transfer: EngineTransfer, at origin: Origin) -> Bool {
+        guard isAdmissible(transfer, at: origin) else { return false }
         let more = origin.more(for: transfer)
         return more == 0 || demand + more <= limits.connections
     }
 
     /// Whether the limits of the origin itself allow another transfer.
-    private func isWelcome(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
-        guard origin.active < places(at: origin) else { return false }
-        guard origin.isShared && !transfer.isAlone else {
+    private func isAdmissible(_ transfer: EngineTransfer, at origin: Origin) -> Bool {
+        guard origin.active < slots(at: origin) else { return false }
+        guard origin.isShared && !transfer.isExclusive else {
             // The origin has no transfer whose connection this one could share.
-            let mustConnect = transfer.isAlone || origin.active == origin.alone
+            let mustConnect = transfer.isExclusive || origin.active == origin.exclusive
             return !mustConnect || origin.connections < limits.connectionsPerHost
         }
-        switch origin.room {
+        switch origin.sharing {
         case .joins: return true
         case .opens: return origin.connections < limits.connectionsPerHost
         case .waits: return false
@@ -71,70 +71,70 @@ extension CurlTransport {
         demand += origin.counted
     }
 
-    private func takePlace(_ transfer: EngineTransfer, at origin: Origin) {
+    private func takeSlot(_ transfer: EngineTransfer, at origin: Origin) {
         recount(origin) {
-            if origin.isShared, !transfer.isAlone, origin.room == .opens {
+            if origin.isShared, !transfer.isExclusive, origin.sharing == .opens {
                 transfer.wire.opensConnection = true
                 origin.opening += 1
             }
             origin.active += 1
-            if transfer.isAlone { origin.alone += 1 }
+            if transfer.isExclusive { origin.exclusive += 1 }
         }
-        transfer.wire.hasPlace = true
+        transfer.wire.hasSlot = true
         transfer.wire.admittedAt = now
     }
 
     /// Releases the transfer's slot, if it has one, and admits the next waiting transfer.
-    func leavePlace(_ transfer: EngineTransfer) {
-        guard transfer.wire.hasPlace, let origin = transfer.wire.origin else { return }
-        transfer.wire.hasPlace = false
+    func releaseSlot(_ transfer: EngineTransfer) {
+        guard transfer.wire.hasSlot, let origin = transfer.wire.origin else { return }
+        transfer.wire.hasSlot = false
         recount(origin) {
             origin.forgetOpening(transfer)
             origin.active -= 1
-            if transfer.isAlone { origin.alone -= 1 }
+            if transfer.isExclusive { origin.exclusive -= 1 }
         }
-        if !origin.queue.isEmpty { ready.call(origin) }
+        if !origin.queue.isEmpty { ready.nominate(origin) }
         if !ready.isEmpty { admitReady() }
     }
 
     func queue(_ transfer: EngineTransfer, _ origin: Origin) {
-        lastTicket += 1
-        if transfer.wire.ticket == 0 { transfer.wire.ticket = lastTicket }
+        lastSequenceNumber += 1
+        if transfer.wire.sequenceNumber == 0 { transfer.wire.sequenceNumber = lastSequenceNumber }
         transfer.wire.priority = transfer.priorityNow
         waiting[transfer.id] = transfer
         defer { scheduleSweep(transfer) }
         // A paused transfer joins the queue when it is resumed.
         if transfer.wantsPause { return }
-        if !transfer.wire.isInLine {
-            transfer.wire.isInLine = true
-            transfer.wire.inLineSince = now
+        if !transfer.wire.isInQueue {
+            transfer.wire.isInQueue = true
+            transfer.wire.inQueueSince = now
             origin.waiting += 1
         }
-        origin.queue.join(transfer, priority: transfer.wire.priority, ticket: transfer.wire.ticket)
-        tidy(origin)
-        if origin.active < places(at: origin) { ready.call(origin) }
+        origin.queue.join(transfer, priority: transfer.wire.priority, sequenceNumber: transfer.wire.sequenceNumber)
+        compact(origin)
+        if origin.active < slots(at: origin) { ready.nominate(origin) }
     }
 
-    func leaveLine(_ transfer: EngineTransfer, _ origin: Origin) {
+    func leaveQueue(_ transfer: EngineTransfer, _ origin: Origin) {
         waiting[transfer.id] = nil
-        stepAside(transfer, origin)
+        suspendWaiting(transfer, origin)
     }
 
     /// Removes a transfer from the order of admission, so that the transfers behind it can pass; a paused transfer
     /// keeps waiting.
-    func stepAside(_ transfer: EngineTransfer, _ origin: Origin) {
-        guard transfer.wire.isInLine else { return }
-        transfer.wire.isInLine = false
+    func suspendWaiting(_ transfer: EngineTransfer, _ origin: Origin) {
+        guard transfer.wire.isInQueue else { return }
+        transfer.wire.isInQueue = false
         origin.waiting -= 1
         // It may have waited for more connections than the transfers behind it need.
-        if origin.active < places(at: origin) { ready.call(origin) }
+        if origin.active < slots(at: origin) { ready.nominate(origin) }
     }
 
     /// Compacts the queue of an origin once most of its entries are stale or duplicates.
-    func tidy(_ origin: Origin) {
+    func compact(_ origin: Origin) {
         guard origin.queue.count > 16, origin.queue.count > 2 * origin.waiting else { return }
         var kept: Set<UInt64> = []
-        origin.queue.removeAll { !$0.wire.isInLine || $1 != $0.wire.priority || !kept.insert($0.id).inserted }
+        origin.queue.removeAll { !$0.wire.isInQueue || $1 != $0.wire.priority || !kept.insert($0.id).inserted }
     }
 
     /// Admits waiting transfers of all origins, in order, while there are free slots.
@@ -146,18 +146,18 @@ extension CurlTransport {
         guard !isAdmitting else { return }
         isAdmitting = true
         while let origin = ready.next(connectionsLeft: limits.connections - demand) {
-            guard let transfer = origin.first()?.element, isWelcome(transfer, at: origin) else { continue }
-            if hasPlace(transfer, at: origin) {
+            guard let transfer = origin.first()?.element, isAdmissible(transfer, at: origin) else { continue }
+            if hasFreeSlot(for: transfer, at: origin) {
                 origin.queue.next()
                 if let url = origins.url(for: transfer.plan.target) {
                     // A paused transfer keeps its sequence number, and joins the queue again when it is resumed.
-                    if admit(transfer, url) { leaveLine(transfer, origin) } else { stepAside(transfer, origin) }
+                    if admit(transfer, url) { leaveQueue(transfer, origin) } else { suspendWaiting(transfer, origin) }
                 } else {
-                    leaveLine(transfer, origin)
+                    leaveQueue(transfer, origin)
                     fail(transfer, .noResources(errno: ENOMEM), .queued)
                 }
             }
-            ready.call(origin)
+            ready.nominate(origin)
         }
         isAdmitting = false
     }
@@ -167,7 +167,7 @@ extension CurlTransport {
         let holders = (inUse.compactMap(\.transfer) + Array(resolving.values)).filter { $0.wire.origin === origin }
         let oldest = holders.min { $0.wire.admittedAt < $1.wire.admittedAt }
         return EngineFailure.QueueReport(
-            host: origin.host, active: holders.count, places: places(at: origin), waiting: origin.waiting,
+            host: origin.host, active: holders.count, slots: slots(at: origin), waiting: origin.waiting,
             connections: demand,
             connectionLimit: limits.connections, oldestAge: oldest.map { now &- min($0.wire.admittedAt, now) } ?? 0,
             oldestLabel: oldest?.plan.label)
@@ -179,30 +179,30 @@ extension CurlTransport {
     private func admit(_ transfer: EngineTransfer, _ url: ParsedURL) -> Bool {
         guard let collects = transfer.tryAdmission() else { return false }
         // The transfer may have been resumed a moment ago.
-        transfer.tellPause()
+        transfer.sendPauseEvent()
         let origin = url.origin
-        takePlace(transfer, at: origin)
+        takeSlot(transfer, at: origin)
         if collects { transfer.wire.collected = CollectedBody() }
-        if !origin.needsLookUp || findsAddresses(transfer, origin) { launch(transfer, url) }
+        if !origin.needsLookUp || resolveAddresses(transfer, origin) { launch(transfer, url) }
         return true
     }
 
     private func launch(_ transfer: EngineTransfer, _ url: ParsedURL) {
         transfer.wire.launchedAt = now
         transfer.wire.lastActivity = max(now, transfer.wire.lastActivity)
-        if !transfer.plan.isResent { sockets.buryStale(of: url.origin, after: limits.staleAfter) }
+        if !transfer.plan.isRetriable { sockets.closeStale(of: url.origin, after: limits.staleAfter) }
         guard let (domain, isWithoutIdle) = domain(for: transfer, at: url.origin) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
         // With this fact, libcurl need not search all of its connections for an idle one.
-        transfer.wire.findsNoneIdle = isWithoutIdle
+        transfer.wire.hasNoIdleConnection = isWithoutIdle
         guard let handle = domain.takeHandle(), handle.apply(transfer, url: url, now: now) else {
             return fail(transfer, .noResources(errno: ENOMEM), .preparing)
         }
         url.origin.count(-1, in: domain.number)
         transfer.wire.handle = handle
         handle.transfer = transfer
-        handle.place = inUse.count
+        handle.index = inUse.count
         inUse.append(handle)
         domain.active += 1
         domain.lastUsed = now
@@ -222,18 +222,18 @@ extension CurlTransport {
     // MARK: Look-ups
 
     /// Sets the addresses of the host; returns false if the transfer waits for a look-up or has failed.
-    private func findsAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
+    private func resolveAddresses(_ transfer: EngineTransfer, _ origin: Origin) -> Bool {
         let host = origin.host
         transfer.wire.name = names.addresses(of: host, now: now)
         if transfer.wire.name != nil { return true }
         let failure = names.failure(of: host, now: now)
         // A transfer over an open connection needs no address. If that connection turns out to be dead, libcurl still
         // needs addresses; without them it would start a resolver thread for each transfer.
-        let isNew = transfer.isAlone || transfer.wire.isFresh
+        let isNew = transfer.isExclusive || transfer.wire.isFresh
         let mayReuse = !isNew && origin.sockets >= (origin.isShared ? 1 : origin.active)
         if mayReuse, let last = names.lastAddresses(of: host, now: now) {
             transfer.wire.name = last
-            if failure == nil { beginSearch(host) }
+            if failure == nil { beginLookUp(host) }
             return true
         }
         if let failure {
@@ -241,26 +241,26 @@ extension CurlTransport {
             return false
         }
         resolving[transfer.id] = transfer
-        beginSearch(host)
+        beginLookUp(host)
         names.searches[host]?.waiting.append(transfer)
         scheduleSweep(transfer)
         return false
     }
 
-    private func beginSearch(_ host: String) {
+    private func beginLookUp(_ host: String) {
         guard names.searches[host] == nil else { return }
         names.searches[host] = NameCache.Search()
-        let ticket = limits.resolver.find(host, for: names.session) { [weak loop] answer in
-            loop?.call { $0.found(host, answer) }
+        let requestID = limits.resolver.find(host, for: names.session) { [weak loop] outcome in
+            loop?.call { $0.found(host, outcome) }
         }
-        names.searches[host]?.ticket = ticket
+        names.searches[host]?.requestID = requestID
     }
 
-    private func found(_ host: String, _ answer: Resolver.Answer) {
+    private func found(_ host: String, _ outcome: Resolver.Outcome) {
         guard let search = names.searches.removeValue(forKey: host) else { return }
-        names.learn(host, answer, now: now)
+        names.learn(host, outcome, now: now)
         for transfer in search.waiting where resolving.removeValue(forKey: transfer.id) != nil {
-            switch answer {
+            switch outcome {
             case .failure(.noThread(let errno)): fail(transfer, .noResources(errno: errno), .resolving)
             case .failure(.unknown(let text)): fail(transfer, .cannotResolve(host: host, text: text), .resolving)
             case .success:
@@ -282,6 +282,6 @@ extension CurlTransport {
         names.searches[host]?.waiting.removeAll { $0 === transfer }
         guard let left = names.searches[host], left.waiting.isEmpty else { return }
         names.searches[host] = nil
-        if let ticket = left.ticket { limits.resolver.withdraw(host, ticket) }
+        if let requestID = left.requestID { limits.resolver.withdraw(host, requestID) }
     }
 }

@@ -12,7 +12,7 @@ extension CurlTransport {
         throttle.receiving?.take(count, at: now)
         guard !isOpen(\.receiving, for: transfer), !hasAll(transfer) else { return }
         transfer.wire.isReceivingLimited = true
-        line(up: transfer)
+        enqueueLimited(transfer)
         transfer.applyPauses()
     }
 
@@ -32,7 +32,7 @@ extension CurlTransport {
         // A transfer in the queue waits for its turn even if the limit is open right now.
         guard !transfer.wire.isSendingLimited, isOpen(\.sending, for: transfer) else {
             transfer.wire.isSendingLimited = true
-            line(up: transfer)
+            enqueueLimited(transfer)
             return nil
         }
         return min(capacity, quantum(\.sending, of: transfer))
@@ -55,7 +55,7 @@ extension CurlTransport {
             && throttle[keyPath: way]?.isOpen(at: now) != false
     }
 
-    private func line(up transfer: EngineTransfer) {
+    private func enqueueLimited(_ transfer: EngineTransfer) {
         releaseAt = min(releaseAt, opensAt(transfer, throttle))
         guard !transfer.wire.isLimited else { return }
         transfer.wire.isLimited = true
@@ -85,8 +85,8 @@ extension CurlTransport {
         var expected = throttle
         var freed: [EngineTransfer] = []
         for transfer in line {
-            let receives = transfer.wire.isReceivingLimited && mayGoOn(\.receiving, transfer, &expected)
-            let sends = transfer.wire.isSendingLimited && mayGoOn(\.sending, transfer, &expected)
+            let receives = transfer.wire.isReceivingLimited && mayContinue(\.receiving, transfer, &expected)
+            let sends = transfer.wire.isSendingLimited && mayContinue(\.sending, transfer, &expected)
             if receives { transfer.wire.isReceivingLimited = false }
             if sends { transfer.wire.isSendingLimited = false }
             if receives || sends { freed.append(transfer) }
@@ -104,7 +104,7 @@ extension CurlTransport {
         }
     }
 
-    private func mayGoOn(
+    private func mayContinue(
         _ way: WritableKeyPath<Throttle, TokenBucket?>, _ transfer: EngineTransfer, _ expected: inout Throttle
     ) -> Bool {
         guard isOpen(way, for: transfer), expected[keyPath: way]?.isOpen(at: now) != false else { return false }
@@ -113,7 +113,7 @@ extension CurlTransport {
     }
 
     /// Removes a transfer from the queue when it leaves its connection.
-    func leaveLimits(_ transfer: EngineTransfer) {
+    func leaveLimitQueue(_ transfer: EngineTransfer) {
         guard transfer.wire.isLimited else { return }
         transfer.wire.isLimited = false
         transfer.wire.isReceivingLimited = false

@@ -21,7 +21,7 @@ extension CurlTransport {
         guard spreads(origin) else { return (first, false) }
         var least = first
         for domain in live.domains {
-            if origin.spare(in: domain.number) > 0 { return (domain, false) }
+            if origin.idleConnections(in: domain.number) > 0 { return (domain, false) }
             if domain.active < least.active { least = domain }
         }
         if least.active >= CurlTransport.transfersPerDomain, live.domains.count < CurlTransport.domainsPerTrust,
@@ -49,14 +49,14 @@ extension CurlTransport {
         if number == domains.count { domains.append(made) } else { domains[number] = made }
         if trust.live == nil {
             trust.live = live
-            retireSpareTrusts()
+            retireUnusedTrusts()
         }
         live.domains.append(made)
         return made
     }
 
     /// Retires trust domains without transfers, except the six used last: clients often return after a while.
-    private func retireSpareTrusts() {
+    private func retireUnusedTrusts() {
         var spare: [(live: LiveTrust, lastUsed: UInt64)] = []
         for case let domain? in domains where !spare.contains(where: { $0.live === domain.live }) {
             let all = domain.live.domains
@@ -68,7 +68,7 @@ extension CurlTransport {
     }
 
     /// Domains without transfers, least recently used first.
-    private var spareDomains: [CurlDomain] {
+    private var unusedDomains: [CurlDomain] {
         domains.compactMap { $0 }.filter { $0.active == 0 }.sorted { $0.lastUsed < $1.lastUsed }
     }
 
@@ -76,21 +76,21 @@ extension CurlTransport {
         domain.isRetired = true
         domain.live.domains.removeAll { $0 === domain }
         if domain.live.domains.isEmpty, domain.trust.live === domain.live { domain.trust.live = nil }
-        dropIfDone(domain)
+        freeIfUnused(domain)
     }
 
     /// Frees a retired domain after its last transfer.
-    func dropIfDone(_ domain: CurlDomain) {
+    func freeIfUnused(_ domain: CurlDomain) {
         if domain.isRetired && domain.active == 0 { domains[Int(domain.number)] = nil }
     }
 
     /// Closes idle connections, also of other domains, if a new socket to `origin` would exceed a limit.
     ///
     /// libcurl counts only the connections of one domain.
-    func makeRoom(for origin: Origin, in domain: CurlDomain) {
-        if origin.sockets >= limits.connectionsPerHost { sockets.buryOldestIdle { $0 === origin } }
+    func closeExcessIdle(for origin: Origin, in domain: CurlDomain) {
+        if origin.sockets >= limits.connectionsPerHost { sockets.closeOldestIdle { $0 === origin } }
         guard sockets.open >= limits.connections else { return }
-        if let spare = spareDomains.first(where: { $0 !== domain }) { retire(spare) }
-        if sockets.open >= limits.connections { sockets.buryOldestIdle { _ in true } }
+        if let spare = unusedDomains.first(where: { $0 !== domain }) { retire(spare) }
+        if sockets.open >= limits.connections { sockets.closeOldestIdle { _ in true } }
     }
 }

@@ -8,7 +8,7 @@ internal import CurlewSupport
 extension CurlTransport {
     /// The longest time that a connection may have been silent, in nanoseconds, to be kept after its only stream was
     /// cancelled.
-    private static let silenceOfKept: UInt64 = 5_000_000_000
+    private static let maximumSilence: UInt64 = 5_000_000_000
 
     /// Resets the stream of the last transfer on a connection and keeps the connection.
     ///
@@ -18,14 +18,14 @@ extension CurlTransport {
     /// late that is.
     ///
     /// - Returns: False if keeping the connection is not safe.
-    func keeps(
+    func resetAndKeep(
         _ connection: SocketTable.Connection, after transfer: EngineTransfer, by handle: EasyHandle
     ) -> Bool {
-        guard !sharesPlainHTTP2, !transfer.isAlone, !transfer.wire.isReceivingPaused,
+        guard !sharesPlainHTTP2, !transfer.isExclusive, !transfer.wire.isReceivingPaused,
             transfer.wire.headBytes <= 16 << 10, handle.receiveBuffer >= 64 << 10,
             !transfer.isBodyPulled || transfer.wire.bodySentAt > 0,
-            now &- min(now, transfer.wire.lastActivity) < CurlTransport.silenceOfKept,
-            let port = sockets.portOfLone(connection)
+            now &- min(now, transfer.wire.lastActivity) < CurlTransport.maximumSilence,
+            let port = sockets.keyOfUnshared(connection)
         else { return false }
         wantsTurn = true
         guard handle.flush(over: port) else { return false }
@@ -45,29 +45,31 @@ extension CurlTransport {
     /// have arrived: nghttp2 then delays the request until the server allows a stream.
     ///
     /// - Returns: Whether the request is sent again; nil if another kind of failure ended it.
-    func restartRefused(
+    func retryRefused(
         _ handle: EasyHandle, _ transfer: EngineTransfer, after reason: EngineFailure.Reason
     ) -> Bool? {
         switch reason {
         case .connectedFirst:
-            return beginAgain(
+            return beginRetry(
                 handle, transfer, overFresh: false, after: CurlTransport.pauses[transfer.wire.refusals - 1])
-        case .streamRefused where !handle.isLeftOut:
+        case .streamRefused where !handle.isExcludedByGoAway:
             // Newer versions of libcurl retry each attempt five times by themselves.
             let most = sharesPlainHTTP2 ? 1 : CurlTransport.pauses.count
             guard transfer.wire.headBytes == 0, transfer.wire.refusals < most else { return false }
             transfer.wire.refusals += 1
             transfer.wire.connectsFirst = true
-            return beginAgain(handle, transfer, overFresh: false)
-        case .streamRefused, .curl, .notRepeated:
-            guard handle.isLeftOut, transfer.wire.repairs == 0, transfer.wire.headBytes == 0 else { return nil }
-            return beginAgain(handle, transfer, overFresh: true)
+            return beginRetry(handle, transfer, overFresh: false)
+        case .streamRefused, .curl, .notRetried:
+            guard handle.isExcludedByGoAway, transfer.wire.connectionRetries == 0, transfer.wire.headBytes == 0 else {
+                return nil
+            }
+            return beginRetry(handle, transfer, overFresh: true)
         default: return nil
         }
     }
 
     /// Whether a request needs only an open connection for now, and stops before it is sent.
-    func stopsConnected(_ transfer: EngineTransfer, over connection: SocketTable.Connection?) -> Bool {
+    func stopAfterConnecting(_ transfer: EngineTransfer, over connection: SocketTable.Connection?) -> Bool {
         guard transfer.wire.connectsFirst else { return false }
         // This happens once, before the request is first sent; the server may have processed a request that libcurl
         // retries later.
@@ -85,19 +87,19 @@ extension CurlTransport {
         guard handle.hasRetried, let transfer = handle.transfer, let fresh = handle.domain.takeHandle() else {
             return handle
         }
-        fresh.place = handle.place
-        inUse[fresh.place] = fresh
-        handle.domain.giveBack(handle)
+        fresh.index = handle.index
+        inUse[fresh.index] = fresh
+        handle.domain.recycle(handle)
         fresh.transfer = transfer
         transfer.wire.handle = fresh
         return fresh
     }
 
     /// Sends the requests whose pause before a retry has ended.
-    func endRests(_ now: UInt64) {
-        let due = resting.filter { $0.until <= now }
-        resting.removeAll { $0.until <= now }
-        restsUntil = resting.map(\.until).min() ?? Monotonic.never
+    func endRetryPauses(_ now: UInt64) {
+        let due = pausedRetries.filter { $0.until <= now }
+        pausedRetries.removeAll { $0.until <= now }
+        firstRetryAt = pausedRetries.map(\.until).min() ?? Monotonic.never
         for (handle, _) in due where handle.transfer != nil {
             handle.wire?.pointee.launchedAt = now
             handle.wire?.pointee.lastActivity = now
@@ -107,7 +109,7 @@ extension CurlTransport {
 
     /// Whether libcurl's messages must be recorded to see that GOAWAY excludes a request, which costs a few
     /// microseconds.
-    func mustListen(for transfer: EngineTransfer) -> Bool {
+    func needsMessages(for transfer: EngineTransfer) -> Bool {
         guard !sharesPlainHTTP2, !transfer.plan.isIdempotent, let connection = transfer.wire.connection else {
             return false
         }

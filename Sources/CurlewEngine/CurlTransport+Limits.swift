@@ -34,17 +34,17 @@ extension CurlTransport {
         func consider(_ at: UInt64, _ limit: EngineFailure.Limit?) { look(at: at, limit.map(Due.limit)) }
         if let total = transfer.plan.totalTimeout { consider(transfer.startedAt &+ total, .total) }
         guard let handle = transfer.wire.handle else {
-            if transfer.wire.hasPlace {
+            if transfer.wire.hasSlot {
                 if let connect = transfer.plan.connectTimeout {
                     consider(transfer.wire.admittedAt &+ connect, .connect)
                 }
-            } else if let queue = transfer.plan.queueTimeout, transfer.wire.isInLine {
-                look(at: max(transfer.startedAt, transfer.wire.inLineSince) &+ queue, .queue)
+            } else if let queue = transfer.plan.queueTimeout, transfer.wire.isInQueue {
+                look(at: max(transfer.startedAt, transfer.wire.inQueueSince) &+ queue, .queue)
             }
             return first
         }
-        if let time = nudgeAt(transfer) { look(at: time, .silent) }
-        if let answered = transfer.wire.answeredAt { look(at: answered &+ CurlTransport.grace, .answered) }
+        if let time = pokeAt(transfer) { look(at: time, .silent) }
+        if let answered = transfer.wire.responseCompleteAt { look(at: answered &+ CurlTransport.grace, .answered) }
         let isConnected = curlew_get_offset(handle.curl, CURLINFO_PRETRANSFER_TIME_T) > 0
         if !isConnected, let connect = transfer.plan.connectTimeout {
             // libcurl applies the timeout to connecting transfers, slightly earlier, but not to transfers that wait for
@@ -55,9 +55,9 @@ extension CurlTransport {
             // The idle timeout does not count before the connection is made; the connect timeout applies until then.
             consider((isConnected ? transfer.wire.lastActivity : now) &+ idle, isConnected ? .idle : nil)
         }
-        if let slowest = transfer.plan.slowest, !transfer.isHeldBack {
+        if let minimumRate = transfer.plan.minimumRate, !transfer.isHeldBack {
             let since = isConnected ? measuredSince(transfer) : nil
-            consider((since ?? now) &+ slowest.within, since == nil ? nil : .slow(bytes: slowest.bytes))
+            consider((since ?? now) &+ minimumRate.within, since == nil ? nil : .slow(bytes: minimumRate.bytes))
         }
         if let head = transfer.plan.headTimeout, !transfer.wire.isHeadComplete, !transfer.wire.isUserPaused {
             let sent = sendingEnded(handle, transfer)
@@ -115,7 +115,7 @@ extension CurlTransport {
 
     /// Returns whether bytes of a long body have left this machine since the last check; if so, the idle limit and the
     /// head limit start again.
-    private func hasSent(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
+    private func recordSent(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         // A body that fits into the socket buffer was sent at once.
         guard transfer.isBodyPulled, transfer.wire.counters.sent > 64 << 10 else { return false }
         let sent = sent(transfer)
@@ -126,11 +126,11 @@ extension CurlTransport {
         return true
     }
 
-    /// Returns whether too few bytes moved since the last measurement, and starts the next measurement.
-    private func isTooSlow(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
+    /// Returns whether enough bytes moved since the last measurement, and starts the next measurement.
+    private func measureRate(_ transfer: EngineTransfer, _ now: UInt64) -> Bool {
         let moved = moved(transfer)
         defer { (transfer.wire.measuredAt, transfer.wire.measured) = (now, moved) }
-        return moved - transfer.wire.measured < transfer.plan.slowest?.bytes ?? 0
+        return moved - transfer.wire.measured >= transfer.plan.minimumRate?.bytes ?? 0
     }
 
     /// Nanoseconds that libcurl has to notice a complete response before the engine ends the transfer itself.
@@ -140,18 +140,18 @@ extension CurlTransport {
     /// intervals.
     ///
     /// libcurl 7.88 notices the end of a connection or stream only at its next call, and no event causes that call.
-    private func nudgeAt(_ transfer: EngineTransfer) -> UInt64? {
+    private func pokeAt(_ transfer: EngineTransfer) -> UInt64? {
         guard let connection = transfer.wire.connection, let origin = transfer.wire.origin,
             origin.speaksHTTP2, sockets.version(of: connection) != .http1, !transfer.isHeldBack
         else { return nil }
-        return CurlTransport.nudgeAt(
+        return CurlTransport.pokeAt(
             after: transfer.isBodyPulled ? 10_000_000 : 50_000_000, silentSince: transfer.wire.lastActivity,
-            last: transfer.wire.nudgedAt)
+            last: transfer.wire.pokedAt)
     }
 
     /// Returns the time of the next check, in nanoseconds: each interval is as long as all before it together, at most
     /// 5 s.
-    static func nudgeAt(after first: UInt64, silentSince start: UInt64, last: UInt64) -> UInt64 {
+    static func pokeAt(after first: UInt64, silentSince start: UInt64, last: UInt64) -> UInt64 {
         guard last > start else { return start &+ first }
         return last &+ min(max(last - start, first), 5_000_000_000)
     }
@@ -161,7 +161,7 @@ extension CurlTransport {
         sweepAt = Monotonic.never
         sweptAt = now
         var late: [(EngineTransfer, Due)] = []
-        for transfer in everyone {
+        for transfer in allTransfers {
             let (at, due) = deadline(of: transfer)
             if now >= at, let due { late.append((transfer, due)) } else { sweepAt = min(sweepAt, at) }
         }
@@ -171,7 +171,7 @@ extension CurlTransport {
         for (transfer, due) in late where transfer.outcome == nil {
             switch due {
             case .silent:
-                transfer.wire.nudgedAt = now
+                transfer.wire.pokedAt = now
                 transfer.releaseUpload()
                 if let connection = transfer.wire.connection { silent[connection] = transfer.wire.handle?.domain }
                 scheduleSweep(transfer)
@@ -182,13 +182,13 @@ extension CurlTransport {
                     reports[ObjectIdentifier(origin)] = known
                     remove(transfer, .queueTimedOut(known, after: transfer.plan.queueTimeout ?? 0))
                 }
-            case .limit(.slow) where !isTooSlow(transfer, now): scheduleSweep(transfer)
-            case .limit(.idle) where hasSent(transfer, now): scheduleSweep(transfer)
-            case .limit(.head) where hasSent(transfer, now): scheduleSweep(transfer)
+            case .limit(.slow) where measureRate(transfer, now): scheduleSweep(transfer)
+            case .limit(.idle) where recordSent(transfer, now): scheduleSweep(transfer)
+            case .limit(.head) where recordSent(transfer, now): scheduleSweep(transfer)
             case .limit(let limit): remove(transfer, .timedOut(limit, after: transfer.plan.length(of: limit)))
             }
         }
         // One call per connection is enough: libcurl then checks all of its streams.
-        for (connection, domain) in silent { nudge(connection, domain) }
+        for (connection, domain) in silent { poke(connection, domain) }
     }
 }

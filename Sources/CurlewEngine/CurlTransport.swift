@@ -48,22 +48,22 @@ package final class CurlTransport {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var ended: [EngineTransfer.Told] = []
+    var ended: [EngineTransfer.Completion] = []
     /// Transfers that have to report progress later because their last report is too recent, and the time of the first
     /// report.
-    private var owing: [EngineTransfer] = []
-    private var oweAt = Monotonic.never
+    private var deferredProgress: [EngineTransfer] = []
+    private var deferredUntil = Monotonic.never
     /// Transfers that have received their maximum for this turn.
-    private var turnsOver: [EngineTransfer] = []
+    private var pausedForTurn: [EngineTransfer] = []
     /// The limits shared by all transfers, the transfers that wait for them, and when the first one may continue.
     var throttle: Throttle
     var limited: [EngineTransfer] = []
     var releaseAt = Monotonic.never
     /// Handles whose requests are sent again after a pause, and when the first pause ends.
-    var resting: [(handle: EasyHandle, until: UInt64)] = []
-    var restsUntil = Monotonic.never
+    var pausedRetries: [(handle: EasyHandle, until: UInt64)] = []
+    var firstRetryAt = Monotonic.never
     /// Origins that can now run more transfers.
-    var widened: [Origin] = []
+    var grownOrigins: [Origin] = []
     /// Transfers without a slot, by their identifier.
     var waiting: [UInt64: EngineTransfer] = [:]
     /// Transfers with a slot whose host name is being looked up.
@@ -72,14 +72,14 @@ package final class CurlTransport {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var ready = CalledOrigins()
+    var ready = ReadyOrigins()
     var isAdmitting = false
     /// The number of connections that all transfers with a slot need.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
     var demand = 0
-    var lastTicket: UInt64 = 0
+    var lastSequenceNumber: UInt64 = 0
     var sweepAt = Monotonic.never
     var sweptAt: UInt64 = 0
     /// libcurl was called outside its events, and may have results.
@@ -92,7 +92,7 @@ package final class CurlTransport {
     /// `EventLoop.idle()` waits until no work is left.
     var awaitsIdle = false
     /// The observer of all transfers.
-    var witness: (any EngineWitness)?
+    var observer: (any EngineObserver)?
     private var closers: [UnsafeContinuation<Void, Never>] = []
     private var closeAt = Monotonic.never
 
@@ -105,7 +105,7 @@ package final class CurlTransport {
         origins = Origins(streamsPerConnection: limits.streamsPerConnection)
         sockets = SocketTable(
             epoll: epoll, idleLifetime: limits.idleLifetime, lifetime: limits.connectionLifetime)
-        witness = loop.witnessOfAll
+        observer = loop.observerOfAll
         streams.start()
     }
 
@@ -119,14 +119,14 @@ package final class CurlTransport {
     func beginTurn(now: UInt64) {
         turnClock.pointee = now
         sockets.now = now
-        if !turnsOver.isEmpty { resumeTurns() }
+        if !pausedForTurn.isEmpty { resumeTurns() }
     }
 
     /// Returns whether a transfer has received its maximum for this turn, and registers it to be resumed in the next
     /// turn.
     ///
     /// libcurl 7.88 reads up to a hundred times in one call while bytes are available.
-    func isTurnOver(for transfer: EngineTransfer, _ count: Int) -> Bool {
+    func endTurnIfFull(for transfer: EngineTransfer, _ count: Int) -> Bool {
         if transfer.wire.turn != now {
             transfer.wire.turn = now
             transfer.wire.inTurn = 0
@@ -134,13 +134,13 @@ package final class CurlTransport {
         transfer.wire.inTurn += count
         guard transfer.wire.inTurn >= limits.turn, !transfer.wire.isTurnOver else { return false }
         transfer.wire.isTurnOver = true
-        turnsOver.append(transfer)
+        pausedForTurn.append(transfer)
         return true
     }
 
     private func resumeTurns() {
-        let transfers = turnsOver
-        turnsOver = []
+        let transfers = pausedForTurn
+        pausedForTurn = []
         for transfer in transfers {
             transfer.wire.isTurnOver = false
             transfer.applyPauses()
@@ -150,7 +150,7 @@ package final class CurlTransport {
     func socketIsReady(token: UInt64, mask: UInt32) {
         let (descriptor, number) = SocketTable.parts(of: token)
         guard Int(number) < domains.count, let domain = domains[Int(number)] else { return }
-        guard sockets.wants(descriptor) else { return sockets.stray(descriptor, mask) }
+        guard sockets.wants(descriptor) else { return sockets.handleUnexpectedEvent(descriptor, mask) }
         let progress = self.progress
         var action: CInt = 0
         if mask & (curlew_readable | curlew_hung_up | curlew_peer_closed) != 0 { action |= CURL_CSELECT_IN }
@@ -159,7 +159,7 @@ package final class CurlTransport {
         var running: CInt = 0
         curl_multi_socket_action(domain.multi, descriptor, action, &running)
         guard self.progress == progress else { return sockets.moved(descriptor) }
-        if action == CURL_CSELECT_OUT { return sockets.isVainlyWritable(descriptor, now: now) }
+        if action == CURL_CSELECT_OUT { return sockets.recordFutileWrite(descriptor, now: now) }
         sockets.moved(descriptor)
     }
 
@@ -170,15 +170,15 @@ package final class CurlTransport {
         if !connecting.isEmpty { connecting.removeAll { !$0.keepConnecting() } }
         collectEnded()
         if !dirty.isEmpty { flush(now) }
-        if now >= oweAt { settle(now) }
+        if now >= deferredUntil { flushProgress(now) }
         if now >= releaseAt { release(now) }
-        if now >= restsUntil { endRests(now) }
-        if !widened.isEmpty { admitWidened() }
+        if now >= firstRetryAt { endRetryPauses(now) }
+        if !grownOrigins.isEmpty { admitToGrownOrigins() }
         if now >= sweepAt { sweep(now) }
         if now >= sockets.rearmAt { sockets.rearm(now) }
         if now >= sockets.expireAt { sockets.expire() }
         if now >= closeAt { cancelAll(EngineFailure.Reason.closed) }
-        if !ended.isEmpty { tellEnded() }
+        if !ended.isEmpty { resumeEnded() }
     }
 
     private func collectEnded() {
@@ -200,8 +200,8 @@ package final class CurlTransport {
 
     /// Returns the milliseconds until the next deadline, rounded up; 0 for pending work, -1 for no deadline.
     func timeout(now: UInt64) -> CInt {
-        if wantsTurn || !turnsOver.isEmpty || !dirty.isEmpty { return 0 }
-        var first = min(sweepAt, closeAt, oweAt, releaseAt, restsUntil, sockets.rearmAt, sockets.expireAt)
+        if wantsTurn || !pausedForTurn.isEmpty || !dirty.isEmpty { return 0 }
+        var first = min(sweepAt, closeAt, deferredUntil, releaseAt, firstRetryAt, sockets.rearmAt, sockets.expireAt)
         for domain in domains { if let domain, domain.deadline < first { first = domain.deadline } }
         guard first != Monotonic.never else { return -1 }
         return first <= now ? 0 : CInt(clamping: (first - now + 999_999) / 1_000_000)
@@ -222,34 +222,34 @@ package final class CurlTransport {
         for transfer in batch {
             transfer.wire.isDirty = false
             guard let handle = transfer.wire.handle else { continue }
-            transfer.tellOwedSending()
+            transfer.sendDeferredSentEvent()
             transfer.publish(now)
-            if transfer.isAnsweredEarly { end(handle, nil) }
+            if transfer.checkEarlyResponse() { end(handle, nil) }
         }
         batch.removeAll(keepingCapacity: true)
         if dirty.isEmpty { swap(&batch, &dirty) }
     }
 
     /// Publishes a transfer's bytes and progress at `time`.
-    func owe(_ transfer: EngineTransfer, at time: UInt64) {
-        oweAt = min(oweAt, time)
-        guard !transfer.wire.isOwing else { return }
-        transfer.wire.isOwing = true
-        owing.append(transfer)
+    func deferProgress(of transfer: EngineTransfer, until time: UInt64) {
+        deferredUntil = min(deferredUntil, time)
+        guard !transfer.wire.isProgressDeferred else { return }
+        transfer.wire.isProgressDeferred = true
+        deferredProgress.append(transfer)
     }
 
-    private func settle(_ now: UInt64) {
-        let late = owing
-        owing = []
-        oweAt = Monotonic.never
+    private func flushProgress(_ now: UInt64) {
+        let late = deferredProgress
+        deferredProgress = []
+        deferredUntil = Monotonic.never
         for transfer in late {
-            transfer.wire.isOwing = false
+            transfer.wire.isProgressDeferred = false
             if transfer.wire.handle != nil { transfer.publish(now) }
         }
     }
 
     /// Records, inside a callback of libcurl, that transfers of an origin share connections.
-    func widen(_ origin: Origin) {
+    func markShared(_ origin: Origin) {
         origin.speaksHTTP2 = true
         share(origin)
     }
@@ -257,27 +257,27 @@ package final class CurlTransport {
     private func share(_ origin: Origin) {
         guard !origin.isShared, origin.isSecure || sharesPlainHTTP2 else { return }
         recount(origin) { origin.isShared = true }
-        widened.append(origin)
+        grownOrigins.append(origin)
     }
 
     /// Records that transfers of an origin do not share connections any more.
-    func narrow(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
+    func markUnshared(_ origin: Origin) { if origin.isShared { recount(origin) { origin.isShared = false } } }
 
     /// Records, inside a callback of libcurl, that a transfer uses a new connection.
-    func hasConnected(_ transfer: EngineTransfer, to origin: Origin) {
+    func recordConnection(_ transfer: EngineTransfer, to origin: Origin) {
         if transfer.wire.opensConnection { recount(origin) { origin.forgetOpening(transfer) } }
         if !origin.isKnown {
             origin.isKnown = true
             var facts = curlew_tls_facts()
             if let handle = transfer.wire.handle, curlew_tls_read(handle.curl, &facts), facts.http2 { share(origin) }
         }
-        if origin.waiting > 0 { widened.append(origin) }
+        if origin.waiting > 0 { grownOrigins.append(origin) }
     }
 
-    private func admitWidened() {
-        let origins = widened
-        widened = []
-        for origin in origins { ready.call(origin) }
+    private func admitToGrownOrigins() {
+        let origins = grownOrigins
+        grownOrigins = []
+        for origin in origins { ready.nominate(origin) }
         admitReady()
     }
 
@@ -293,7 +293,7 @@ package final class CurlTransport {
             withdraw(transfer)
             fail(transfer, reason, .resolving)
         } else {
-            if let origin = transfer.wire.origin { leaveLine(transfer, origin) }
+            if let origin = transfer.wire.origin { leaveQueue(transfer, origin) }
             fail(transfer, reason, .queued)
             if !ready.isEmpty { admitReady() }
         }
@@ -301,38 +301,40 @@ package final class CurlTransport {
 
     /// Applies changes made by other threads: pause, the stream's reader, the producer of the body, priority.
     func adjust(_ transfer: EngineTransfer) {
-        transfer.tellPause()
+        transfer.sendPauseEvent()
         guard transfer.wire.handle != nil else {
             guard let origin = transfer.wire.origin, waiting[transfer.id] != nil else { return }
             if transfer.wantsPause {
-                stepAside(transfer, origin)
-            } else if !transfer.wire.isInLine || transfer.priorityNow != transfer.wire.priority {
+                suspendWaiting(transfer, origin)
+            } else if !transfer.wire.isInQueue || transfer.priorityNow != transfer.wire.priority {
                 queue(transfer, origin)
             }
             return admitReady()
         }
-        let wishes = transfer.wishes
-        if !wishes.collects, let chunk = transfer.wire.collected?.takeChunk() {
+        let requestedState = transfer.requestedState
+        if !requestedState.collects, let chunk = transfer.wire.collected?.takeChunk() {
             transfer.wire.chunks.append(chunk)
             transfer.wire.unpublished += chunk.count
         }
-        if !wishes.collects { transfer.wire.collected = nil }
-        if transfer.wire.isUserPaused && !wishes.isPaused { transfer.wire.resumedAt = now }
-        transfer.wire.isUserPaused = wishes.isPaused
-        transfer.wire.isFlowPaused = wishes.isFlowPaused
+        if !requestedState.collects { transfer.wire.collected = nil }
+        if transfer.wire.isUserPaused && !requestedState.isPaused { transfer.wire.resumedAt = now }
+        transfer.wire.isUserPaused = requestedState.isPaused
+        transfer.wire.isFlowPaused = requestedState.isFlowPaused
         transfer.wire.isStarved = false
         markDirty(transfer)
-        transfer.wire.buffered = wishes.buffered
+        transfer.wire.buffered = requestedState.buffered
         transfer.applyPauses()
         scheduleSweep(transfer)
     }
 
     // MARK: Queries and commands of the session, on its loop
 
-    var everyone: [EngineTransfer] { inUse.compactMap(\.transfer) + Array(resolving.values) + Array(waiting.values) }
+    var allTransfers: [EngineTransfer] {
+        inUse.compactMap(\.transfer) + Array(resolving.values) + Array(waiting.values)
+    }
 
     package var snapshots: [EngineTransfer.Snapshot] {
-        everyone.sorted { $0.id < $1.id }.map { transfer in
+        allTransfers.sorted { $0.id < $1.id }.map { transfer in
             if transfer.wire.handle != nil { transfer.publish(now) }
             return transfer.snapshot
         }
@@ -357,23 +359,23 @@ package final class CurlTransport {
         closeAt = Monotonic.never
         isOver = true
         // Waiting transfers end first; otherwise they would be admitted into the slots released by the others.
-        for transfer in everyone.reversed() { remove(transfer, reason) }
+        for transfer in allTransfers.reversed() { remove(transfer, reason) }
     }
 
     /// Ends paused transfers, because no session is left to resume them.
-    func abandonPaused() {
-        for transfer in everyone.reversed() where transfer.wantsPause { remove(transfer, .closed) }
+    func endPaused() {
+        for transfer in allTransfers.reversed() where transfer.wantsPause { remove(transfer, .closed) }
     }
 
     /// Resumes the callers of `EventLoop.idle()` and `shutDown`, once a turn, if no transfer and no unread record is
     /// left: a record could start the next run of a transfer that has just ended.
-    func tellIfIdle() {
+    func resumeIfIdle() {
         guard awaitsIdle || !closers.isEmpty, isIdle else { return }
         let isQuiet = loop.isQuiet
         if isQuiet || isOver { finishClosing() }
         if isQuiet && awaitsIdle {
             awaitsIdle = false
-            loop.tellIdle()
+            loop.resumeIdleWaiters()
         }
     }
 

@@ -82,8 +82,8 @@ package struct EngineConfiguration: Sendable {
     var bulkBuffer: Int { max(receiveBuffer, min(4 * min(receiveBuffer, 64 << 10), highWater)) }
 
     /// The number of transfers that a host runs at once: with one connection each, and with shared connections.
-    var placesPerHost: Int { min(transfersPerHost, connectionsPerHost) }
-    var sharedPlacesPerHost: Int {
+    var slotsPerHost: Int { min(transfersPerHost, connectionsPerHost) }
+    var sharedSlotsPerHost: Int {
         let (all, isMore) = connectionsPerHost.multipliedReportingOverflow(by: streamsPerConnection)
         return isMore ? transfersPerHost : min(transfersPerHost, all)
     }

@@ -16,7 +16,7 @@ char *curlew_name_text(const X509_NAME *name) {
     return text;
 }
 
-// A SEQUENCE of more than 127 bytes, which no text begins like.
+// Whether the bytes begin like a DER SEQUENCE of more than 127 bytes; PEM text never does.
 static bool is_der(const uint8_t *bytes, size_t count) { return count > 1 && bytes[0] == 0x30 && bytes[1] & 0x80; }
 
 static STACK_OF(X509) *read_pem(const uint8_t *bytes, size_t count) {
@@ -128,7 +128,7 @@ char *curlew_certificate_text(X509 *certificate, int part) {
     }
 }
 
-bool curlew_seconds(const ASN1_TIME *time, int64_t *result) {
+bool curlew_time_seconds(const ASN1_TIME *time, int64_t *result) {
     struct tm parts;
     if (!time || !ASN1_TIME_to_tm(time, &parts)) return false;
     *result = timegm(&parts);
@@ -136,15 +136,15 @@ bool curlew_seconds(const ASN1_TIME *time, int64_t *result) {
 }
 
 bool curlew_certificate_times(X509 *certificate, int64_t *begins, int64_t *ends) {
-    bool fine = curlew_seconds(X509_get0_notBefore(certificate), begins) &&
-                curlew_seconds(X509_get0_notAfter(certificate), ends);
+    bool fine = curlew_time_seconds(X509_get0_notBefore(certificate), begins) &&
+                curlew_time_seconds(X509_get0_notAfter(certificate), ends);
     ERR_clear_error();
     return fine;
 }
 
-uint8_t *curlew_certificate_der(X509 *certificate, bool key_alone, int *length) {
+uint8_t *curlew_certificate_der(X509 *certificate, bool key_only, int *length) {
     uint8_t *bytes = NULL;
-    *length = key_alone ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes) : i2d_X509(certificate, &bytes);
+    *length = key_only ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes) : i2d_X509(certificate, &bytes);
     return *length > 0 ? bytes : NULL;
 }
 
@@ -189,7 +189,7 @@ bool curlew_certificate_is_for(X509 *certificate, const char *host, bool by_wild
     ERR_clear_error();
     size_t length = strlen(host);
     if (length > 1 && host[length - 1] == '.') length--;
-    // OpenSSL takes a name that begins with a dot for all hosts below it.
+    // OpenSSL would match a name that begins with a dot with all hosts below it.
     if (length == 0 || host[0] == '.') return false;
     unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
     if (!by_wildcards) flags |= X509_CHECK_FLAG_NO_WILDCARDS;
@@ -203,7 +203,8 @@ bool curlew_certificate_is_for_any_usage(X509 *certificate) {
 
 static char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte; }
 
-// The domain itself and everything below it; with a dot in front what is below it alone, and empty everything.
+// Whether the host is the domain or below it. A domain with a leading dot matches only hosts below it; an empty domain
+// matches every host.
 static bool is_in_domain(const char *host, size_t length, const ASN1_STRING *domain) {
     const char *base = (const char *)ASN1_STRING_get0_data(domain);
     size_t size = (size_t)ASN1_STRING_length(domain);
@@ -216,7 +217,8 @@ static bool is_in_domain(const char *host, size_t length, const ASN1_STRING *dom
     return size == length || base[0] == '.' || end[-1] == '.';
 }
 
-// An address and a mask of the same length; ranges of the other family hold none of this one.
+// Whether the address is in the range, an address and a mask of the same length. A range of the other address family
+// never matches.
 static bool is_in_range(const ASN1_STRING *address, const ASN1_STRING *range) {
     int size = ASN1_STRING_length(address);
     if (ASN1_STRING_length(range) != 2 * size) return false;
@@ -227,7 +229,7 @@ static bool is_in_range(const ASN1_STRING *address, const ASN1_STRING *range) {
     return true;
 }
 
-// Looks for the host among the subtrees of its kind, and says whether there is one of that kind.
+// Returns whether one of the subtrees contains the host. Sets `occurs` if there is a subtree of the host's kind.
 static bool is_in_one(const STACK_OF(GENERAL_SUBTREE) *trees, const char *host, size_t length,
                       const ASN1_STRING *address, bool *occurs) {
     bool found = false;
@@ -261,10 +263,10 @@ int curlew_certificate_constrains(X509 *authority, const char *host) {
 bool curlew_certificate_must_staple(X509 *certificate) {
     int found = -1;
     TLS_FEATURE *features = X509_get_ext_d2i(certificate, NID_tlsfeature, &found, NULL);
-    // What is there and cannot be read may well say so.
+    // Treat an unreadable extension as a requirement.
     bool must = found != -1 && !features;
     for (int i = 0; features && i < sk_ASN1_INTEGER_num(features); i++) {
-        // status_request, as extensions of TLS are numbered.
+        // The TLS extension number of status_request.
         must = must || ASN1_INTEGER_get(sk_ASN1_INTEGER_value(features, i)) == TLSEXT_TYPE_status_request;
     }
     TLS_FEATURE_free(features);
@@ -289,5 +291,5 @@ const char *curlew_tls_reason(void) {
     unsigned long error = ERR_peek_last_error();
     ERR_clear_error();
     const char *reason = error ? ERR_reason_error_string(error) : NULL;
-    return reason ? reason : "OpenSSL gives no reason";
+    return reason ? reason : "OpenSSL reports no reason";
 }

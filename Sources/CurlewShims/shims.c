@@ -57,26 +57,26 @@ void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, vo
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 
-static int words_came(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
+static int read_log_line(CURL *easy, curl_infotype type, char *text, size_t length, void *context) {
     (void)easy;
     char line[128];
     if (type != CURLINFO_TEXT || length >= sizeof line) return 0;
     memcpy(line, text, length);
     line[length] = 0;
-    curlew_stream_words *words = context;
+    curlew_stream_log *words = context;
     unsigned number = 0;
     if (sscanf(line, "Using Stream ID: %u", &number) == 1) words->stream = number;
-    // libcurl 7.88 misspells the first word.
+    // libcurl 7.88 misspells "received".
     if (strncmp(line, "rec", 3) == 0 && sscanf(line, "%*s GOAWAY, error=%*d, last_stream=%u", &number) == 1) {
         words->last = number;
-        words->goes_away = true;
+        words->has_goaway = true;
     }
     return 0;
 }
 
-void curlew_listen(CURL *easy, curlew_stream_words *words) {
+void curlew_log_streams(CURL *easy, curlew_stream_log *words) {
     curl_easy_setopt(easy, CURLOPT_VERBOSE, words ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, words ? words_came : NULL);
+    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, words ? read_log_line : NULL);
     curl_easy_setopt(easy, CURLOPT_DEBUGDATA, words);
 }
 
@@ -136,7 +136,7 @@ int curlew_run_in_fork(int (*body)(void *), void *argument) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// Asks the kernel (sock_diag(7)) which inode is the other end of a Unix socket; 0 when it does not say.
+// Queries the kernel (sock_diag(7)) for the inode of the other end of a Unix socket; 0 when it is unknown.
 static uint32_t peer_inode(uint32_t inode) {
     struct {
         struct nlmsghdr head;
@@ -152,7 +152,7 @@ static uint32_t peer_inode(uint32_t inode) {
     } answer;
     int diagnosis = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (diagnosis < 0) return 0;
-    // The kernel has answered when send returns.
+    // The kernel's reply is available when send returns.
     ssize_t count = send(diagnosis, &question, sizeof question, 0) < 0
         ? -1 : recv(diagnosis, &answer, sizeof answer, MSG_DONTWAIT);
     close(diagnosis);
@@ -175,8 +175,8 @@ static bool is_socket(int descriptor, uint32_t *inode) {
     return true;
 }
 
-// Looks from near to far, since both ends got the lowest free numbers of one moment. Without sock_diag the other end is
-// not known, and stays as it is.
+// Searches the numbers nearest to `descriptor` first, since both ends got the lowest free numbers at the same time.
+// Without sock_diag the other end is unknown and stays unchanged.
 void curlew_close_pair_on_exec(int descriptor) {
     uint32_t own, other;
     if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 || !is_socket(descriptor, &own)) return;
@@ -192,10 +192,10 @@ void curlew_close_pair_on_exec(int descriptor) {
     }
 }
 
-// An open Unix socket that may be an end of a wake-up pair.
+// An open Unix socket that may be one end of a wake-up pair.
 typedef struct {
     int descriptor;
-    // What one unread wake-up counts at the writing end; 0 at the reading end.
+    // The unsent bytes (SIOCOUTQ) of one unread wake-up at the writing end; 0 at the reading end.
     int weight;
 } wakeup_end;
 
@@ -214,8 +214,8 @@ static bool may_be_wakeup(int descriptor) {
     return is_silent(descriptor);
 }
 
-// Whether exactly so many wake-ups are unread in a socket; the weight that it had before must be the same.
-static bool holds_wakeups(wakeup_end *end, int count, bool is_first) {
+// Whether exactly `count` wake-ups are unread in a socket. In later rounds its weight must be the same as in the first.
+static bool has_wakeups(wakeup_end *end, int count, bool is_first) {
     int waiting = 0, sent = 0;
     if (ioctl(end->descriptor, FIONREAD, &waiting) < 0 || ioctl(end->descriptor, SIOCOUTQ, &sent) < 0) return false;
     bool reads = waiting == count && sent == 0, writes = waiting == 0 && sent > 0 && sent % count == 0;
@@ -224,9 +224,10 @@ static bool holds_wakeups(wakeup_end *end, int count, bool is_first) {
     return (reads || writes) && end->weight == weight;
 }
 
-// No API gives the numbers. So the pair is asked twice: it alone holds as many bytes as there were wake-ups, and none
-// after libcurl has read them. The counts are chance and differ, so that no socket of another thread does the same: one
-// message of its own may weigh as much as all wake-ups of one round, but not as those of both.
+// No API returns the descriptors, so two rounds of wake-ups identify them: only the pair has as many unread bytes as
+// there were wake-ups, and no unread bytes after libcurl has read them. The counts of the rounds are random and differ,
+// so that no socket of another thread matches: a message in it may weigh as much as all wake-ups of one round, but not
+// of both.
 void curlew_close_wakeup_on_exec(CURLM *multi) {
     enum { most = 1024 };
     wakeup_end ends[most];
@@ -241,14 +242,14 @@ void curlew_close_wakeup_on_exec(CURLM *multi) {
     for (int round = 0; round < 2 && count > 0; round++) {
         uint8_t chance = 0;
         if (getrandom(&chance, 1, 0) != 1) return;
-        // From 2 to 31, and the second time another number than the first.
+        // A number from 2 to 31, different in the second round.
         wakeups = round == 0 ? 2 + chance % 30 : 2 + (wakeups - 2 + 1 + chance % 29) % 30;
         int kept = 0;
         for (int i = 0; i < wakeups; i++) {
             if (curl_multi_wakeup(multi) != CURLM_OK) return;
         }
         for (int i = 0; i < count; i++) {
-            if (holds_wakeups(&ends[i], wakeups, round == 0)) ends[kept++] = ends[i];
+            if (has_wakeups(&ends[i], wakeups, round == 0)) ends[kept++] = ends[i];
         }
         if (curl_multi_poll(multi, NULL, 0, 0, &ready) != CURLM_OK) return;
         count = 0;
@@ -273,7 +274,7 @@ int curlew_netlink_open(void) {
 
 void curlew_netlink_drain(int descriptor) {
     char message[8192];
-    // ENOBUFS says that the kernel dropped messages: there may be more, and the caller looks again anyway.
+    // ENOBUFS means that the kernel dropped messages: there may be more, and the caller reads the state again anyway.
     while (recv(descriptor, message, sizeof message, 0) > 0 || errno == ENOBUFS || errno == EINTR) {}
 }
 
@@ -374,10 +375,10 @@ int curlew_reserve(int descriptor, int64_t offset, int64_t count) {
 int curlew_rename_new(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    // A file system that does not know how; a second name cannot take the place of another file either.
+    // The file system does not support RENAME_NOREPLACE; link never replaces a file either.
     if (link(from, to) == 0) return unlink(from) == 0 ? 0 : errno;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return errno;
-    // Nor second names: an empty file holds the place.
+    // The file system does not support hard links either: reserve the name with an empty file.
     int place = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (place < 0) return errno;
     close(place);

@@ -39,7 +39,7 @@ bool curlew_tcp_read(int descriptor, curlew_tcp_options *options) {
     return true;
 }
 
-// What libcurl hands over is a sockaddr of the family's own length, whatever the declared type.
+// libcurl passes a sockaddr with the length of its family, regardless of the declared type.
 static int address_place(const struct sockaddr *address, uint8_t **place) {
     if (address->sa_family == AF_INET) {
         *place = (uint8_t *)&((struct sockaddr_in *)address)->sin_addr;

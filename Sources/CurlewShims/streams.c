@@ -1,33 +1,33 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether an HTTP/2 response is whole.
+// Detection of complete HTTP/2 responses.
 //
-// Only END_STREAM ends a response (RFC 9113 section 8.1), and nothing else tells the end of a body without
-// Content-Length. libcurl reports success without END_STREAM, too: every version when RST_STREAM(NO_ERROR) closes the
-// stream, 7.88 also when the connection ends or breaks the protocol inside the body. nghttp2 hands every frame to
-// libcurl; libcurl does not pass them on.
+// Only END_STREAM ends a response (RFC 9113 section 8.1), and nothing else marks the end of a body without
+// Content-Length. libcurl can report success without END_STREAM: every version does when RST_STREAM(NO_ERROR) closes
+// the stream, and 7.88 also when the connection ends or breaks the protocol inside the body. nghttp2 passes every frame
+// to libcurl; libcurl does not pass frames to its callers.
 //
-// This file defines functions of nghttp2. The dynamic linker looks into the program before it looks into libraries,
-// so libcurl calls these, and they call nghttp2's own. On a thread with a watcher they tell the watcher which pointer
-// libcurl gives nghttp2 for a new stream, and put a function in front of libcurl's callback for frames, which tells of
-// heads and of END_STREAM. For all other callers in the process they only pass the call on.
+// This file defines functions of nghttp2. The dynamic linker searches the program before libraries, so libcurl calls
+// the functions of this file, and they call nghttp2's functions. On a thread with a watcher they report the pointer
+// that libcurl gives nghttp2 for a new stream, and wrap libcurl's callback for frames to report HEADERS and END_STREAM.
+// For all other callers in the process they only forward the call.
 //
-// Curlew works without that. libcurl does not call these functions when it contains nghttp2, or when the process loaded
-// libcurl before a library that contains Curlew; the engine then goes by its sockets. In a static link with nghttp2
-// the weak symbols give way to nghttp2's.
+// Curlew works without this file. libcurl does not call these functions when it contains nghttp2, or when the process
+// loaded libcurl before a library that contains Curlew; the engine then relies on the state of its sockets. In a static
+// link with nghttp2, nghttp2's functions override the weak symbols.
 #define _GNU_SOURCE
 #include "curlew_engine.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 
-// MARK: nghttp2, whose header is not needed to build: what nghttp2.h has declared since nghttp2 1.0
+// MARK: Declarations of nghttp2.h since nghttp2 1.0, so that the header is not needed to build
 
 typedef struct nghttp2_session nghttp2_session;
 typedef struct nghttp2_session_callbacks nghttp2_session_callbacks;
 
-/// nghttp2_frame_hd, which begins each nghttp2_frame.
+/// nghttp2_frame_hd, the beginning of each nghttp2_frame.
 typedef struct {
     size_t length;
     int32_t stream_id;
@@ -51,16 +51,16 @@ void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callba
                                                           frame_callback callback);
 int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                const void *body, void *user);
-// Newer versions of nghttp2 have it for another kind of body.
+// Newer versions of nghttp2 have this function for another type of body.
 int32_t nghttp2_submit_request2(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                 const void *body, void *user);
 
-// MARK: What a caller would get without this file
+// MARK: The original functions
 
 typedef struct {
     set_frame_callback set_callback;
     submit_request submit;
-    /// NULL in older versions, whose callers do not ask for it.
+    /// NULL in older versions, whose callers do not use it.
     submit_request submit2;
     get_user user;
 } functions;
@@ -77,8 +77,8 @@ static functions in(void *library) {
 static functions following;
 static void find_following(void) { following = in(RTLD_NEXT); }
 
-// The next functions in the order of the whole process, else those of the caller's own libraries.
-static functions without_us(void *caller) {
+// Returns the next functions in the search order of the process, otherwise those of the caller's own libraries.
+static functions original_functions(void *caller) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_following);
     functions found = following;
@@ -94,15 +94,15 @@ static functions without_us(void *caller) {
 // MARK: The watcher of a thread
 
 static _Thread_local struct {
-    curlew_stream_calls calls;
+    curlew_stream_callbacks calls;
     void *context;
     get_user user;
-    /// libcurl's callbacks: one for servers, and since 8.1 another one for proxies.
+    /// libcurl's callbacks: one for servers, and since 8.1 a second one for proxies.
     frame_callback originals[2];
 } watcher;
 
-void curlew_watch_streams(const curlew_stream_calls *calls, void *context) {
-    watcher.calls = calls ? *calls : (curlew_stream_calls){0};
+void curlew_watch_streams(const curlew_stream_callbacks *calls, void *context) {
+    watcher.calls = calls ? *calls : (curlew_stream_callbacks){0};
     watcher.context = context;
 }
 
@@ -123,23 +123,23 @@ static int second(nghttp2_session *session, const frame_header *frame, void *use
     return watcher.originals[1](session, frame, user);
 }
 
-// Whether an address belongs to libcurl, which keeps this text.
+// Whether an address belongs to the library of curl_easy_strerror, libcurl.
 static bool is_in_libcurl(void *address) {
     Dl_info place, libcurl;
     return dladdr(address, &place) && dladdr(curl_easy_strerror(CURLE_OK), &libcurl) &&
         place.dli_fbase == libcurl.dli_fbase;
 }
 
-// MARK: What libcurl calls instead of nghttp2
+// MARK: Functions that libcurl calls instead of nghttp2's
 
 __attribute__((weak, visibility("default")))
 void nghttp2_session_callbacks_set_on_frame_recv_callback(nghttp2_session_callbacks *callbacks,
                                                           frame_callback callback) {
     static const frame_callback ours[] = {first, second};
     void *caller = __builtin_return_address(0);
-    functions nghttp2 = without_us(caller);
+    functions nghttp2 = original_functions(caller);
     if (!nghttp2.set_callback) return;
-    // A session stays on its thread, as libcurl's multi handles do here.
+    // An HTTP/2 session stays on one thread, because Curlew uses each multi handle on one thread.
     bool is_watched = callback && watcher.calls.received && nghttp2.user && is_in_libcurl(caller);
     watcher.user = is_watched ? nghttp2.user : watcher.user;
     for (int slot = 0; is_watched && slot < 2; slot++) {
@@ -161,13 +161,13 @@ static int32_t submit_to(submit_request submit, nghttp2_session *session, const 
 __attribute__((weak, visibility("default")))
 int32_t nghttp2_submit_request(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                const void *body, void *user) {
-    submit_request submit = without_us(__builtin_return_address(0)).submit;
+    submit_request submit = original_functions(__builtin_return_address(0)).submit;
     return submit_to(submit, session, priority, fields, count, body, user);
 }
 
 __attribute__((weak, visibility("default")))
 int32_t nghttp2_submit_request2(nghttp2_session *session, const void *priority, const void *fields, size_t count,
                                 const void *body, void *user) {
-    submit_request submit = without_us(__builtin_return_address(0)).submit2;
+    submit_request submit = original_functions(__builtin_return_address(0)).submit2;
     return submit_to(submit, session, priority, fields, count, body, user);
 }

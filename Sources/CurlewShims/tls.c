@@ -11,10 +11,10 @@
 
 typedef struct {
     void *judge;
-    curlew_judge_calls calls;
-    /// What keeps TLS sessions: libcurl.
+    curlew_judge_callbacks calls;
+    /// libcurl's callback that stores TLS sessions.
     int (*keep)(SSL *, SSL_SESSION *);
-    /// Owned; NULL leaves the host.
+    /// The server name (SNI), owned; NULL leaves the host.
     char *server_name;
 } owned_judge;
 
@@ -32,8 +32,9 @@ static void make_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, N
 
 static owned_judge *judge_of(const SSL *ssl) { return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index); }
 
-// Whether a handshake that stopped has failed, and whether the connection's end is all that was wrong: a reset, an end
-// in the middle, or close_notify, which is no error alert (RFC 8446 section 6). OpenSSL's own words are in its queue.
+// Returns whether a stopped handshake has failed. Sets `is_cut` if the end of the connection is the only error: a
+// reset, an end in the middle, or close_notify, which is not an error alert (RFC 8446 section 6). OpenSSL's error stays
+// in its queue.
 static bool has_failed(const SSL *ssl, int value, bool *is_cut) {
     switch (SSL_get_error(ssl, value)) {
         case SSL_ERROR_SYSCALL:
@@ -47,7 +48,7 @@ static bool has_failed(const SSL *ssl, int value, bool *is_cut) {
     }
 }
 
-// libcurl's close makes OpenSSL forget that the peer's close_notify was read, so it is told on when it is.
+// Reports the peer's close_notify when it is read, because libcurl's close makes OpenSSL forget it.
 static void note(const SSL *ssl, int where, int value) {
     owned_judge *owned = judge_of(ssl);
     if (!owned) return;
@@ -57,23 +58,23 @@ static void note(const SSL *ssl, int where, int value) {
         owned->calls.failed(is_cut, owned->judge);
     if (where == SSL_CB_HANDSHAKE_START && owned->server_name) {
         char *name = *owned->server_name ? owned->server_name : NULL;
-        // The ClientHello is written after this call.
+        // OpenSSL writes the ClientHello after this callback.
         SSL_set_tlsext_host_name((SSL *)ssl, name);
     }
 }
 
-static int look_at_staple(SSL *ssl, void *unused) {
+static int check_ocsp_response(SSL *ssl, void *unused) {
     (void)unused;
     owned_judge *owned = judge_of(ssl);
     const unsigned char *response = NULL;
     long count = SSL_get_tlsext_status_ocsp_resp(ssl, &response);
-    bool accepted = owned && owned->calls.staple(ssl, count > 0 ? response : NULL, count, owned->judge);
-    // What was left by looking would pass for an error of the handshake.
+    bool accepted = owned && owned->calls.ocspResponse(ssl, count > 0 ? response : NULL, count, owned->judge);
+    // An error that the callback left in the queue would look like an error of the handshake.
     ERR_clear_error();
     return accepted;
 }
 
-static int give_identity(SSL *ssl, void *unused) {
+static int set_identity(SSL *ssl, void *unused) {
     (void)unused;
     owned_judge *owned = judge_of(ssl);
     bool given = owned && owned->calls.identity(ssl, owned->judge);
@@ -104,7 +105,7 @@ bool curlew_ciphers_are_known(const char *ciphers, const char *suites) {
     return known;
 }
 
-bool curlew_tls_install(void *pointer, void *judge, const curlew_judge_calls *calls,
+bool curlew_tls_install(void *pointer, void *judge, const curlew_judge_callbacks *calls,
                         const curlew_judge_options *options) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_index);
@@ -121,32 +122,32 @@ bool curlew_tls_install(void *pointer, void *judge, const curlew_judge_calls *ca
     }
     SSL_CTX_set_cert_verify_callback(context, calls->verify, judge);
     SSL_CTX_set_info_callback(context, note);
-    SSL_CTX_set_cert_cb(context, give_identity, NULL);
+    SSL_CTX_set_cert_cb(context, set_identity, NULL);
     owned->keep = SSL_CTX_sess_get_new_cb(context);
     SSL_CTX_sess_set_new_cb(context, keep_session);
-    // libcurl sets one of its own when SSLKEYLOGFILE is in the environment.
+    // Replaces libcurl's callback, which it sets when SSLKEYLOGFILE is in the environment.
     SSL_CTX_set_keylog_callback(context, options->logs_keys ? log_key : NULL);
     if (options->wants_staple) {
         SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
-        SSL_CTX_set_tlsext_status_cb(context, look_at_staple);
+        SSL_CTX_set_tlsext_status_cb(context, check_ocsp_response);
     }
     return set_ciphers(context, options->ciphers, options->suites);
 }
 
-static SSL *connection_under(CURL *easy) {
+static SSL *connection_of(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
     return session->internals;
 }
 
 void *curlew_tls_judge(CURL *easy) {
-    SSL *ssl = connection_under(easy);
+    SSL *ssl = connection_of(easy);
     owned_judge *owned = ssl ? judge_of(ssl) : NULL;
     return owned ? owned->judge : NULL;
 }
 
 bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
-    SSL *ssl = connection_under(easy);
+    SSL *ssl = connection_of(easy);
     if (!ssl) return false;
     const unsigned char *protocol = NULL;
     unsigned int length = 0;
@@ -159,16 +160,16 @@ bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts) {
 }
 
 X509 *curlew_tls_certificate(CURL *easy) {
-    SSL *ssl = connection_under(easy);
+    SSL *ssl = connection_of(easy);
     return ssl ? SSL_get1_peer_certificate(ssl) : NULL;
 }
 
-int curlew_served_count(X509_STORE_CTX *context) {
+int curlew_sent_count(X509_STORE_CTX *context) {
     STACK_OF(X509) *served = X509_STORE_CTX_get0_untrusted(context);
     return served ? sk_X509_num(served) : 0;
 }
 
-X509 *curlew_served(X509_STORE_CTX *context, int index) {
+X509 *curlew_sent_certificate(X509_STORE_CTX *context, int index) {
     return curlew_stack_at(X509_STORE_CTX_get0_untrusted(context), index);
 }
 
@@ -193,7 +194,7 @@ bool curlew_identity_use(SSL *connection, X509 *leaf, EVP_PKEY *key, X509 *const
     return used;
 }
 
-// Asked when a key is encrypted; without a passphrase of the caller's, OpenSSL would ask at the terminal.
+// Called for an encrypted key; without this callback OpenSSL would prompt for a passphrase on the terminal.
 static int give_passphrase(char *buffer, int size, int writes, void *passphrase) {
     (void)writes;
     size_t length = passphrase ? strlen(passphrase) : 0;
@@ -219,7 +220,7 @@ bool curlew_pkcs12_read(const uint8_t *bytes, size_t count, const char *passphra
     return read;
 }
 
-char *curlew_wanted_authority(SSL *connection, int index) {
+char *curlew_accepted_authority(SSL *connection, int index) {
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(connection);
     if (!names || index >= sk_X509_NAME_num(names)) return NULL;
     return curlew_name_text(sk_X509_NAME_value(names, index));

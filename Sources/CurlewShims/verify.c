@@ -8,16 +8,16 @@
 
 // MARK: Chains
 
-// NIST SP 800-57: what is weaker than 112 bits is not to be used any more; RSA below 2048 bits and SHA-1 are.
-static const int least_security = 2;
+// Level 2 requires 112 bits of security, as NIST SP 800-57 does; it excludes RSA below 2048 bits and SHA-1.
+static const int minimum_security_level = 2;
 
 X509_STORE *curlew_store_make(void) {
     X509_STORE *store = X509_STORE_new();
     if (!store) return NULL;
-    // As libcurl does: an intermediate that was added as a root ends the chain, and trusted issuers come first.
+    // The same flags as libcurl: an intermediate in the store may end a chain, and trusted issuers are preferred.
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
-    // What signs OCSP responses is held to it as well.
-    X509_VERIFY_PARAM_set_auth_level(X509_STORE_get0_param(store), least_security);
+    // The level also applies to signers of OCSP responses.
+    X509_VERIFY_PARAM_set_auth_level(X509_STORE_get0_param(store), minimum_security_level);
     return store;
 }
 
@@ -31,7 +31,7 @@ static STACK_OF(X509) *stack_of(X509 *const *certificates, int first, int count)
     return stack;
 }
 
-static bool prepare(X509_STORE_CTX *context, X509_STORE *store, const curlew_question *question,
+static bool prepare(X509_STORE_CTX *context, X509_STORE *store, const curlew_verify_input *question,
                     STACK_OF(X509) *others, STACK_OF(X509_CRL) *lists) {
     if (!X509_STORE_CTX_init(context, store, question->served[0], others)) return false;
     if (!X509_STORE_CTX_set_default(context, "ssl_server")) return false;
@@ -47,7 +47,7 @@ static bool prepare(X509_STORE_CTX *context, X509_STORE *store, const curlew_que
     return true;
 }
 
-static void verify(X509_STORE *store, const curlew_question *question, int count, curlew_verdict *verdict) {
+static void verify(X509_STORE *store, const curlew_verify_input *question, int count, curlew_verdict *verdict) {
     X509_STORE_CTX *context = X509_STORE_CTX_new();
     STACK_OF(X509) *others = stack_of(question->served, 1, count);
     STACK_OF(X509_CRL) *lists = sk_X509_CRL_new_null();
@@ -56,15 +56,15 @@ static void verify(X509_STORE *store, const curlew_question *question, int count
     if (fine && prepare(context, store, question, others, lists)) {
         bool accepted = X509_verify_cert(context) == 1;
         verdict->code = X509_STORE_CTX_get_error(context);
-        // Whatever happens, what is not accepted has a reason.
+        // A rejected chain must have an error code.
         if (!accepted && verdict->code == X509_V_OK) verdict->code = X509_V_ERR_UNSPECIFIED;
         if (accepted) {
             verdict->code = X509_V_OK;
             verdict->chain = X509_STORE_CTX_get1_chain(context);
         } else {
             verdict->depth = X509_STORE_CTX_get_error_depth(context);
-            verdict->offender = X509_STORE_CTX_get_current_cert(context);
-            if (verdict->offender) X509_up_ref(verdict->offender);
+            verdict->rejectedCertificate = X509_STORE_CTX_get_current_cert(context);
+            if (verdict->rejectedCertificate) X509_up_ref(verdict->rejectedCertificate);
         }
     }
     X509_STORE_CTX_free(context);
@@ -86,7 +86,7 @@ static bool holds(X509_STORE *store, X509 *certificate) {
     return found;
 }
 
-void curlew_verify(X509_STORE *store, const curlew_question *question, curlew_verdict *verdict) {
+void curlew_verify(X509_STORE *store, const curlew_verify_input *question, curlew_verdict *verdict) {
     *verdict = (curlew_verdict){.code = X509_V_ERR_OUT_OF_MEM};
     if (question->served_count == 0) {
         verdict->code = X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY;
@@ -94,10 +94,11 @@ void curlew_verify(X509_STORE *store, const curlew_question *question, curlew_ve
     }
     verify(store, question, question->served_count, verdict);
     if (verdict->code == X509_V_OK) verdict->is_anchor = holds(store, question->served[0]);
-    // What is above a certificate that is trusted itself is no part of its path (RFC 5280 §6.1), but OpenSSL judges it.
+    // If the server's certificate is itself a root, its path ends there (RFC 5280 §6.1), but OpenSSL also verifies the
+    // certificates above it. In this case verify the certificate alone.
     if (verdict->code == X509_V_OK || verdict->code == X509_V_ERR_CERT_REVOKED) return;
     if (question->served_count == 1 || !holds(store, question->served[0])) return;
-    X509_free(verdict->offender);
+    X509_free(verdict->rejectedCertificate);
     *verdict = (curlew_verdict){.code = X509_V_ERR_OUT_OF_MEM};
     verify(store, question, 1, verdict);
     verdict->is_anchor = verdict->code == X509_V_OK;
@@ -115,19 +116,20 @@ void curlew_stack_free(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_fre
 
 // MARK: OCSP
 
-// Clocks of servers and clients differ; everybody allows some minutes.
+// The tolerated clock difference between server and client in seconds.
 static const int64_t skew = 300;
 
-// RFC 6960 §4.2.2.1: an answer counts from thisUpdate to nextUpdate. One without an end could be replayed for ever.
+// RFC 6960 §4.2.2.1: a response is valid from thisUpdate to nextUpdate. A response without nextUpdate could be replayed
+// forever, so it is not current.
 static bool is_current(OCSP_SINGLERESP *single, int64_t now) {
     ASN1_GENERALIZEDTIME *this_update = NULL, *next_update = NULL;
     OCSP_single_get0_status(single, NULL, NULL, &this_update, &next_update);
     int64_t from = 0, to = 0;
-    bool dated = curlew_seconds(this_update, &from) && curlew_seconds(next_update, &to);
+    bool dated = curlew_time_seconds(this_update, &from) && curlew_time_seconds(next_update, &to);
     return dated && from <= now + skew && now - skew <= to;
 }
 
-// Signed over a digest that nobody can make collide.
+// Whether the signature uses a digest without known collision attacks.
 static bool is_strong(const OCSP_BASICRESP *basic) {
     int digest = NID_undef;
     const X509_ALGOR *algorithm = OCSP_resp_get0_tbs_sigalg(basic);
@@ -135,8 +137,8 @@ static bool is_strong(const OCSP_BASICRESP *basic) {
     return known && digest != NID_sha1 && digest != NID_md5 && digest != NID_md4;
 }
 
-// Signed by the issuer itself, whom the chain has verified, or by whom it lets sign (RFC 6960 §4.2.2.2). `others` begins
-// with the issuer.
+// Whether the response is signed by the issuer, which the chain has verified, or by a delegate of it (RFC 6960
+// §4.2.2.2). `others` begins with the issuer.
 static bool is_authorized(OCSP_BASICRESP *basic, X509_STORE *store, STACK_OF(X509) *others) {
     X509 *issuer = sk_X509_value(others, 0);
     STACK_OF(X509) *alone = stack_of(&issuer, 0, 1);
@@ -145,7 +147,7 @@ static bool is_authorized(OCSP_BASICRESP *basic, X509_STORE *store, STACK_OF(X50
     return direct || OCSP_basic_verify(basic, others, store, OCSP_NOEXPLICIT) == 1;
 }
 
-// Whether a single answer is about the certificate, by whatever digest it names it (RFC 6960 §4.1.1).
+// Whether a single response is about the certificate; it may identify it with any digest (RFC 6960 §4.1.1).
 static bool is_about(OCSP_SINGLERESP *single, X509 *certificate, X509 *issuer) {
     const OCSP_CERTID *id = OCSP_SINGLERESP_get0_id(single);
     ASN1_OBJECT *algorithm = NULL;
@@ -163,7 +165,7 @@ static int status_of(OCSP_BASICRESP *basic, X509 *certificate, X509 *issuer, int
         OCSP_SINGLERESP *single = OCSP_resp_get0(basic, i);
         if (!is_about(single, certificate, issuer)) continue;
         int status = OCSP_single_get0_status(single, NULL, NULL, NULL, NULL);
-        // Once revoked is revoked, however old the answer.
+        // A revocation is final, so an old response counts too.
         if (status == V_OCSP_CERTSTATUS_REVOKED) return curlew_staple_revoked;
         if (!is_current(single, now)) {
             if (result == curlew_staple_other) result = curlew_staple_stale;
@@ -174,7 +176,7 @@ static int status_of(OCSP_BASICRESP *basic, X509 *certificate, X509 *issuer, int
     return result;
 }
 
-int curlew_staple_read(X509_STORE *store, const uint8_t *bytes, size_t count, X509 *const *chain, int chain_count,
+int curlew_ocsp_read(X509_STORE *store, const uint8_t *bytes, size_t count, X509 *const *chain, int chain_count,
                        int64_t now) {
     if (chain_count < 2) return curlew_staple_no_issuer;
     const uint8_t *cursor = bytes;

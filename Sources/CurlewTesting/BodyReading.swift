@@ -14,7 +14,7 @@ public struct BodyReading: Sendable {
         case whole
         case none
         case prefix(Int)
-        case afterAnswer
+        case afterResponse
     }
 
     var extent: Extent
@@ -45,7 +45,7 @@ public struct BodyReading: Sendable {
     }
 
     /// The server sends the response at once and then reads the body; the connection stays usable.
-    public static let afterAnswer = BodyReading(.afterAnswer)
+    public static let afterResponse = BodyReading(.afterResponse)
 
     /// Stops reading at a gate; can be called several times for several offsets.
     /// - Parameters:

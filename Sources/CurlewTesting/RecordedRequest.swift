@@ -70,7 +70,7 @@ public struct RecordedRequest: Sendable {
         public internal(set) var applicationProtocol: String?
         /// Whether the client asked for an OCSP response (RFC 6066 §8); always false on a resumed connection, where the
         /// server does not evaluate that extension.
-        public internal(set) var askedForStaple: Bool
+        public internal(set) var requestedOCSPResponse: Bool
         /// The DER bytes of the client's certificate; nil if the client sent no certificate or the server did not ask.
         public internal(set) var clientCertificate: [UInt8]?
         /// The common name in the subject of the client's certificate; nil without a certificate or a common name.

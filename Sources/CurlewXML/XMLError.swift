@@ -4,9 +4,9 @@
 internal import Curlew
 public import FoundationEssentials
 
-/// Why something is no XML that can be read, or no path that can be evaluated.
+/// An error that occurs while a document is parsed or an XPath expression is evaluated.
 ///
-/// It says where and what, with names of the document where they help, and never its text or values.
+/// It has the position and a message. The message may contain names from the document, but never its text or values.
 ///
 /// ```swift
 /// do {
@@ -16,37 +16,38 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct XMLError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What went wrong.
+    /// The kind of an error.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// The document is not well-formed, with its namespaces, or ends too early.
+        /// The document is not well-formed or not namespace-well-formed, or it ends too early.
         case malformed
-        /// A reference to an entity that is none of XML's five: those a document declares are never expanded.
+        /// A reference names an entity other than XML's five predefined ones; entities of the document are never
+        /// expanded.
         case undefinedEntity
-        /// The document asks for more than ``XMLLimits`` allow.
+        /// The document exceeds the ``XMLLimits``.
         case limitExceeded
-        /// Nobody here can read the encoding that the document or the server names.
+        /// The document or the server names an encoding that is not supported.
         case unsupportedEncoding
-        /// A byte is no character of the document's encoding.
+        /// A byte is invalid in the document's encoding.
         case invalidEncoding
-        /// An XPath expression makes no sense, or takes too long.
+        /// An XPath expression is invalid or takes too long.
         case invalidPath
         /// There is not enough memory.
         case outOfMemory
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     public let kind: Kind
-    /// libxml2's number of the mistake (`xmlParserErrors`); 0 where Curlew has found it.
+    /// libxml2's error code (`xmlParserErrors`); 0 if Curlew detected the error.
     public let code: Int
-    /// What is wrong, in a sentence.
+    /// The description of the error in one sentence.
     public let message: String
-    /// What to try.
+    /// A suggestion for fixing the error.
     public let hint: String?
-    /// The line, from 1; nil where there is none, as in a path.
+    /// The line, from 1; nil if the error has no line, such as an error in a path.
     public let line: Int?
-    /// The column, from 1; nil where there is none.
+    /// The column, from 1; nil if the error has no column.
     ///
-    /// It may be off in lines with characters beyond ASCII.
+    /// The column may be inexact in lines with non-ASCII characters.
     public let column: Int?
 
     init(
@@ -60,28 +61,28 @@ public struct XMLError: Error, Sendable, Equatable, CustomStringConvertible {
         self.column = column
     }
 
-    /// One line: place, message and libxml2's number.
+    /// One line with position, message and libxml2's error code.
     public var description: String {
         let place = line.map { line in "line \(line)" + (column.map { ", column \($0)" } ?? "") + ": " } ?? ""
         return place + message + (code == 0 ? "" : " (libxml2 \(code))")
     }
 
-    /// The same at a place, unless it has one.
+    /// Returns the error with a position, unless it already has one.
     func at(line: Int, column: Int?) -> XMLError {
         self.line == nil ? XMLError(kind, code: code, message, hint: hint, line: line, column: column) : self
     }
 
     static func limit(_ what: String, _ option: String) -> XMLError {
-        XMLError(.limitExceeded, "\(what).", hint: "Raise limits.\(option), if the document is meant to be so.")
+        XMLError(.limitExceeded, "\(what).", hint: "If the document is correct, raise limits.\(option).")
     }
 }
 
 extension XMLError {
-    /// What libxml2's parser says, in words that quote no values.
+    /// Creates an error from an error of libxml2's parser, with a message that quotes no values of the document.
     ///
     /// - Parameters:
     ///   - code: One of `xmlParserErrors`.
-    ///   - text: Its message, which may quote the document.
+    ///   - text: libxml2's message, which may quote the document.
     init(parser code: Int, _ text: String, line: Int, column: Int) {
         switch code {
         case 2:
@@ -92,37 +93,37 @@ extension XMLError {
             self.init(
                 .undefinedEntity, code: code, Self.brief(text),
                 hint:
-                    "Only &lt; &gt; &amp; &quot; &apos; and numbers such as &#160; are expanded, never what a document "
-                    + "declares.", line: line, column: column)
+                    "Only &lt; &gt; &amp; &quot; &apos; and numbers such as &#160; are expanded, never entities that a "
+                    + "document declares.", line: line, column: column)
         case 81:
             self.init(
                 .invalidEncoding, code: code, "The document is not in the encoding it declares.", line: line,
                 column: column)
         case 1 where text.contains("Huge"):
             self.init(
-                .limitExceeded, code: code, "Something in the document is longer than libxml2 reads at once.",
+                .limitExceeded, code: code, "A part of the document is longer than libxml2 can read at once.",
                 line: line,
                 column: column)
         case 4:
             self.init(
                 .malformed, code: code, "The document does not begin with an element.",
-                hint: "It is empty, or no XML: look at its first bytes.", line: line, column: column)
+                hint: "The document is empty or not XML: check its first bytes.", line: line, column: column)
         case 80:
-            // Its message quotes the comment.
-            self.init(.malformed, code: code, "There is “--” inside of a comment.", line: line, column: column)
+            // Replace libxml2's message, because it quotes the comment.
+            self.init(.malformed, code: code, "A comment contains “--”.", line: line, column: column)
         default: self.init(.malformed, code: code, Self.brief(text), line: line, column: column)
         }
     }
 
-    /// A path that cannot be evaluated, in libxml2's words.
+    /// Creates an error for a path that cannot be evaluated, with libxml2's message.
     init(path code: Int, _ text: String, _ path: String) {
         let message = Self.brief(text.isEmpty ? "It cannot be evaluated" : text)
         self.init(
             .invalidPath, code: code, "The path “\(Self.brief(path, end: ""))” cannot be evaluated: \(message)",
-            hint: code == 1219 ? "Give its prefixes: namespaces: [\"prefix\": \"URI\"]." : nil)
+            hint: code == 1219 ? "Pass the prefixes of the path: namespaces: [\"prefix\": \"URI\"]." : nil)
     }
 
-    /// Its first line, not too long, and as a sentence.
+    /// Returns the first line of a text, shortened and as a sentence.
     private static func brief(_ text: String, end: String = ".") -> String {
         let line = text.unicodeScalars.prefix { $0 != "\n" }
         let shown = line.prefix(160).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) }
@@ -132,18 +133,18 @@ extension XMLError {
 }
 
 extension NetworkError {
-    /// What an error of XML means to whoever asked for the response.
+    /// Wraps an XML error for the caller of a request.
     init(_ error: XMLError) {
         self.init(
-            .decodingFailed, phase: .decoding, "The body is no XML that can be read: \(error)", hint: error.hint,
+            .decodingFailed, phase: .decoding, "The body cannot be parsed as XML: \(error)", hint: error.hint,
             cause: error)
     }
 }
 
 extension XMLError: LocalizedError {
-    /// The description, which is also `localizedDescription`: place, message and libxml2's number.
+    /// The description, which is also `localizedDescription`: position, message and libxml2's error code.
     public var errorDescription: String? { description }
 
-    /// The hint, if there is one.
+    /// The hint, or nil without a hint.
     public var recoverySuggestion: String? { hint }
 }

@@ -3,7 +3,7 @@
 
 public import Curlew
 
-/// What a document may ask for before it is refused; no document can raise it.
+/// The limits beyond which the parser refuses a document; a document cannot raise them.
 ///
 /// ```swift
 /// var limits = XMLLimits()
@@ -11,37 +11,38 @@ public import Curlew
 /// let feed = XMLEvents(limits: limits)
 /// ```
 public struct XMLLimits: Sendable, Hashable {
-    /// How deep elements may be nested; 256 unless given, and never more.
+    /// The maximum nesting depth of elements; 256 by default, and at most 256.
     public var depth = 256 {
         didSet { depth = min(max(depth, 1), 256) }
     }
-    /// How many attributes and namespace declarations an element may have; 256 unless given, and never more.
+    /// The maximum number of attributes and namespace declarations of an element; 256 by default, and at most 256.
     public var attributes = 256 {
         didSet { attributes = min(max(attributes, 1), 256) }
     }
-    /// The longest name of an element or attribute, and the longest prefix; 1 KiB unless given.
+    /// The maximum length of a prefix and of the name of an element or attribute; 1 KiB by default.
     public var name = ByteCount.kibibytes(1)
-    /// The longest tag, comment, processing instruction or document type declaration; 1 MiB unless given.
+    /// The maximum length of a tag, comment, processing instruction or document type declaration; 1 MiB by default.
     ///
-    /// It is never more than 9 MiB.
+    /// The value is at most 9 MiB.
     public var markup = ByteCount.mebibytes(1) {
         didSet { markup = min(max(markup, .bytes(1)), .mebibytes(9)) }
     }
-    /// The longest piece in which text is given as events, longer text comes in several; 64 KiB unless given, and never
-    /// less than 16 bytes.
+    /// The maximum length of the text in one event; 64 KiB by default, and at least 16 bytes.
+    ///
+    /// Longer text is split into several events.
     public var textPiece = ByteCount.kibibytes(64) {
         didSet { textPiece = max(textPiece, .bytes(16)) }
     }
-    /// The longest document that is kept as a whole, counted in UTF-8; 64 MiB unless given.
+    /// The maximum length of an ``XMLDocument``, counted in UTF-8; 64 MiB by default.
     ///
-    /// Events have no such limit. One text or CDATA section of a document that is kept has no more than 10 MB; events give
-    /// longer ones in pieces.
-    public var document = ByteCount.mebibytes(64)
-    /// How many elements, attributes, texts and the like a document that is kept may have; a million unless given.
+    /// Events do not have this limit. A single text or CDATA section of an ``XMLDocument`` has at most 10 MB; events
+    /// split longer ones.
+    public var document = ByteCount.defaultBodyLimit
+    /// The maximum number of elements, attributes, texts and other nodes of an ``XMLDocument``; a million by default.
     ///
-    /// Each takes about a hundred bytes of memory beside what it says.
+    /// Each node takes about a hundred bytes of memory in addition to its content.
     public var nodes = 1_000_000
 
-    /// The limits named above.
+    /// Creates the default limits.
     public init() {}
 }

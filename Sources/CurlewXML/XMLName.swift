@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of an element or an attribute, with the namespace it is in (Namespaces in XML 1.0).
+/// The name of an element or an attribute, with its namespace (Namespaces in XML 1.0).
 ///
-/// Names are equal when their local names and namespaces are, whatever their prefixes.
+/// Names are equal if their local names and namespaces are equal, regardless of their prefixes.
 ///
 /// ```swift
 /// if tag.name == XMLName("entry", namespace: "http://www.w3.org/2005/Atom") { entries += 1 }
 /// ```
 public struct XMLName: Sendable, Hashable, CustomStringConvertible {
-    /// In one piece: events carry many names, of which few differ.
+    /// One shared object for the parts, because events carry many equal names.
     private final class Parts: Sendable {
         let local: String
         let prefix: String?
@@ -24,52 +24,52 @@ public struct XMLName: Sendable, Hashable, CustomStringConvertible {
 
     private let parts: Parts
 
-    /// Makes a name, to compare others with.
+    /// Creates a name, for comparisons with other names.
     ///
     /// - Parameters:
-    ///   - local: What stands after the prefix.
-    ///   - prefix: The prefix, which does not matter when names are compared.
-    ///   - namespace: The URI of the namespace; nil for names in none.
+    ///   - local: The name without its prefix.
+    ///   - prefix: The prefix, which comparisons ignore.
+    ///   - namespace: The URI of the namespace; nil for a name without a namespace.
     public init(_ local: String, prefix: String? = nil, namespace: String? = nil) {
         parts = Parts(local, prefix, namespace)
     }
 
     /// The name without its prefix.
     public var local: String { parts.local }
-    /// The prefix it was written with; nil without one.
+    /// The prefix in the document; nil for a name without a prefix.
     public var prefix: String? { parts.prefix }
-    /// The URI of its namespace; nil when it is in none.
+    /// The URI of the namespace; nil for a name without a namespace.
     public var namespace: String? { parts.namespace }
-    /// The name as it was written, such as `atom:entry`.
+    /// The name with its prefix as in the document, such as `atom:entry`.
     public var qualified: String { prefix.map { "\($0):\(local)" } ?? local }
 
-    /// Whether local names and namespaces are the same.
+    /// Returns whether local names and namespaces are equal.
     public static func == (one: XMLName, other: XMLName) -> Bool {
         one.parts === other.parts || (one.local == other.local && one.namespace == other.namespace)
     }
 
-    /// Hashes local name and namespace.
+    /// Hashes the local name and the namespace.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(local)
         hasher.combine(namespace)
     }
 
-    /// The name as it was written.
+    /// The name with its prefix as in the document.
     public var description: String { qualified }
 }
 
 /// An attribute of an element.
 public struct XMLAttribute: Sendable, Hashable {
-    /// Its name; without a prefix it is in no namespace (Namespaces in XML 1.0 §6.2).
+    /// The name; without a prefix it has no namespace (Namespaces in XML 1.0 §6.2).
     public let name: XMLName
-    /// Its value, normalised and with references expanded (XML 1.0 §3.3.3).
+    /// The value, normalised and with references expanded (XML 1.0 §3.3.3).
     public let value: String
 
-    /// Makes an attribute.
+    /// Creates an attribute.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - value: Its value, as it is meant and not as it is written.
+    ///   - name: The name.
+    ///   - value: The unescaped value.
     public init(_ name: XMLName, _ value: String) {
         self.name = name
         self.value = value
@@ -78,15 +78,15 @@ public struct XMLAttribute: Sendable, Hashable {
 
 /// A namespace that an element declares.
 public struct XMLNamespace: Sendable, Hashable {
-    /// The prefix that stands for it; nil for the namespace of names without a prefix.
+    /// The prefix of the namespace; nil for the default namespace.
     public let prefix: String?
-    /// Its URI; empty where the namespace of names without a prefix is taken back.
+    /// The URI of the namespace; empty if the declaration removes the default namespace.
     public let uri: String
 
-    /// Makes a declaration.
+    /// Creates a declaration.
     ///
     /// - Parameters:
-    ///   - prefix: The prefix; nil for names without one.
+    ///   - prefix: The prefix; nil for the default namespace.
     ///   - uri: The URI.
     public init(prefix: String?, uri: String) {
         self.prefix = prefix

@@ -5,12 +5,12 @@ import Testing
 
 @testable import CurlewEngine
 
-/// Which address a connection tries where libcurl would try the first, the second and so on.
+/// The addresses that replace the first, second and further address of libcurl when a connection is opened.
 @Suite("AddressOrder")
 struct AddressOrderTests {
     private static let mixed = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2", "192.0.2.3"]
 
-    /// What is tried, in order.
+    /// Returns the addresses in the order in which they are tried.
     private func tried(_ addresses: [String], _ order: EngineConfiguration.AddressOrder, _ turn: Int) -> [[UInt8]] {
         let changed = AddressOrder(addresses, order, turn: turn)
         return addresses.map { text in
@@ -19,18 +19,18 @@ struct AddressOrderTests {
         }
     }
 
-    @Test func addressesAreRead() {
+    @Test func addressesAreParsed() {
         #expect(AddressOrder.bytes(of: "192.0.2.1") == [192, 0, 2, 1])
         #expect(AddressOrder.bytes(of: "::1") == [UInt8](repeating: 0, count: 15) + [1])
         for text in ["", "a.example", "192.0.2", "1::2::3"] { #expect(AddressOrder.bytes(of: text).isEmpty) }
     }
 
-    @Test func whatNeedsNoChangeHasNone() {
+    @Test func unchangedOrderNeedsNoMapping() {
         #expect(AddressOrder(Self.mixed, .asResolved, turn: 1) == nil)
         for order in [EngineConfiguration.AddressOrder.shuffled, .roundRobin] {
             #expect(AddressOrder([], order, turn: 1) == nil)
             #expect(AddressOrder(["192.0.2.1"], order, turn: 1) == nil)
-            #expect(AddressOrder(["192.0.2.1", "::1"], order, turn: 1) == nil, "one of each family")
+            #expect(AddressOrder(["192.0.2.1", "::1"], order, turn: 1) == nil, "one address of each family")
         }
     }
 
@@ -40,11 +40,11 @@ struct AddressOrderTests {
         (2, ["2001:db8::1", "192.0.2.3", "2001:db8::2", "192.0.2.1", "192.0.2.2"]),
         (6, ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2", "192.0.2.3"]),
     ])
-    func eachFamilyTakesTurns(turn: Int, expected: [String]) {
+    func roundRobinRotatesWithinEachFamily(turn: Int, expected: [String]) {
         #expect(tried(Self.mixed, .roundRobin, turn) == expected.map(AddressOrder.bytes))
     }
 
-    @Test func chanceTriesEachAddressOnce() {
+    @Test func shufflingTriesEachAddressOnce() {
         let all = Set(Self.mixed.map(AddressOrder.bytes))
         var first: Set<[UInt8]> = []
         for _ in 0..<200 {

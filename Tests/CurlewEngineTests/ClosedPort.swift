@@ -4,7 +4,7 @@
 import CurlewShims
 import Glibc
 
-/// A port that refuses connections as long as this lives: it is bound, so no other program can take it.
+/// A port that refuses connections for the lifetime of the object: it is bound, so no other program can take it.
 final class ClosedPort: Sendable {
     let number: UInt16
     private let descriptor: CInt

@@ -9,10 +9,10 @@ import Testing
 
 @testable import CurlewEngine
 
-/// The disk's threads with jobs that block as long as the test likes, as on a file system that hangs.
+/// `DiskThread` with jobs that block until the test releases them, as on a file system that hangs.
 @Suite("DiskThread", .timeLimit(.minutes(5)))
 struct DiskThreadTests {
-    @Test func aPlaceThatHangsHoldsUpNoOther() async {
+    @Test func hungPathDoesNotDelayOtherPaths() async {
         let disk = DiskThread("curlew-test", patience: 1)
         let (door, order) = (DispatchSemaphore(value: 0), Lock<[Int]>([]))
         let done = Latch<Bool>()
@@ -37,15 +37,15 @@ struct DiskThreadTests {
         #expect(order.withLock { $0 } == [1, 2, 3])
     }
 
-    @Test func threadsEndWhenNothingIsToDo() async {
+    @Test func idleThreadsEnd() async {
         let disk = DiskThread("curlew-test", patience: 1)
         #expect(await disk.value { 7 } == 7)
         #expect(await waitUntil { disk.threads == 0 })
         #expect(await disk.value { 8 } == 8)
     }
 
-    @Test func manyJobsOfManyPlacesAllRun() async {
-        let disk = DiskThread("curlew-test", most: 4, patience: 1)
+    @Test func manyJobsOnManyPathsAllRunInOrder() async {
+        let disk = DiskThread("curlew-test", maximum: 4, patience: 1)
         let sums = Lock<[String: [Int]]>([:])
         await withTaskGroup(of: Void.self) { group in
             for place in (0..<20).map({ "/p\($0)/f" }) {
@@ -63,8 +63,8 @@ struct DiskThreadTests {
         #expect(disk.threads <= 4)
     }
 
-    /// A key log on a disk that does not answer holds a bounded number of secrets in memory.
-    @Test func linesOfAKeyLogThatCannotBeWrittenAreDropped() async throws {
+    /// A key log on a disk that does not respond keeps a bounded number of secrets in memory.
+    @Test func keyLogDropsLinesWhenItsDiskHangs() async throws {
         let folder = "/proc/\(getpid())/no-such-place-\(curlew_next_id())"
         let (reasons, hangs, door) = (Lock<[String]>([]), Latch<Bool>(), DispatchSemaphore(value: 0))
         let log = KeyLog(path: folder + "/keys") { reason in reasons.withLock { $0.append(reason) } }
@@ -74,26 +74,26 @@ struct DiskThreadTests {
                 door.wait()
             })
         _ = await hangs.value
-        for _ in 0..<KeyLog.mostWaiting { log.append("line") }
+        for _ in 0..<KeyLog.maximumWaiting { log.append("line") }
         #expect(reasons.withLock { $0 } == [])
         log.append("line")
         log.append("line")
         #expect(reasons.withLock { $0 } == ["its disk does not respond, so lines are dropped"])
         door.signal()
         _ = await DiskThread.keys.value(at: folder + "/keys") { true }
-        #expect(reasons.withLock { $0.count } == 2, "then the system says that there is no such place")
+        #expect(reasons.withLock { $0.count } == 2, "the second reason is the missing folder")
     }
 
-    /// A file of secrets that others may read or write is worse than a missing one.
+    /// A key log that other users may read or write is rejected, and so is a file that is not regular.
     @Test(
         arguments: [
             (S_IFREG | 0o600, 7, nil), (S_IFREG | 0o700, 7, nil), (S_IFREG | 0o640, 7, "other users can"),
             (S_IFREG | 0o602, 7, "other users can"), (S_IFREG | 0o600, 8, "it is a file of another user (uid 8)"),
             (S_IFIFO | 0o600, 7, "it is not a regular file"),
-        ] as [(UInt32, UInt32, String?)]) func whatSpeaksAgainstAKeyLog(mode: UInt32, owner: UInt32, text: String?)
+        ] as [(UInt32, UInt32, String?)]) func keyLogRejectsUnsafeFiles(mode: UInt32, owner: UInt32, text: String?)
     {
-        let objection = KeyLog.objection(mode: mode, owner: owner, user: 7)
-        #expect(text.map { objection?.hasPrefix($0) == true } ?? (objection == nil))
+        let rejectionReason = KeyLog.rejectionReason(mode: mode, owner: owner, user: 7)
+        #expect(text.map { rejectionReason?.hasPrefix($0) == true } ?? (rejectionReason == nil))
     }
 
     private func waitUntil(_ condition: () -> Bool) async -> Bool {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewEngine
 
-/// Many transfers at once are spread over several multi handles, and find their connections again.
+/// Concurrent transfers are distributed over several multi handles (domains) and reuse their connections.
 @Suite("Domains", .timeLimit(.minutes(5)))
 struct DomainTests {
     private func bench(places: Int = 200) throws -> EngineBench {
@@ -16,14 +16,14 @@ struct DomainTests {
         return try EngineBench(configuration)
     }
 
-    /// How many transfers each domain has, on the loop.
+    /// Returns the number of active transfers of each domain.
     private func population(of bench: EngineBench) async -> [Int] {
         let found = Latch<[Int]>()
         bench.share.loop.call { transport in found.set(transport.domains.compactMap { $0?.active }) }
         return await found.value
     }
 
-    /// Runs so many at once, and says how they stood while all of them waited.
+    /// Runs `count` transfers at once and returns their number in each domain while all of them waited.
     private func run(_ count: Int, on bench: EngineBench) async throws -> [Int] {
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .start))
@@ -40,7 +40,7 @@ struct DomainTests {
         return population
     }
 
-    @Test func manyAreSpreadAndFindTheirConnectionsAgain() async throws {
+    @Test func transfersAreSpreadOverDomainsAndReuseConnections() async throws {
         let bench = try bench()
         let most = CurlTransport.transfersPerDomain
         #expect(try await run(1, on: bench) == [1])
@@ -52,10 +52,10 @@ struct DomainTests {
             #expect(population.count == 3)
             #expect(population.allSatisfy { $0 <= most })
         }
-        #expect(bench.server.connectionCount == 2 * most + 3, "every transfer found a connection that was open")
+        #expect(bench.server.connectionCount == 2 * most + 3, "every transfer reused an open connection")
     }
 
-    @Test func thereAreOnlySoManyDomains() async throws {
+    @Test func domainsAreLimited() async throws {
         let most = CurlTransport.transfersPerDomain * CurlTransport.domainsPerTrust
         let bench = try bench(places: most + 20)
         let population = try await run(most + 20, on: bench)
@@ -64,7 +64,7 @@ struct DomainTests {
         #expect(population.allSatisfy { abs($0 - CurlTransport.transfersPerDomain) <= 2 })
     }
 
-    @Test func resettingClosesAllOfThem() async throws {
+    @Test func resetClosesAllDomains() async throws {
         let bench = try bench()
         let most = CurlTransport.transfersPerDomain
         _ = try await run(most + 1, on: bench)

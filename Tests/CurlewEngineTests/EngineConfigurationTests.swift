@@ -8,14 +8,14 @@ import Testing
 @Suite("EngineConfiguration")
 struct EngineConfigurationTests {
     private static let kibibyte = 1 << 10
-    /// Received at once, high-water mark, received at once of what is streamed.
+    /// The receive buffer, the high-water mark and the expected receive buffer of streamed bodies.
     private static let sizes: [(Int, Int, Int)] = [
         (64 * kibibyte, 1024 * kibibyte, 256 * kibibyte), (16 * kibibyte, 1024 * kibibyte, 64 * kibibyte),
         (1, 1024 * kibibyte, 4), (64 * kibibyte, 128 * kibibyte, 128 * kibibyte), (64 * kibibyte, 1, 64 * kibibyte),
         (512 * kibibyte, 1024 * kibibyte, 512 * kibibyte), (.max, .max, .max), (.max, 1, .max),
     ]
 
-    @Test(arguments: sizes) func whatIsStreamedIsReadInLargerPieces(receive: Int, highWater: Int, expected: Int) {
+    @Test(arguments: sizes) func bulkBufferSizes(receive: Int, highWater: Int, expected: Int) {
         var configuration = EngineConfiguration()
         configuration.receiveBuffer = receive
         configuration.highWater = highWater
@@ -23,14 +23,14 @@ struct EngineConfigurationTests {
     }
 
     @Test(arguments: [
-        // transfersPerHost, connectionsPerHost, streamsPerConnection, places of its own each, places shared
+        // transfersPerHost, connectionsPerHost, streamsPerConnection, slotsPerHost, sharedSlotsPerHost
         (512, 64, 100, 64, 512), (512, 1, 100, 1, 100), (10, 64, 100, 10, 10), (512, .max, .max, 512, 512),
-    ]) func places(transfers: Int, connections: Int, streams: Int, each: Int, shared: Int) {
+    ]) func slotsPerHost(transfers: Int, connections: Int, streams: Int, each: Int, shared: Int) {
         var configuration = EngineConfiguration()
         configuration.transfersPerHost = transfers
         configuration.connectionsPerHost = connections
         configuration.streamsPerConnection = streams
-        #expect(configuration.placesPerHost == each)
-        #expect(configuration.sharedPlacesPerHost == shared)
+        #expect(configuration.slotsPerHost == each)
+        #expect(configuration.sharedSlotsPerHost == shared)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("EngineTransfer", .timeLimit(.minutes(5)))
 struct EngineTransferTests {
-    @Test func itsClockNeverStandsBeforeItsStart() async throws {
+    @Test func countersNeverPrecedeTheStartTime() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
@@ -17,7 +17,7 @@ struct EngineTransferTests {
         await gate.waitUntilReached()
         let counters = Latch<Counters>()
         bench.share.loop.call { _ in
-            // What a turn does that began before the transfer was started.
+            // A turn that began before the transfer started publishes an earlier time.
             transfer.publish(transfer.startedAt - 5)
             counters.set(transfer.snapshot.counters)
         }
@@ -28,13 +28,13 @@ struct EngineTransferTests {
         #expect(await transfer.ended().failure == nil)
     }
 
-    @Test func numbersGrow() async throws {
+    @Test func transferIDsIncrease() async throws {
         let bench = try EngineBench()
         let (first, second) = (bench.transfer("/"), bench.transfer("/"))
         #expect(second.id > first.id)
     }
 
-    @Test func aURLThatLibcurlRefusesIsAFailureBeforeTheWire() async throws {
+    @Test func invalidURLFailsBeforeConnecting() async throws {
         let bench = try EngineBench()
         var plan = bench.plan("/")
         plan.lead(to: "http://a b/")
@@ -50,7 +50,7 @@ struct EngineTransferTests {
         #expect(bench.server.connectionCount == 0)
     }
 
-    @Test func aRefusalCountsOnlyBeforeTheStart() async throws {
+    @Test func refuseHasNoEffectAfterTheStart() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         let refused = bench.transfer("/")
@@ -65,7 +65,7 @@ struct EngineTransferTests {
         #expect(started.outcome?.failure == nil)
     }
 
-    @Test func aStoppedLoopRefusesTransfers() async throws {
+    @Test func stoppedLoopRefusesTransfers() async throws {
         let bench = try EngineBench()
         bench.share.loop.call { _ in }
         bench.share.loop.post(.stop)
@@ -78,7 +78,7 @@ struct EngineTransferTests {
         }
     }
 
-    @Test func everyoneWhoWaitsHearsOfTheEnd() async throws {
+    @Test func endResumesAllWaiters() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
@@ -100,7 +100,7 @@ struct EngineTransferTests {
         #expect(ended == 40)
     }
 
-    @Test func aCancelledWaitIsWithdrawnAloneWhenOthersWait() async throws {
+    @Test func cancelledWaitLeavesOtherWaitersWaiting() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
@@ -122,8 +122,8 @@ struct EngineTransferTests {
         #expect(await patient.value == 5)
     }
 
-    /// What moved too soon after the last report is told when its time has come, though nothing moves then.
-    @Test func aReaderThatWasBusyHearsOfTheLastProgress() async throws {
+    /// Progress within the report interval is reported when the interval ends, even if no more bytes arrive.
+    @Test func lastProgressIsReportedToAReaderThatWasBusy() async throws {
         var configuration = EngineConfiguration()
         configuration.progressInterval = 300_000_000
         let bench = try EngineBench(configuration)
@@ -136,7 +136,7 @@ struct EngineTransferTests {
         transfer.start()
         guard case .head = await transfer.next(withProgress: true) else { return _ = Issue.record("no head") }
         guard case .progress = await transfer.next(withProgress: true) else { return _ = Issue.record("no progress") }
-        // Busy from here on.
+        // The reader is busy from here on.
         start.open()
         while transfer.snapshot.counters.received < 5 { await bench.share.loop.round() }
         var told: Int64 = 0
@@ -148,8 +148,8 @@ struct EngineTransferTests {
         #expect(await transfer.ended().failure == nil)
     }
 
-    /// Who receives a lot is interrupted again and again, and loses nothing.
-    @Test(arguments: [1, 16 << 10, 100_000, 1 << 20]) func aTurnEndsAfterSoManyBytes(turn: Int) async throws {
+    /// The loop interrupts a transfer that receives many bytes after each turn, and no byte is lost.
+    @Test(arguments: [1, 16 << 10, 100_000, 1 << 20]) func turnLimitsOfEverySizeLoseNoBytes(turn: Int) async throws {
         var configuration = EngineConfiguration()
         configuration.turn = turn
         let bench = try EngineBench(configuration)

@@ -18,7 +18,7 @@ struct EventLoopTests {
 
         nonisolated var unownedExecutor: UnownedSerialExecutor { share.loop.asUnownedSerialExecutor() }
 
-        /// Counts, and says on which thread.
+        /// Counts the visit and returns the number of the current thread.
         func visit() -> pid_t {
             visits += 1
             return threadNumber()
@@ -31,22 +31,22 @@ struct EventLoopTests {
         return await thread.value
     }
 
-    // MARK: Beginning
+    // MARK: Start
 
-    @Test func nothingStartsBeforeTheFirstRecord() async throws {
+    @Test func threadStartsAtTheFirstRecord() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(loop.hasThread)
         #expect(loop.startFailure == 0)
         #expect(!loop.isCurrentThread)
         #expect(loop.transport == nil)
-        #expect(!loop.post(.stop), "there is nothing to stop")
+        #expect(!loop.post(.stop), "no thread runs, so there is nothing to stop")
         await loop.waitUntilExited()
         let share = LoopShare(loop)
         #expect(try await thread(of: loop) != threadNumber())
         withExtendedLifetime(share) {}
     }
 
-    @Test func theThreadHasItsNameAndEverySignalBlocked() async throws {
+    @Test func threadHasANameAndBlocksAllSignals() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let status = Latch<[String]>()
         try #require(
@@ -64,7 +64,7 @@ struct EventLoopTests {
 
     // MARK: Running
 
-    @Test func recordsAreCarriedOutInTheirOrder() async throws {
+    @Test func recordsRunInOrder() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let seen = Lock<[Int]>([])
         let isDone = Latch<Bool>()
@@ -74,7 +74,7 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == Array(0..<2000))
     }
 
-    @Test func recordsOfManyThreadsKeepEachThreadsOrder() async throws {
+    @Test func recordsOfManyThreadsKeepTheOrderOfEachThread() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let loop = share.loop
         let seen = Lock<[[Int]]>([[], [], [], []])
@@ -90,7 +90,7 @@ struct EventLoopTests {
         #expect(seen.withLock { $0 } == [[Int]](repeating: Array(0..<500), count: 4))
     }
 
-    @Test func theTransportIsReachableOnTheLoopAlone() async throws {
+    @Test func transportIsReachableOnlyOnTheLoop() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let loop = share.loop
         let isThere = Latch<Bool>()
@@ -104,7 +104,7 @@ struct EventLoopTests {
         #expect(loop.isIsolatingCurrentContext() == false)
     }
 
-    @Test func anActorsJobsRunOnTheThread() async throws {
+    @Test func actorJobsRunOnTheLoopThread() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let resident = Resident(share)
         let thread = try await thread(of: share.loop)
@@ -115,7 +115,7 @@ struct EventLoopTests {
         #expect(await resident.visits == 100)
     }
 
-    @Test func aTaskMayPreferTheThread() async throws {
+    @Test func taskExecutorRunsTasksOnTheLoopThread() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         let thread = try await thread(of: share.loop)
         let task = Task(executorPreference: LoopTaskExecutor(share)) {
@@ -128,7 +128,7 @@ struct EventLoopTests {
 
     // MARK: Slow turns
 
-    @Test func aSlowTurnIsReported() async throws {
+    @Test func slowTurnIsReported() async throws {
         var configuration = EngineConfiguration()
         configuration.slowTurn = 2_000_000
         let reported = Latch<UInt64>()
@@ -145,19 +145,19 @@ struct EventLoopTests {
 
     // MARK: The end
 
-    @Test func theLastShareEndsTheThread() async throws {
+    @Test func threadRunsUntilTheLastShareIsReleased() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         var share: LoopShare? = LoopShare(loop)
         let other = share
         let name = "/proc/self/task/\(try await thread(of: loop))/comm"
         share = nil
         _ = try await thread(of: loop)
-        #expect(try lines(of: name) == ["curlew-loop"], "one share is left")
+        #expect(try lines(of: name) == ["curlew-loop"], "the other share keeps the thread")
         share = other
         withExtendedLifetime(share) {}
     }
 
-    @Test func whatIsPostedAfterTheEndIsRefusedAndJobsStillRun() async throws {
+    @Test func stoppedLoopRejectsRecordsAndStillRunsJobs() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         let share = LoopShare(loop)
         let resident = Resident(share)
@@ -165,9 +165,9 @@ struct EventLoopTests {
         loop.post(.stop)
         await loop.waitUntilExited()
         await loop.waitUntilExited()
-        #expect(!loop.call { _ in Issue.record("nobody is there to run it") })
+        #expect(!loop.call { _ in Issue.record("a stopped loop ran a record") })
         #expect(loop.transport == nil)
-        // The actor's job runs on the thread of whoever asks, so nobody waits for ever.
+        // The actor's job runs on the thread of the caller, so the caller does not wait forever.
         #expect(await resident.visit() != thread)
         #expect(await resident.visits == 2)
         let task = Task(executorPreference: LoopTaskExecutor(share)) { 42 }
@@ -175,7 +175,7 @@ struct EventLoopTests {
         await loop.shutDown(within: nil)
     }
 
-    @Test func everythingPostedBeforeTheEndIsCarriedOut() async throws {
+    @Test func recordsPostedBeforeStopAreExecuted() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         let count = Lock(0)
         for _ in 0..<100 { loop.call { _ in count.withLock { $0 += 1 } } }
@@ -185,7 +185,7 @@ struct EventLoopTests {
         #expect(count.withLock { $0 } >= 100)
     }
 
-    @Test func theLoopIsFreedWithItsThread() async throws {
+    @Test func loopIsFreedWithItsThread() async throws {
         weak var loop: EventLoop?
         do {
             let made = EventLoop(configuration: EngineConfiguration())

@@ -18,14 +18,14 @@ import Testing
 
     deinit { rmdir(folder) }
 
-    /// What is behind bytes that are missing would be taken for what is missing.
-    @Test func nothingIsWrittenBehindAGap() async throws {
-        let file = try PartFile.open(folder + "/f.part")
+    /// Bytes written after a gap would be taken for the missing bytes.
+    @Test func bytesAfterAFailedWriteAreNotWritten() async throws {
+        let file = try PartialFile.open(folder + "/f.part")
         defer { file.remove() }
-        // No file has a place before its first byte.
+        // A write before the first byte of a file fails.
         let batch = [UInt8](repeating: 7, count: 256 << 10)
         let sink = FileSink(file, at: -Int64(batch.count)) { _ in }
-        // So that both batches are on their way before the first fails.
+        // A busy thread keeps both batches queued before the first fails.
         let busy = DispatchSemaphore(value: 0)
         #expect(DiskThread.saving.run(at: file.path) { busy.wait() })
         try await sink.append(Chunk(batch))
@@ -36,13 +36,13 @@ import Testing
         #expect(try file.size() == 0)
     }
 
-    /// What somebody is told later than that would be about something that is over, such as a piece fetched before.
-    @Test func whoWaitsWasToldOfEverything() async throws {
-        let file = try PartFile.open(folder + "/f.part")
+    /// A notification after `flush` has returned would concern a range that is already over.
+    @Test func flushReturnsAfterAllNotifications() async throws {
+        let file = try PartialFile.open(folder + "/f.part")
         defer { file.remove() }
         let told = Lock<Int64>(0)
         let sink = FileSink(file, at: 0) { end in
-            // Long enough for whoever waits to go on meanwhile.
+            // Long enough for a waiter that is resumed too early to continue.
             for _ in 0..<20 { sched_yield() }
             told.withLock { $0 = end }
         }

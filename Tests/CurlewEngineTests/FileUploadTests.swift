@@ -10,7 +10,7 @@ import Testing
 
 @Suite("File and descriptor uploads", .timeLimit(.minutes(5)))
 struct FileUploadTests {
-    /// A file with known bytes, gone with the test.
+    /// A temporary file with known bytes, removed in `deinit`.
     private final class Scratch {
         let path: String
         let bytes: [UInt8]
@@ -29,13 +29,13 @@ struct FileUploadTests {
         deinit { unlink(path) }
     }
 
-    /// What large bodies are compared by.
+    /// The SHA-256 digest by which large bodies are compared.
     private func digest(_ bytes: some Collection<UInt8>) -> String { SHA256Stream.hex(of: bytes) }
 
-    /// A pipe of the kernel, as [reading end, writing end].
+    /// Creates a pipe of the kernel and returns [reading end, writing end].
     private func kernelPipe() -> [CInt] {
-        // By way of a name, which opens both ends close-on-exec from the start: a peer that another test starts at this
-        // moment would keep the writing end open for as long as it runs.
+        // A named pipe opens both ends close-on-exec from the start. Otherwise a process that another test starts at
+        // this moment would keep the writing end open for as long as it runs.
         let path = "/tmp/curlew-pipe-\(getpid())-\(UInt64.random(in: 0 ... .max))"
         #expect(mkfifo(path, 0o600) == 0)
         defer { unlink(path) }
@@ -49,7 +49,7 @@ struct FileUploadTests {
         #expect(bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, bytes.count) } == bytes.count)
     }
 
-    /// Pulls to the end as the loop would, letting the producer's thread run whenever there is nothing.
+    /// Pulls to the end as the loop would, and yields to the producer's thread whenever the pipe is empty.
     private func readAll(_ pipe: UploadPipe, _ capacity: Int = 65_536) async -> (bytes: [UInt8], result: String) {
         let reader = PipeReader(pipe: pipe)
         var all: [UInt8] = []
@@ -61,7 +61,7 @@ struct FileUploadTests {
         }
     }
 
-    /// The first byte, as soon as there is one.
+    /// Waits for the first byte and returns it.
     private func firstByte(_ pipe: UploadPipe) async -> [UInt8] {
         var bytes: [UInt8] = []
         _ = await eventually {
@@ -71,7 +71,7 @@ struct FileUploadTests {
         return bytes
     }
 
-    /// Whether the other end of a descriptor is closed, as an event of poll tells.
+    /// Returns whether `poll` reports an event, such as a closed other end, for a descriptor.
     private func hasEvent(_ event: CInt, _ descriptor: CInt) -> Bool {
         var waiting = pollfd(fd: descriptor, events: 0, revents: 0)
         poll(&waiting, 1, 0)
@@ -81,7 +81,7 @@ struct FileUploadTests {
     // MARK: Files
 
     @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 524_288, 2_000_003])
-    func aFileIsSentWhole(count: Int) async throws {
+    func fileIsSentCompletely(count: Int) async throws {
         let file = try Scratch(count)
         let pipe = try UploadPipe.file(file.path)
         defer { pipe.close() }
@@ -92,7 +92,7 @@ struct FileUploadTests {
         #expect(result == "end")
     }
 
-    @Test func aFileIsReadAgainFromItsStart() async throws {
+    @Test func rewindReadsTheFileFromItsStart() async throws {
         let file = try Scratch(300_000)
         let pipe = try UploadPipe.file(file.path)
         defer { pipe.close() }
@@ -101,11 +101,11 @@ struct FileUploadTests {
         let (bytes, result) = await readAll(pipe, 10_000)
         #expect(digest(bytes) == digest(file.bytes))
         #expect(result == "end")
-        #expect(pipe.rewind(), "also after its end")
+        #expect(pipe.rewind(), "rewind works at the end as well")
         #expect(digest(await readAll(pipe).bytes) == digest(file.bytes))
     }
 
-    @Test func whatIsNoRegularFileIsRefused() throws {
+    @Test func foldersDevicesAndMissingFilesAreRejected() throws {
         #expect(throws: SourceFailure.self) { try UploadPipe.file("/tmp") }
         let failure = #expect(throws: SourceFailure.self) { try UploadPipe.file("/no/such/file") }
         #expect(failure?.errno == ENOENT)
@@ -114,7 +114,7 @@ struct FileUploadTests {
         #expect(device?.description == "/dev/null is not a regular file")
     }
 
-    @Test func aFileThatGrewMeanwhileIsNotSent() async throws {
+    @Test func fileThatGrewBeforeSendingFails() async throws {
         let file = try Scratch(100)
         let pipe = try UploadPipe.file(file.path)
         defer { pipe.close() }
@@ -124,7 +124,7 @@ struct FileUploadTests {
         #expect(result == "failed: \(file.path) changed its size before it was sent")
     }
 
-    @Test func aFileThatWentAwayMeanwhileIsAnError() async throws {
+    @Test func fileRemovedBeforeSendingFails() async throws {
         let file = try Scratch(100)
         let pipe = try UploadPipe.file(file.path)
         defer { pipe.close() }
@@ -132,12 +132,12 @@ struct FileUploadTests {
         #expect(await readAll(pipe).result == "failed: cannot open \(file.path): No such file or directory")
     }
 
-    @Test func aFileCutWhileItIsSentIsAnError() async throws {
+    @Test func fileTruncatedWhileSendingFails() async throws {
         let file = try Scratch(3_000_000)
         let pipe = try UploadPipe.file(file.path)
         defer { pipe.close() }
         let first = await firstByte(pipe)
-        // No more than the pipe's room has been read by now.
+        // The producer has read no more than the capacity of the pipe by now.
         #expect(truncate(file.path, 0) == 0)
         let (bytes, result) = await readAll(pipe)
         #expect(digest(first + bytes) == digest(file.bytes.prefix(bytes.count + 1)))
@@ -145,7 +145,7 @@ struct FileUploadTests {
         #expect(result == "failed: \(file.path) changed its size while it was sent")
     }
 
-    @Test func nothingIsHeldAfterAFileWasSent() async throws {
+    @Test func pipeIsFreedAfterTheFileWasSent() async throws {
         let file = try Scratch(100_000)
         weak var gone: UploadPipe?
         do {
@@ -157,7 +157,7 @@ struct FileUploadTests {
         #expect(await eventually { gone == nil })
     }
 
-    @Test func nothingIsHeldAfterAFileWasGivenUp() async throws {
+    @Test func pipeIsFreedAfterAnAbandonedFile() async throws {
         let file = try Scratch(3_000_000)
         weak var gone: UploadPipe?
         do {
@@ -171,7 +171,7 @@ struct FileUploadTests {
 
     // MARK: Descriptors
 
-    @Test func aPipeIsSentUntilItsEnd() async throws {
+    @Test func kernelPipeIsSentUntilItsEnd() async throws {
         let ends = kernelPipe()
         let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: nil)
         defer { pipe.close() }
@@ -187,7 +187,7 @@ struct FileUploadTests {
         #expect(result == "end")
     }
 
-    @Test func aFilesDescriptorIsSentFromWhereItStands() async throws {
+    @Test func fileDescriptorIsSentFromItsOffset() async throws {
         let file = try Scratch(700_000)
         let descriptor = open(file.path, O_RDONLY)
         lseek(descriptor, 1000, SEEK_SET)
@@ -200,7 +200,7 @@ struct FileUploadTests {
         #expect(result == "end")
     }
 
-    @Test func aDeclaredLengthIsKept() async throws {
+    @Test func descriptorShorterThanDeclaredLengthFails() async throws {
         let ends = kernelPipe()
         let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: 5)
         defer { pipe.close() }
@@ -212,7 +212,7 @@ struct FileUploadTests {
         #expect(result == "too short: 3 of 5")
     }
 
-    @Test func descriptorsThatCannotBeReadAreRefused() throws {
+    @Test func unreadableDescriptorsAreRejected() throws {
         let ends = kernelPipe()
         let failure = #expect(throws: SourceFailure.self) { try OwnedDescriptor(duplicating: ends[1]) }
         #expect(failure?.description == "descriptor \(ends[1]) cannot be read")
@@ -222,7 +222,7 @@ struct FileUploadTests {
         #expect(missing?.errno == EBADF)
     }
 
-    @Test func anErrorWhileReadingIsTheBodysError() async throws {
+    @Test func readErrorFailsTheBody() async throws {
         let folder = open("/tmp", O_RDONLY | O_DIRECTORY)
         let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: folder), length: nil)
         defer { pipe.close() }
@@ -230,7 +230,7 @@ struct FileUploadTests {
         #expect(await readAll(pipe).result == "failed: cannot read the descriptor: Is a directory")
     }
 
-    @Test func aSilentDescriptorIsLetGoWhenTheTransferEnds() async throws {
+    @Test func silentDescriptorIsClosedWithThePipe() async throws {
         let ends = kernelPipe()
         do {
             let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: ends[0]), length: nil)
@@ -242,7 +242,7 @@ struct FileUploadTests {
         close(ends[1])
     }
 
-    @Test func aDescriptorIsLetGoAfterItsEnd() async throws {
+    @Test func descriptorIsClosedAfterItsEnd() async throws {
         var ends: [CInt] = [-1, -1]
         #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         do {
@@ -257,7 +257,7 @@ struct FileUploadTests {
         close(ends[1])
     }
 
-    @Test func aFullPipeStopsReadingUntilThereIsRoom() async throws {
+    @Test func fileLargerThanThePipeIsReadInSteps() async throws {
         let file = try Scratch(700_000)
         let descriptor = open(file.path, O_RDONLY)
         let pipe = try UploadPipe.descriptor(OwnedDescriptor(duplicating: descriptor), length: nil)

@@ -24,9 +24,11 @@ struct EngineBench {
     }
 
     func plan(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> TransferPlan {
-        TransferPlan(
+        var plan = TransferPlan(
             method: method, url: server.url(path), host: "127.0.0.1", port: server.port, isSecure: false,
             lines: HeaderLines([]), upload: upload, trust: trust)
+        plan.isIdempotent = ["GET", "HEAD", "PUT"].contains(method)
+        return plan
     }
 
     func transfer(_ path: String, method: String = "GET", upload: TransferPlan.Upload = .none) -> EngineTransfer {
@@ -35,7 +37,7 @@ struct EngineBench {
 }
 
 extension TransferPlan {
-    /// Asks for another URL; what else is known of the server stays as it is, unless given.
+    /// Changes the URL of the plan; host, port and scheme stay unchanged unless given.
     mutating func lead(to url: String, host: String? = nil, port: UInt16? = nil, isSecure: Bool? = nil) {
         target = PlannedURL(
             url, host: host ?? self.host, port: port ?? self.port, isSecure: isSecure ?? self.isSecure)
@@ -44,16 +46,16 @@ extension TransferPlan {
 
 @Suite("After fork()", .serialized, .timeLimit(.minutes(5)))
 struct ForkTests {
-    /// What a child process does; what it returns is its exit status.
+    /// The body of a child process, which returns the exit status.
     private final class Child {
         let run: () -> CInt
         init(_ run: @escaping () -> CInt) { self.run = run }
     }
 
-    /// Runs `body` in a forked child, which is killed when it hangs, and gives its exit status or the negative signal.
+    /// Runs `body` in a forked child and returns its exit status or the negated signal; a child that hangs is killed.
     ///
-    /// A child may inherit a lock of Swift's own runtime from whatever another thread did at that moment; a hang of ours
-    /// would come every time, so a child that was killed is tried again.
+    /// A child may inherit a locked lock of Swift's runtime from another thread. A deadlock in the engine would happen
+    /// every time, so a child that was killed is retried.
     private func fork(_ body: @escaping () -> CInt) -> CInt {
         var status = forkOnce(body)
         for _ in 0..<2 where status == -SIGALRM { status = forkOnce(body) }
@@ -72,12 +74,12 @@ struct ForkTests {
         }
     }
 
-    @Test func theChildsStatusAndSignalComeBack() {
+    @Test func childStatusAndSignalAreReturned() {
         #expect(fork { 7 } == 7)
         #expect(fork { raise(SIGKILL) } == -SIGKILL)
     }
 
-    @Test func aLoopThatNeverRanHasNoThreadInAChild() {
+    @Test func unstartedLoopHasNoThreadInAChild() {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(loop.hasThread)
         let status = fork {
@@ -90,7 +92,7 @@ struct ForkTests {
         #expect(loop.hasThread, "the parent keeps it")
     }
 
-    @Test func aTransferStartedInAChildIsClosed() async throws {
+    @Test func transferStartedInAChildFailsAsClosed() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         let first = bench.transfer("/")
@@ -102,7 +104,7 @@ struct ForkTests {
             guard let failure = cold.outcome?.failure else { return 1 }
             guard case .closed = failure.reason else { return 2 }
             guard case .finished = cold.snapshot.state else { return 3 }
-            // Orders to a transfer that the parent has finished or that is over do nothing and return.
+            // Calls on a finished transfer have no effect and return.
             cold.cancel()
             cold.pause()
             cold.priority = 3
@@ -111,10 +113,10 @@ struct ForkTests {
         }
         #expect(status == 0)
         cold.start()
-        #expect(await cold.ended().failure == nil, "the parent's is another one")
+        #expect(await cold.ended().failure == nil, "the parent's copy is unaffected")
     }
 
-    @Test func aTransferOnTheWireIsCancelledInAChildWithoutHarmToTheParent() async throws {
+    @Test func cancellationInAChildLeavesTheParentsTransferRunning() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
@@ -134,10 +136,10 @@ struct ForkTests {
         #expect(outcome.body?.prefix(10) == Array("hello".utf8))
     }
 
-    @Test func aChildNeverWaitsForALockOfItsParentsThreads() async throws {
+    @Test func childNeverWaitsForLocksHeldByParentThreads() async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
-        // Swift's runtime must have seen the types: a child forked while another thread makes one waits for ever.
+        // Swift's runtime must know the types already: a child forked while another thread instantiates a type hangs.
         let closed = LoopShare(EventLoop(configuration: EngineConfiguration()))
         closed.loop.call { _ in }
         closed.loop.post(.stop)
@@ -146,7 +148,7 @@ struct ForkTests {
         known.start()
         #expect(known.outcome?.failure != nil)
         let isOver = Lock(false)
-        // Two threads that hold the loop's locks as often as they can.
+        // Two threads hold the loop's locks as often as they can.
         let threads = try (0..<2).map { _ in
             try TestThread {
                 while !isOver.withLock({ $0 }) {
@@ -167,10 +169,10 @@ struct ForkTests {
         for thread in threads { thread.join() }
     }
 
-    /// A wake-up of the child's must not reach a thread of the parent's instead.
-    @Test func theDiskThreadsOfAChildAreItsOwn() async {
+    /// A wake-up in the child must not reach a thread of the parent.
+    @Test func childHasItsOwnDiskThreads() async {
         let disk = DiskThread("curlew-test", patience: 60)
-        // The parent's thread has slept, and sleeps again.
+        // The parent's thread has slept once and sleeps again.
         for _ in 0..<2 { _ = await disk.value { true } }
         let status = fork {
             for _ in 0..<300 {
@@ -186,7 +188,7 @@ struct ForkTests {
         #expect(await disk.value { true } == true)
     }
 
-    @Test func aLoopLetGoInAChildIsHarmless() async throws {
+    @Test func loopReleasedInAChildKeepsTheParentsLoopRunning() async throws {
         let share = Lock<LoopShare?>(LoopShare(EventLoop(configuration: EngineConfiguration())))
         let isRunning = Latch<Bool>()
         share.withLock { $0 }?.loop.call { _ in isRunning.set(true) }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HeadBuffer")
 struct HeadBufferTests {
-    @Test func gathersLinesOfAnyLength() {
+    @Test func linesOfAnyLengthAreCollected() {
         let buffer = HeadBuffer()
         defer { buffer.free() }
         #expect(buffer.isEmpty)

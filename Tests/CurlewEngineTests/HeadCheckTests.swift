@@ -9,7 +9,7 @@ import Testing
 struct HeadCheckTests {
     typealias Verdict = HeadCheck.Verdict
 
-    /// The first verdict on a block that is not "go on".
+    /// Returns the first verdict other than `.more` on the lines of a block.
     private func verdict(
         _ block: String, _ check: inout HeadCheck, trailers: Bool = false
     ) -> Verdict {
@@ -37,7 +37,7 @@ struct HeadCheckTests {
         if case .refused(let why) = verdict { why } else { nil }
     }
 
-    // MARK: What the head tells others
+    // MARK: Fields used after the head
 
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", true, false),
@@ -46,7 +46,7 @@ struct HeadCheckTests {
         ("HTTP/1.1 200 OK\r\nContent-Encodin: b\r\nLocations: /\r\n\r\n", false, false),
         ("HTTP/1.1 200 content-encoding\r\nX-Content-Encoding: br\r\nContent-Location: /\r\n\r\n", false, false),
     ])
-    func fieldsThatMatterLaterAreNoted(block: String, isEncoded: Bool, hasLocation: Bool) {
+    func contentEncodingAndLocationAreNoted(block: String, isEncoded: Bool, hasLocation: Bool) {
         var check = HeadCheck()
         #expect(verdict(block, &check) == .end)
         #expect(check.isEncoded == isEncoded)
@@ -56,14 +56,14 @@ struct HeadCheckTests {
         #expect(!check.hasLocation)
     }
 
-    /// libcurl writes one blank in front of each value of HTTP/2.
+    /// libcurl writes one blank before each value of HTTP/2.
     @Test(
         arguments: [
             ("a: b", nil), ("a: ", nil), ("a: b c", nil), ("a:  b", "“a” begins or ends"),
             ("a: b\t", "“a” begins or ends"),
             ("content-length:  3", "“content-length” begins or ends"), ("a:  ", "“a” begins or ends"),
         ] as [(String, String?)])
-    func valuesOfHTTP2HaveNoBlanksAround(line: String, why: String?) {
+    func http2ValuesWithSurroundingBlanksAreRejected(line: String, why: String?) {
         var check = HeadCheck()
         check.isHTTP2 = true
         let found = reason(verdict("HTTP/2 200 \r\n\(line)\r\n\r\n", &check))
@@ -96,7 +96,7 @@ struct HeadCheckTests {
         "HTTP/1.2 200 OK", "HTTP/3 200 OK..", "HTTP/3.0 200 OK", "HTTP/1.1\t200 OK", "HTTP/0.9 200 OK",
         "Content-Length: 3", "HTTQ/1.1 200 OK", "HXTP/1.1 200 OK", "HTXP/1.1 200 OK", "HTTP 1.1 200 OK",
     ])
-    func otherFirstLines(line: String) {
+    func malformedStatusLinesAreRejected(line: String) {
         #expect(
             verdict(line + "\r\n")
                 == .refused("its first line is not a status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4)"))
@@ -110,11 +110,11 @@ struct HeadCheckTests {
         ("HTTP/1.1 200 a\u{0}b", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
         ("HTTP/1.1 200 OK\r", "its status line contains a NUL or a bare CR (RFC 9112 §2.2)"),
     ])
-    func statusLinesThatMeanHarm(line: String, why: String) {
+    func forbiddenStatusLinesAreRejected(line: String, why: String) {
         #expect(verdict(line + "\r\n") == .refused(why))
     }
 
-    @Test func statusLinesOfHTTP2() {
+    @Test func http2StatusLines() {
         var check = HeadCheck()
         check.isHTTP2 = true
         #expect(verdict("HTTP/2 301 \r\nlocation: /\r\n\r\n", &check) == .end)
@@ -130,7 +130,7 @@ struct HeadCheckTests {
         "A: 1", "!#$%&'*+-.^_`|~09azAZ: x", "A:", "A:1", "A: \t", "A: caf\u{e9}\u{7f}\u{1}", "A: :", "A: b\r\n c",
         "A: b\r\n\t\r\n  d", "Content-Lengthy: x", "Content-Lengtx: x", "Transfer-Encodinx: y", "content-type: z",
     ])
-    func fieldsThatPass(field: String) {
+    func validFieldsAreAccepted(field: String) {
         #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == .end)
         #expect(verdict("HTTP/1.1 200 OK\n\(field)\n\n") == .end)
     }
@@ -156,7 +156,7 @@ struct HeadCheckTests {
             "the line “\(String(repeating: "n", count: 40))…” has no colon (RFC 9112 §5)"
         ),
     ])
-    func fieldsThatDoNot(field: String, why: String) {
+    func malformedFieldsAreRejected(field: String, why: String) {
         #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == .refused(why))
     }
 
@@ -177,7 +177,7 @@ struct HeadCheckTests {
         ("Content-Length: 5", 5), ("content-LENGTH:5", 5), ("Content-Length: 5, 5,\t5 ", 5), ("Content-Length: 0", 0),
         ("Content-Length: 5\r\nContent-Length: 05", 5), ("Content-Length: 9223372036854775807", Int64.max),
     ])
-    func lengths(field: String, length: Int64) {
+    func contentLengths(field: String, length: Int64) {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n", &check) == .end)
         #expect(check.length == length)
@@ -190,27 +190,27 @@ struct HeadCheckTests {
         ("+5", "“+5”"), ("-5", "“-5”"), ("5.0", "“5.0”"), ("", "“”"), ("5,", "“5,”"), (",5", "“,5”"), ("5 6", "“5 6”"),
         ("0x5", "“0x5”"), ("five", "“five”"), ("5;", "“5;”"),
     ])
-    func lengthsThatAreNone(value: String, shown: String) {
+    func invalidContentLengthsAreRejected(value: String, shown: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
                 == .refused("“Content-Length” is \(shown), which is not a number (RFC 9112 §6.3)"))
     }
 
     @Test(arguments: ["9223372036854775808", "92233720368547758070", "00000000000000000000009999999999999999999999"])
-    func lengthsThatOverflow(value: String) {
+    func overflowingContentLengthsAreRejected(value: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
                 == .refused("“Content-Length” is too large for any body"))
     }
 
     @Test(arguments: ["5, 6", "5\r\nContent-Length: 6", "5\r\nA: b\r\ncontent-length: 6"])
-    func lengthsThatDiffer(value: String) {
+    func contradictoryContentLengthsAreRejected(value: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\n")
                 == .refused("“Content-Length” says both 5 and 6 (RFC 9112 §6.3)"))
     }
 
-    @Test(arguments: ["chunked", "CHUNKED", " \tChunked\t "]) func chunks(value: String) {
+    @Test(arguments: ["chunked", "CHUNKED", " \tChunked\t "]) func chunkedTransferEncoding(value: String) {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\ntransfer-encoding:\(value)\r\n\r\n", &check) == .end)
         #expect(check.isChunked && !check.isDelimitedByClose)
@@ -222,13 +222,13 @@ struct HeadCheckTests {
         ("gzip", "“gzip”"), ("gzip, chunked", "“gzip, chunked”"), ("identity", "“identity”"), ("", "“”"),
         ("chunkex", "“chunkex”"), ("chunked\r\nTransfer-Encoding: chunked", "given twice"), ("chunked,", "“chunked,”"),
     ])
-    func otherCodings(value: String, shown: String) {
+    func otherTransferEncodingsAreRejected(value: String, shown: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\nTransfer-Encoding: \(value)\r\n\r\n")
                 == .refused("“Transfer-Encoding” is \(shown), and only “chunked” is accepted (RFC 9112 §6.1)"))
     }
 
-    @Test func codingsInHTTP10() {
+    @Test func transferEncodingInHTTP10IsRejected() {
         #expect(
             verdict("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
                 == .refused("an HTTP/1.0 response contains “Transfer-Encoding” (RFC 9112 §6.1)"))
@@ -237,14 +237,14 @@ struct HeadCheckTests {
     @Test(arguments: [
         "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nA: b\r\nContent-Length: 5",
     ])
-    func bothFramings(fields: String) {
+    func contentLengthWithTransferEncodingIsRejected(fields: String) {
         #expect(
             verdict("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
                 == .refused(
                     "it has both “Content-Length” and “Transfer-Encoding”, so its end is ambiguous (RFC 9112 §6.3)"))
     }
 
-    @Test func neitherFraming() {
+    @Test func bodyWithoutFramingIsDelimitedByClose() {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\n\r\n", &check) == .end)
         #expect(check.isDelimitedByClose)
@@ -252,7 +252,7 @@ struct HeadCheckTests {
 
     // MARK: Several heads, trailers
 
-    @Test func aFloodOfInformationalHeads() {
+    @Test func informationalHeadsAreLimited() {
         var check = HeadCheck()
         for _ in 0..<HeadCheck.informationalLimit {
             #expect(verdict("HTTP/1.1 102 Processing\r\n\r\n", &check) == .end)
@@ -269,7 +269,7 @@ struct HeadCheckTests {
         #expect(verdict("HTTP/1.1 200 OK\r\n\r\n", &check) == .end)
     }
 
-    @Test func trailersFrameNothing() {
+    @Test func trailersDoNotSetTheBodyLength() {
         var check = HeadCheck()
         #expect(verdict("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &check) == .end)
         check.beginTrailers()

@@ -20,13 +20,13 @@ struct HeaderLinesTests {
         return texts
     }
 
-    @Test func speaksLibcurlsGrammarInOrder() {
+    @Test func linesFollowLibcurlsSyntaxInOrder() {
         let fields = [("Accept", "text/html"), ("X-Empty", ""), ("accept", "b"), ("X-Utf8", "ä")]
         let made = HeaderLines(fields, suppressing: ["Content-Type", "Expect"])
         #expect(lines(made) == ["Accept: text/html", "X-Empty;", "accept: b", "X-Utf8: ä", "Content-Type:", "Expect:"])
     }
 
-    @Test func noFieldsAreNoList() {
+    @Test func noFieldsGiveAnEmptyList() {
         #expect(HeaderLines([]).list == nil)
         #expect(lines(HeaderLines([], suppressing: ["Accept"])) == ["Accept:"])
     }
@@ -34,7 +34,7 @@ struct HeaderLinesTests {
 
 @Suite("CurlVersion")
 struct CurlVersionTests {
-    @Test func isWhatLibcurlSays() {
+    @Test func currentVersionMatchesLibcurl() {
         let version = CurlVersion.current
         #expect(version.isSupported)
         #expect(version.number >= 0x075800)
@@ -45,7 +45,7 @@ struct CurlVersionTests {
         #expect(version.hasThreadSafeInit)
     }
 
-    @Test func theClockGoesForward() {
+    @Test func monotonicClockNeverGoesBack() {
         let start = Monotonic.now()
         let after = Monotonic.now()
         #expect(start > 0)
@@ -62,13 +62,13 @@ struct OriginsTests {
         PlannedURL(url, host: host, port: port, isSecure: isSecure)
     }
 
-    /// Origins that macros can call.
+    /// A class around `Origins`, because `#require` cannot call mutating methods.
     private final class Cache {
         private var origins = Origins()
         func url(for target: PlannedURL) -> ParsedURL? { origins.url(for: target) }
     }
 
-    @Test func theSameTextIsParsedOnce() throws {
+    @Test func sameURLIsParsedOnce() throws {
         let cache = Cache()
         let known = target("http://a.test/1")
         let first = try #require(cache.url(for: known))
@@ -79,7 +79,7 @@ struct OriginsTests {
         #expect(other.origin === first.origin)
     }
 
-    @Test func anOriginIsSchemeHostAndPort() throws {
+    @Test func originsDifferByHostPortAndSecurity() throws {
         let cache = Cache()
         let plain = try #require(cache.url(for: target("http://a.test/")))
         let port = try #require(cache.url(for: target("http://a.test:81/", port: 81)))
@@ -89,29 +89,29 @@ struct OriginsTests {
         #expect(Set(origins).count == 4)
     }
 
-    @Test func whatLibcurlRefusesIsNil() {
+    @Test func invalidURLIsNil() {
         let cache = Cache()
         #expect(cache.url(for: target("http://a b/")) == nil)
         #expect(cache.url(for: target("")) == nil)
     }
 
-    @Test func anOriginSurvivesWhatPushesItsURLOut() throws {
+    @Test func originOutlivesItsEvictedURL() throws {
         let cache = Cache()
         let origin = try #require(cache.url(for: target("http://a.test/"))).origin
         for number in 0..<2000 { _ = cache.url(for: target("http://a.test/\(number)")) }
         #expect(try #require(cache.url(for: target("http://a.test/"))).origin === origin)
     }
 
-    @Test func forgottenOriginsAreSweptOut() throws {
+    @Test func unusedOriginsAreEvicted() throws {
         let cache = Cache()
         weak var first = cache.url(for: target("http://h0.test/", host: "h0.test"))?.origin
         for number in 1..<5000 { _ = cache.url(for: target("http://h\(number).test/", host: "h\(number).test")) }
-        #expect(first == nil, "nothing uses it, and other URLs took its place")
+        #expect(first == nil, "the unused origin was evicted by other URLs")
         first = cache.url(for: target("http://h0.test/", host: "h0.test"))?.origin
         #expect(first != nil)
     }
 
-    @Test func libcurlKeepsWhatTheTextSays() throws {
+    @Test func parsedHandleKeepsThePortOfTheURL() throws {
         let cache = Cache()
         let url = try #require(cache.url(for: target("http://a.test:8080/p?q#f", port: 8080)))
         var port: UnsafeMutablePointer<CChar>?

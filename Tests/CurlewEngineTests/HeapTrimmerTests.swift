@@ -10,7 +10,7 @@ import Testing
 struct HeapTrimmerTests {
     private let patience = LoopActivity.patience
 
-    @Test func aLoopIsQuietAfterAWhile() {
+    @Test func loopActivityEndsAfterThePatience() {
         var activity = LoopActivity()
         #expect(activity.update(isIdle: true, now: 0) == nil)
         #expect(activity.timeout(-1, now: 0) == -1)
@@ -21,16 +21,16 @@ struct HeapTrimmerTests {
         #expect(activity.timeout(-1, now: 10) == 5000)
         #expect(activity.timeout(100, now: 10) == 100)
         #expect(activity.timeout(-1, now: 11 + patience) == 0)
-        #expect(activity.update(isIdle: false, now: 11) == nil, "it works on")
+        #expect(activity.update(isIdle: false, now: 11) == nil, "the loop works again")
         #expect(activity.update(isIdle: true, now: 12) == nil)
         #expect(activity.update(isIdle: true, now: 11 + patience) == nil)
         #expect(activity.update(isIdle: true, now: 12 + patience) == .ended)
         #expect(!activity.isActive && activity.timeout(-1, now: 12 + patience) == -1)
-        #expect(activity.update(isIdle: true, now: 13 + 2 * patience) == nil, "once")
+        #expect(activity.update(isIdle: true, now: 13 + 2 * patience) == nil, "the end is reported once")
         #expect(activity.update(isIdle: false, now: 14 + 2 * patience) == .began)
     }
 
-    @Test func memoryIsGivenBackOnceAfterTheLastLoop() async {
+    @Test func memoryIsTrimmedOnceAfterTheLastLoop() async {
         let trims = Lock(0)
         let trimmed = Latch<Bool>()
         let trimmer = HeapTrimmer(patience: 1_000_000, resident: { HeapTrimmer.growth }) {
@@ -40,20 +40,20 @@ struct HeapTrimmerTests {
         trimmer.began()
         trimmer.began()
         trimmer.ended()
-        #expect(trims.withLock { $0 } == 0, "another loop works")
+        #expect(trims.withLock { $0 } == 0, "another loop still works")
         trimmer.ended()
         _ = await trimmed.value
         #expect(trims.withLock { $0 } == 1)
     }
 
-    @Test func workPutsItOff() async {
+    @Test func newWorkPostponesTheTrim() async {
         let trims = Lock(0)
         let trimmed = Latch<Bool>()
         let trimmer = HeapTrimmer(patience: 1_000_000, resident: { HeapTrimmer.growth }) {
             trims.withLock { $0 += 1 }
             trimmed.set(true)
         }
-        // However these fall into the pauses of the thread that waits: it is one, and gives memory back after the last.
+        // Regardless of how these calls interleave with the single waiting thread, it trims after the last one.
         for _ in 0..<1000 {
             trimmer.began()
             trimmer.ended()
@@ -62,8 +62,8 @@ struct HeapTrimmerTests {
         #expect(trims.withLock { $0 } < 1000)
     }
 
-    /// A walk through the memory of a large program costs more than a little memory is worth.
-    @Test func onlyMemoryThatHasGrownIsGivenBack() async {
+    /// Trimming walks through all memory of the program, so it must pay off.
+    @Test func memoryIsTrimmedOnlyAfterGrowth() async {
         let growth = HeapTrimmer.growth
         let sizes = [growth, 3, growth + 2, 1, growth, growth + 1, 9]
         let (asked, trims, looks) = (Lock(0), Lock<[Int]>([]), Signals())
@@ -78,7 +78,8 @@ struct HeapTrimmerTests {
             let number = asked.withLock { $0 }
             trims.withLock { $0.append(number) }
         }
-        // Grown from nothing to `growth`, 3 left; not to `growth` + 2, then down to 1; not to `growth`; then to one more.
+        // Memory grows from 0 to `growth`: trim, 3 left. `growth` + 2 is too little growth, then memory falls to 1.
+        // `growth` is too little again, and `growth` + 1 suffices.
         for last in [1, 2, 3, 4, 6] {
             trimmer.began()
             trimmer.ended()
@@ -88,7 +89,7 @@ struct HeapTrimmerTests {
     }
 }
 
-/// Numbers that are waited for.
+/// A stream of increasing numbers that a test waits for.
 private final class Signals: Sendable {
     private let stream = AsyncStream<Int>.makeStream()
 

@@ -7,22 +7,22 @@ import Testing
 
 @testable import CurlewEngine
 
-/// When a loop has nothing to do, and when it is closed.
+/// Holds, which keep a loop from being idle and from closing.
 @Suite("Holds", .timeLimit(.minutes(5)))
 struct HoldTests {
     private static let second: UInt64 = 1_000_000_000
 
-    /// What is true from one moment on, to be looked at by those who should wait for it.
+    /// A flag that a test sets before the event that its waiting tasks must wait for.
     private final class Flag: Sendable {
         private let state = Lock(false)
         var isSet: Bool { state.withLock { $0 } }
         func set() { state.withLock { $0 = true } }
     }
 
-    /// Where waiting tasks run.
+    /// The executor of the waiting tasks.
     private let lane = Lane()
 
-    /// Begins to wait for the loop to be idle; the task says whether the flag was set by then.
+    /// Starts a task that waits for the loop to be idle and returns the result and whether the flag was set by then.
     private func idle(_ loop: EventLoop, after flag: Flag) async -> Task<[Bool], Never> {
         let task = Task(executorPreference: lane) { [await loop.idle(), flag.isSet] }
         await lane.drain()
@@ -44,9 +44,9 @@ struct HoldTests {
         return false
     }
 
-    /// Returns when each waiting task that was resumed too early has read its flag.
+    /// Returns when each waiting task that was resumed too early has read its flag and so fails its test.
     private func settle(_ loop: EventLoop) async {
-        // A task that returns to the loop's thread on its way takes another turn.
+        // A task that hops to the loop's thread in between needs another round.
         for _ in 0..<3 {
             await loop.round()
             await lane.drain()
@@ -55,7 +55,7 @@ struct HoldTests {
 
     // MARK: Idle
 
-    @Test func aLoopWithoutAThreadIsIdle() async throws {
+    @Test func loopWithoutAThreadIsIdle() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(await loop.idle())
         #expect(loop.hold())
@@ -71,7 +71,7 @@ struct HoldTests {
         #expect(await bench.share.loop.idle())
     }
 
-    @Test func runningQueuedAndPausedTransfersAreWaitedFor() async throws {
+    @Test func idleWaitsForRunningQueuedAndPausedTransfers() async throws {
         var configuration = EngineConfiguration()
         configuration.connectionsPerHost = 1
         let bench = try EngineBench(configuration)
@@ -94,7 +94,7 @@ struct HoldTests {
         #expect(await bench.share.loop.idle())
     }
 
-    @Test func aHoldIsWaitedFor() async throws {
+    @Test func idleWaitsForHolds() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         for _ in 0..<3 {
             let flag = Flag()
@@ -110,7 +110,7 @@ struct HoldTests {
         }
     }
 
-    @Test func aCancelledWaitIsOverAtOnce() async throws {
+    @Test func cancellationEndsIdleAtOnce() async throws {
         let share = LoopShare(EventLoop(configuration: EngineConfiguration()))
         #expect(share.loop.hold())
         let flag = Flag()
@@ -127,7 +127,7 @@ struct HoldTests {
         #expect(await patient.value == [true, true])
     }
 
-    @Test func whoWaitsIsToldWhenTheThreadEnds() async throws {
+    @Test func endOfTheThreadResumesAllWaiters() async throws {
         let loop = EventLoop(configuration: EngineConfiguration())
         #expect(loop.hold())
         let flag = Flag()
@@ -142,7 +142,7 @@ struct HoldTests {
         loop.release()
     }
 
-    @Test func betweenTwoRunsOfOneHoldNobodyIsToldOfIdleness() async throws {
+    @Test func loopIsNotIdleBetweenTransfersOfAHold() async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
         bench.server.on("GET", "/", .text("hello"))
@@ -156,7 +156,7 @@ struct HoldTests {
                     transfer.start()
                     _ = await transfer.ended()
                 }
-                // What was posted before a hold goes counts.
+                // A transfer started before the hold is released keeps the loop busy.
                 transfers[2].start()
                 loop.release()
             }
@@ -168,7 +168,7 @@ struct HoldTests {
     // MARK: Redirects
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func aRedirectHoldsTheLoop(status: Int) async throws {
+    func redirectHoldsTheLoopOnce(status: Int) async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
         bench.server.on("GET", "/", .redirect(to: "/next", status: status))
@@ -190,7 +190,7 @@ struct HoldTests {
         #expect(loop.holds.withLock { $0.count } == 0)
     }
 
-    @Test func aHoldThatNobodyTookGoesWithItsTransfer() async throws {
+    @Test func holdIsReleasedWithItsTransfer() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .redirect(to: "/next"))
         let flag = Flag()
@@ -205,7 +205,7 @@ struct HoldTests {
         #expect(bench.share.loop.holds.withLock { $0.count } == 0)
     }
 
-    @Test func aRedirectHoldsHoweverItsBodyEnds() async throws {
+    @Test func redirectWithInterruptedBodyHoldsTheLoop() async throws {
         let bench = try EngineBench()
         let place = [(name: "Location", value: "/next")]
         bench.server.on("GET", "/", .status(302, place, body: [1, 2, 3]).fault(.close, at: .body(1)))
@@ -216,8 +216,8 @@ struct HoldTests {
         bench.share.loop.release()
     }
 
-    /// Whoever waits for the end leaves with a head that leads elsewhere, and may let go of the rest.
-    @Test(arguments: [false, true]) func aRedirectIsLeftAtItsHead(_ waitsBefore: Bool) async throws {
+    /// A caller that waits for the end or a redirect returns at the head of a redirect and may discard the body.
+    @Test(arguments: [false, true]) func waitForTheEndReturnsAtTheHeadOfARedirect(_ waitsBefore: Bool) async throws {
         let bench = try EngineBench()
         let gate = Gate()
         let body = [UInt8](repeating: 1, count: 1000)
@@ -229,7 +229,7 @@ struct HoldTests {
         if case .ended = await transfer.headed() { Issue.record("there is no head") }
         #expect(await transfer.finished(orLed: true)?.head == nil && !transfer.hasFinished)
         #expect(await early.value == nil)
-        transfer.letGo()
+        transfer.discardBody()
         let outcome = await transfer.ended()
         #expect(outcome.failure == nil && outcome.head?.status == 302 && outcome.metrics.responseHeadBytes > 0)
         #expect(transfer.takeHold())
@@ -237,18 +237,18 @@ struct HoldTests {
         await bench.server.waitUntil(openConnections: 0)
     }
 
-    @Test func whatHasNoHeadIsNotLetGo() async throws {
+    @Test func discardBodyCancelsATransferWithoutAHead() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .redirect(to: "/next").fault(.stall(gate), at: .start))
         let transfer = bench.transfer("/") { $0.holdsRedirects = true }
         transfer.start()
         await gate.waitUntilReached()
-        transfer.letGo()
+        transfer.discardBody()
         #expect(await transfer.ended().failure?.isCancellation == true && !transfer.takeHold())
     }
 
-    @Test func whatIsNoRedirectHoldsNothing() async throws {
+    @Test func otherResponsesHoldNothing() async throws {
         let bench = try EngineBench()
         let place = [(name: "Location", value: "/next")]
         bench.server.on("GET", "/created", .status(201, place))
@@ -266,12 +266,12 @@ struct HoldTests {
         let plain = bench.transfer("/")
         plain.start()
         _ = await plain.ended()
-        #expect(!plain.takeHold(), "nobody asked for it")
+        #expect(!plain.takeHold(), "the plan did not request a hold")
         #expect(bench.share.loop.holds.withLock { $0.count } == 0)
     }
 
     @Test(arguments: [301, 302, 303, 307, 308], [true, false])
-    func aPlaceIsNamedByStatusAndField(status: Int, hasLocation: Bool) {
+    func redirectNeedsAStatusAndALocation(status: Int, hasLocation: Bool) {
         #expect(RawHead(bytes: [], status: status, hasLocation: hasLocation).isRedirect == hasLocation)
         #expect(!RawHead(bytes: [], status: 305, hasLocation: hasLocation).isRedirect)
     }
@@ -279,7 +279,7 @@ struct HoldTests {
     // MARK: Closing
 
     @Test(arguments: [nil, 600 * second])
-    func aGracefulCloseWaitsForHoldsAndTakesTheirRuns(limit: UInt64?) async throws {
+    func gracefulCloseWaitsForHoldsAndAcceptsTheirTransfers(limit: UInt64?) async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
         bench.server.on("GET", "/", .text("hello"))
@@ -287,8 +287,8 @@ struct HoldTests {
         let flag = Flag()
         let waiter = await closing(loop, within: limit, after: flag)
         await settle(loop)
-        #expect(await isClosed(bench.transfer("/")), "a new one")
-        #expect(!loop.hold(), "nothing new may hold it either")
+        #expect(await isClosed(bench.transfer("/")), "a new transfer is rejected")
+        #expect(!loop.hold(), "a new hold is rejected")
         for _ in 0..<2 {
             #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
             await settle(loop)
@@ -296,17 +296,17 @@ struct HoldTests {
         flag.set()
         loop.release()
         #expect(await waiter.value)
-        #expect(await isClosed(bench.transfer("/") { $0.continues = true }), "all is over")
+        #expect(await isClosed(bench.transfer("/") { $0.continues = true }), "the loop is closed")
         await loop.shutDown(within: limit)
     }
 
-    @Test func whatContinuesIsAcceptedByAnOpenLoopToo() async throws {
+    @Test func openLoopAcceptsContinuingTransfers() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         #expect(await !isClosed(bench.transfer("/") { $0.continues = true }))
     }
 
-    @Test func anImmediateCloseWaitsForNoHold() async throws {
+    @Test func immediateCloseDoesNotWaitForHolds() async throws {
         let bench = try EngineBench()
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
@@ -322,11 +322,11 @@ struct HoldTests {
         await settle(bench.share.loop)
         flag.set()
         bench.share.loop.release()
-        #expect(await waiter.value == [true, true], "whoever waits for idleness waits for holds all the same")
+        #expect(await waiter.value == [true, true], "idle() still waits for holds")
         gate.open()
     }
 
-    @Test func anImmediateCloseEndsAGracefulOne() async throws {
+    @Test func immediateCloseEndsAGracefulClose() async throws {
         let bench = try EngineBench()
         #expect(bench.share.loop.hold())
         let flag = Flag()
@@ -338,7 +338,7 @@ struct HoldTests {
         bench.share.loop.release()
     }
 
-    @Test func aCloseWhoseTimeIsOverWaitsForNoHold() async throws {
+    @Test func closeStopsWaitingForHoldsAtItsTimeLimit() async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
         let gate = Gate()
@@ -350,13 +350,13 @@ struct HoldTests {
         running.start()
         #expect(await closer.value == false)
         #expect(Monotonic.now() - began >= HoldTests.second / 5)
-        if case .closed = await running.ended().failure?.reason {} else { Issue.record("it was not ended") }
+        if case .closed = await running.ended().failure?.reason {} else { Issue.record("the transfer was not ended") }
         #expect(await isClosed(bench.transfer("/") { $0.continues = true }))
         loop.release()
         gate.open()
     }
 
-    @Test func aRedirectKeepsAClosingLoopOpenForTheNextRun() async throws {
+    @Test func redirectKeepsAClosingLoopOpenForTheNextTransfer() async throws {
         let bench = try EngineBench()
         let loop = bench.share.loop
         let gate = Gate()

@@ -9,8 +9,8 @@ import Testing
 struct LifecycleTests {
     private static let events: [Lifecycle.Event] = [.start, .admit, .pause, .resume, .finish]
 
-    /// Where a lifecycle can stand, the way there, and what each event makes of it: the state and the wish to pause
-    /// afterwards, or nil when the event is refused.
+    /// A state of a lifecycle, the events that lead to it, and the result of each further event: the new state and
+    /// `wantsPause`, or nil if the event is refused.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let way: [Lifecycle.Event]
@@ -60,7 +60,7 @@ struct LifecycleTests {
     ]
 
     @Test(arguments: rows)
-    func everyEventMovesOrIsRefused(row: Row) {
+    func everyEventInEveryState(row: Row) {
         var start = Lifecycle()
         for event in row.way { start.on(event) }
         #expect(start.state == row.state)
@@ -73,7 +73,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test func aPauseBeforeTheStartHoldsUntilItIsTakenBack() {
+    @Test func pauseBeforeTheStartLastsUntilResume() {
         var lifecycle = Lifecycle()
         let answers = [Lifecycle.Event.pause, .start, .admit, .resume, .admit].map { lifecycle.on($0) }
         #expect(answers == [true, true, false, true, true])
@@ -81,7 +81,7 @@ struct LifecycleTests {
         #expect(!lifecycle.wantsPause)
     }
 
-    @Test func isAValue() {
+    @Test func lifecycleIsAValueType() {
         var one = Lifecycle()
         let other = one
         one.on(.start)

@@ -7,10 +7,10 @@ import Testing
 
 @testable import CurlewEngine
 
-/// Nothing of a transfer is left when it is over and nobody holds it.
+/// A transfer is freed with its handle, domain and pipe after it has ended and its owners have released it.
 @Suite("Lifetimes", .timeLimit(.minutes(5)))
 struct LifetimeTests {
-    /// Weak references to what one transfer is made of.
+    /// Weak references to the objects of one transfer.
     private struct Traces {
         weak var transfer: EngineTransfer?
         weak var handle: EasyHandle?
@@ -30,7 +30,7 @@ struct LifetimeTests {
         return traces
     }
 
-    /// The libcurl half, carried from the loop to a test.
+    /// Weak references to the libcurl objects of a transfer, passed from the loop to a test.
     private struct WireTraces: @unchecked Sendable {
         // Safe because both are weak references that a test only compares with nil.
         weak var handle: EasyHandle?
@@ -110,7 +110,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test func whoLeftTheLineIsGone() async throws {
+    @Test func transferCancelledInTheQueueIsFreed() async throws {
         weak var loop: EventLoop?
         weak var left: EngineTransfer?
         do {
@@ -126,18 +126,18 @@ struct LifetimeTests {
         #expect(await eventually { left == nil && loop == nil })
     }
 
-    @Test func aLineForgetsThoseWhoLeft() {
-        var line = WaitingLine<Int>()
-        for number in 0..<100 { line.join(number, priority: number % 3, ticket: UInt64(number)) }
+    @Test func removedElementsLeaveThePriorityQueue() {
+        var line = PriorityQueue<Int>()
+        for number in 0..<100 { line.join(number, priority: number % 3, sequenceNumber: UInt64(number)) }
         line.removeAll { element, _ in !element.isMultiple(of: 7) }
         #expect(line.count == 15)
         var order: [Int] = []
-        while let place = line.next() { order.append(place.element) }
+        while let entry = line.next() { order.append(entry.element) }
         let expected = (0..<100).filter { $0.isMultiple(of: 7) }.sorted { ($1 % 3, $0) < ($0 % 3, $1) }
         #expect(order == expected)
     }
 
-    @Test func nothingIsLeftOfAnyTransfer() async throws {
+    @Test func finishedTransfersAreFreedWithAllTheirParts() async throws {
         var traces: [(Way, Traces)] = []
         weak var loop: EventLoop?
         do {
@@ -145,7 +145,7 @@ struct LifetimeTests {
             loop = bench.share.loop
             for way in Way.allCases { traces.append((way, try await run(way, on: bench))) }
             for way in [Way.cancelled, .abandoned] {
-                #expect(traces.contains { $0.0 == way && $0.1.domain != nil }, "the domain serves the next one")
+                #expect(traces.contains { $0.0 == way && $0.1.domain != nil }, "the domain outlives the transfer")
             }
             for (way, trace) in traces {
                 #expect(await eventually { trace.transfer == nil && trace.pipe == nil }, "\(way)")
@@ -157,7 +157,7 @@ struct LifetimeTests {
 }
 
 extension String {
-    /// What a symbolic link leads to.
+    /// The path with symbolic links resolved.
     fileprivate var resolved: String {
         guard let path = realpath(self, nil) else { return self }
         defer { free(path) }

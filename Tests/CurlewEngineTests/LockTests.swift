@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Lock")
 struct LockTests {
-    @Test func addsUpUnderContentionOfFourThreads() throws {
+    @Test func lockExcludesFourContendingThreads() throws {
         let rounds = 50_000
         let count = Lock(0)
         let list = Lock<[Int]>([])
@@ -26,7 +26,7 @@ struct LockTests {
         for number in 0..<4 { #expect(seen.count { $0 == number } == rounds / 1000) }
     }
 
-    @Test func throwsWhatItsBodyThrowsAndIsFreeAfterwards() {
+    @Test func errorOfTheBodyIsThrownAndReleasesTheLock() {
         struct Refusal: Error, Equatable {}
         let lock = Lock(1)
         #expect(throws: Refusal()) {
@@ -38,7 +38,7 @@ struct LockTests {
         #expect(lock.withLock { $0 } == 2)
     }
 
-    @Test func letsItsValueGo() {
+    @Test func valueIsReleasedWithTheLock() {
         final class Thing: Sendable {}
         weak var thing: Thing?
         do {

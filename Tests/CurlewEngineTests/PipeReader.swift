@@ -7,11 +7,11 @@ import Testing
 
 @testable import CurlewEngine
 
-/// What the loop does with a pipe, done by a test.
+/// A reader that pulls from a pipe like the loop.
 struct PipeReader {
     let pipe: UploadPipe
 
-    /// One pull, as bytes and what libcurl would be told.
+    /// Pulls once and returns the bytes and the result that libcurl would get.
     func pull(_ capacity: Int) -> (bytes: [UInt8], result: UploadPipe.Pulled) {
         var buffer = [UInt8](repeating: 0xEE, count: capacity + 1)
         let result = buffer.withUnsafeMutableBytes { pipe.pull(into: $0.baseAddress!, capacity) }
@@ -20,7 +20,7 @@ struct PipeReader {
         return (Array(buffer[..<count]), result)
     }
 
-    /// Pulls until the pipe says something else than bytes.
+    /// Pulls until the pipe returns a result other than bytes.
     func pullAll(_ capacity: Int) -> (bytes: [UInt8], result: UploadPipe.Pulled) {
         var all: [UInt8] = []
         while true {
@@ -71,14 +71,14 @@ final class OpenedPipe: Sendable {
     deinit { feeds.withLock { $0 = [] } }
 
     var reader: PipeReader { PipeReader(pipe: pipe) }
-    /// How often a producer was opened.
+    /// The number of times a producer was opened.
     var openings: Int { feeds.withLock { $0.count } }
-    /// Which producers were stopped, the first is 1.
+    /// The numbers of the producers that were stopped, counted from 1.
     var stopped: [Int] { stops.withLock { $0 } }
-    /// How often more was wanted.
+    /// The number of times the pipe called `wantsMore`.
     var wanted: Int { wishes.withLock { $0 } }
 
-    /// The newest producer's feed; opens the pipe when nothing has.
+    /// The newest producer's feed; pulls once to open the pipe if it is not open yet.
     var feed: UploadPipe.Feed {
         if openings == 0 { _ = reader.pull(1) }
         return feeds.withLock { $0[$0.count - 1] }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("RawHead")
 struct RawHeadTests {
-    @Test func valuesStartEmpty() {
+    @Test func initialValues() {
         let head = RawHead(bytes: [1, 2], status: 200)
         #expect(head.bytes == [1, 2])
         #expect(head.status == 200)
@@ -21,7 +21,7 @@ struct RawHeadTests {
         #expect(metrics.remoteAddress.isEmpty)
     }
 
-    @Test func aFailureKnowsWhetherItIsACancellation() {
+    @Test func failureReportsCancellation() {
         #expect(EngineFailure(.cancelled, phase: .queued).isCancellation)
         #expect(!EngineFailure(.closed, phase: .queued).isCancellation)
         #expect(!EngineFailure(.timedOut(.idle, after: 1), phase: .receiving).isCancellation)

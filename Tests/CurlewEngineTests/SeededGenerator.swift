@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers that look random and are the same at each run (SplitMix64).
+/// A pseudorandom number generator with the same numbers in each run (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

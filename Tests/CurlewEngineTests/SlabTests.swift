@@ -12,7 +12,7 @@ struct SlabTests {
         bytes.withUnsafeBytes { slab.append($0.baseAddress!, $0.count) }
     }
 
-    @Test func aSlabTakesWhatFits() {
+    @Test func appendStoresOnlyTheBytesThatFit() {
         let slab = SlabPool(size: 8, most: 32).take()
         #expect(slab.capacity == 8)
         #expect(append([1, 2, 3, 4, 5], to: slab) == 5)
@@ -23,7 +23,7 @@ struct SlabTests {
         #expect(Array(Chunk(slab: slab, offset: 0, count: 8)) == [1, 2, 3, 4, 5, 6, 7, 8])
     }
 
-    @Test func chunksOfOneSlabDoNotTouch() {
+    @Test func chunksOfASlabAreIndependent() {
         let slab = SlabPool(size: 16, most: 32).take()
         _ = append([1, 2, 3], to: slab)
         let first = Chunk(slab: slab, offset: 0, count: slab.used)
@@ -33,7 +33,7 @@ struct SlabTests {
         #expect(Array(second) == [4, 5])
     }
 
-    @Test func aPoolGivesTheSameMemoryAgainWhenTheLastChunkIsGone() {
+    @Test func poolReusesMemoryAfterItsLastChunk() {
         let pool = SlabPool(size: 32, most: 1)
         var chunk: Chunk?
         let address: UnsafeMutableRawPointer
@@ -44,7 +44,7 @@ struct SlabTests {
             chunk = Chunk(slab: slab, offset: 0, count: 1)
         }
         let other = pool.take()
-        #expect(other.memory != address, "the chunk still holds it")
+        #expect(other.memory != address, "the chunk still holds the first slab")
         #expect(chunk?.first == 7)
         chunk = nil
         let again = pool.take()
@@ -53,8 +53,8 @@ struct SlabTests {
         withExtendedLifetime(other) {}
     }
 
-    /// Of a slow reader's list the part that was read would be as long as the rest.
-    @Test func whatAReaderHasTakenIsNotKept() {
+    /// Chunks that a slow reader has read are released at once, so that they do not pile up.
+    @Test func slabsOfReadChunksReturnToThePool() {
         let pool = SlabPool(size: 8, most: 8)
         var shared = EngineTransfer.Shared(plan)
         shared.isHeadTaken = true
@@ -78,7 +78,7 @@ struct SlabTests {
             trust: TrustDomain(prepare: { true }, judge: { _ in nil }))
     }
 
-    @Test func aPoolKeepsNoMoreThanItsLimit() {
+    @Test func poolKeepsALimitedNumberOfSlabs() {
         let pool = SlabPool(size: 64, most: 2)
         var addresses: Set<UnsafeMutableRawPointer> = []
         do {
@@ -86,20 +86,20 @@ struct SlabTests {
             addresses = Set(slabs.map(\.memory))
             #expect(addresses.count == 5)
         }
-        // The next two are spare ones; what comes after is new memory, at whatever address.
+        // The next two slabs are spare ones; later slabs are new memory at any address.
         let kept = [pool.take(), pool.take()]
         #expect(kept.allSatisfy { addresses.contains($0.memory) })
         #expect(kept[0].memory != kept[1].memory)
     }
 
-    @Test func aSlabOutlivesItsOwnersPool() {
+    @Test func slabOutlivesItsPool() {
         var pool: SlabPool? = SlabPool(size: 4, most: 32)
         let slab = pool!.take()
         pool = nil
         #expect(append([1, 2, 3, 4], to: slab) == 4)
     }
 
-    @Test func slabsAreGivenBackFromManyThreads() throws {
+    @Test func concurrentThreadsNeverShareASlab() throws {
         let pool = SlabPool(size: 128, most: 8)
         let threads = try (0..<4).map { number in
             try TestThread {
@@ -114,7 +114,7 @@ struct SlabTests {
         for thread in threads { thread.join() }
     }
 
-    @Test func aChunkOfAnArrayIsItsBytes() {
+    @Test func chunkOfAnArray() {
         let chunk = Chunk([9, 8, 7])
         #expect(chunk.count == 3)
         #expect(chunk.startIndex == 0)
@@ -127,7 +127,7 @@ struct SlabTests {
         #expect(Chunk([]).isEmpty)
     }
 
-    @Test func aChunkOfASlabIsItsRange() {
+    @Test func chunkOfASlab() {
         let slab = SlabPool(size: 16, most: 32).take()
         _ = append(Array(0..<16), to: slab)
         let chunk = Chunk(slab: slab, offset: 5, count: 4)
@@ -138,7 +138,7 @@ struct SlabTests {
         #expect(Array(chunk) == [5, 6, 7, 8])
     }
 
-    @Test func anIndexOutsideAChunkTraps() async {
+    @Test func indexOutsideAChunkTraps() async {
         await #expect(processExitsWith: .failure) { _ = Chunk([1])[1] }
         await #expect(processExitsWith: .failure) { _ = Chunk([1])[-1] }
     }
@@ -153,7 +153,7 @@ struct CollectedBodyTests {
         }
     }
 
-    @Test func anEmptyBodyHasNothingToTake() {
+    @Test func emptyBodyHasNoMemoryAndNoChunk() {
         let body = CollectedBody()
         #expect(append([], to: body))
         #expect(body.count == 0)
@@ -166,7 +166,7 @@ struct CollectedBodyTests {
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func growsAndKeepsEveryByte(seed: UInt64) throws {
+    func bodyGrowsAndKeepsEveryByte(seed: UInt64) throws {
         var random = SeededGenerator(seed)
         let body = CollectedBody()
         body.reserve(Int(random.below(5000)))
@@ -186,7 +186,7 @@ struct CollectedBodyTests {
         #expect(body.takeMemory() == nil)
     }
 
-    @Test func anOwnerMayGoOnAfterTaking() throws {
+    @Test func appendAfterTakingStartsANewBody() throws {
         let body = CollectedBody()
         #expect(append([1, 2, 3], to: body))
         let chunk = try #require(body.takeChunk())
@@ -195,7 +195,7 @@ struct CollectedBodyTests {
         #expect(body.prefix(9) == [4])
     }
 
-    @Test func aPromisedLengthReservesAMebibyteAtMost() {
+    @Test func hugeReservationStillAllowsAppending() {
         let body = CollectedBody()
         body.reserve(.max)
         #expect(append([UInt8](repeating: 5, count: 3 << 20), to: body))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("SocketTable", .timeLimit(.minutes(5)))
 struct SocketTableTests {
-    /// An epoll, a table on it and the descriptors of a test.
+    /// An epoll descriptor, its socket table and the descriptors of a test.
     private final class Fixture {
         let epoll = curlew_epoll_create()
         let table: SocketTable
@@ -22,7 +22,7 @@ struct SocketTableTests {
             close(epoll)
         }
 
-        /// A connected pair of sockets, the first of which the table is told of as libcurl's socket of ours.
+        /// Creates a connected pair of sockets; the first is registered as a socket that the engine opened for libcurl.
         func pair(isOurs: Bool = true) -> (near: CInt, far: CInt) {
             var ends: [CInt] = [0, 0]
             #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -31,7 +31,7 @@ struct SocketTableTests {
             return (ends[0], ends[1])
         }
 
-        /// A connection over TCP, whose near end leads to an origin, and the near end's local port.
+        /// Creates a TCP connection to an origin and returns its ends and the local port of the near end.
         func connection(to origin: Origin) throws -> (
             near: CInt, far: CInt, port: Int, opened: [SocketTable.Connection]
         ) {
@@ -62,7 +62,7 @@ struct SocketTableTests {
 
         func adopt(_ descriptor: CInt) { open.insert(descriptor) }
 
-        /// What epoll reports now, as descriptor, domain and mask.
+        /// Returns the events that epoll reports now.
         func events() -> [(descriptor: CInt, domain: UInt32, mask: UInt32)] {
             var ready = [curlew_ready](repeating: curlew_ready(), count: 16)
             let count = curlew_epoll_wait(epoll, &ready, 16, 0)
@@ -72,7 +72,7 @@ struct SocketTableTests {
             }
         }
 
-        /// What the kernel has registered: descriptor → mask without the ones it adds.
+        /// Returns the descriptors registered in the kernel and their masks, without the flags that the kernel adds.
         func registered() throws -> [CInt: UInt32] {
             var registered: [CInt: UInt32] = [:]
             for line in try lines(of: "/proc/self/fdinfo/\(epoll)") {
@@ -88,7 +88,7 @@ struct SocketTableTests {
     private static let (readable, writable) = (curlew_readable, curlew_writable)
 
     @Test(arguments: [(CInt(0), UInt32(0)), (7, 3), (1_048_575, 70_000)])
-    func aTokenNamesDescriptorAndDomain(descriptor: CInt, domain: UInt32) {
+    func tokenContainsDescriptorAndDomain(descriptor: CInt, domain: UInt32) {
         let token = UInt64(domain) << 32 | UInt64(descriptor)
         let parts = SocketTable.parts(of: token)
         #expect(parts.descriptor == descriptor)
@@ -96,7 +96,7 @@ struct SocketTableTests {
         #expect(token != SocketTable.wakeToken)
     }
 
-    @Test func whatLibcurlWantsIsRegisteredAndReported() throws {
+    @Test func watchedSocketIsRegisteredAndReported() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair()
         #expect(try fixture.registered() == [:])
@@ -112,7 +112,7 @@ struct SocketTableTests {
     }
 
     @Test(arguments: [(CURL_POLL_IN, readable), (CURL_POLL_OUT, writable), (CURL_POLL_INOUT, readable | writable)])
-    func eachWishHasItsMask(what: CInt, mask: UInt32) throws {
+    func pollActionsMapToEpollMasks(what: CInt, mask: UInt32) throws {
         let fixture = Fixture()
         let (near, _) = fixture.pair()
         fixture.table.watch(near, what: what, domain: 0)
@@ -121,7 +121,7 @@ struct SocketTableTests {
         #expect(try fixture.registered() == [near: Self.writable])
     }
 
-    @Test func registrationIsLazyBetweenRequests() throws {
+    @Test func registrationIsKeptBetweenRequests() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair()
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 1)
@@ -132,7 +132,7 @@ struct SocketTableTests {
         #expect(fixture.events().count == 1)
     }
 
-    @Test func aStrayEventDropsTheRegistration() throws {
+    @Test func unexpectedEventDropsTheRegistration() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair()
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
@@ -140,43 +140,43 @@ struct SocketTableTests {
         #expect(write(far, "x", 1) == 1)
         #expect(fixture.events().count == 1)
         #expect(!fixture.table.wants(near))
-        fixture.table.stray(near, Self.readable)
+        fixture.table.handleUnexpectedEvent(near, Self.readable)
         #expect(try fixture.registered() == [:])
-        #expect(fixture.events().isEmpty, "reported once, not for ever")
+        #expect(fixture.events().isEmpty, "the event is reported once only")
         #expect(!fixture.table.wants(near))
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         #expect(try fixture.registered() == [near: Self.readable])
         #expect(fixture.events().count == 1)
     }
 
-    /// libcurl watches no socket for a transfer that is paused before it could have been watched.
-    @Test func bytesForAPausedTransferAreNotUnasked() throws {
+    /// libcurl does not watch the socket of a transfer that is paused before libcurl could watch it.
+    @Test func bytesForAPausedTransferKeepTheConnection() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, far, port, opened) = try fixture.connection(to: origin)
         let first = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
-        fixture.table.part(first, from: origin)
+        fixture.table.leave(first, from: origin)
         let second = fixture.table.join(origin, port: port, isIPv6: false)
         #expect(second == first && fixture.table.isUsed(second))
         #expect(write(far, "x", 1) == 1)
         #expect(fixture.events().count == 1)
-        fixture.table.stray(near, Self.readable)
+        fixture.table.handleUnexpectedEvent(near, Self.readable)
         var byte: CChar = 0
-        #expect(recv(near, &byte, 1, CInt(MSG_PEEK)) == 1, "the connection is as it was")
+        #expect(recv(near, &byte, 1, CInt(MSG_PEEK)) == 1, "the connection is still open")
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         #expect(fixture.events().count == 1)
-        // The same bytes after its end are nobody's.
+        // The same bytes after the transfer has ended are unsolicited and close the connection.
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
-        fixture.table.part(second, from: origin)
-        fixture.table.stray(near, Self.readable)
+        fixture.table.leave(second, from: origin)
+        fixture.table.handleUnexpectedEvent(near, Self.readable)
         #expect(recv(near, &byte, 1, 0) == 0 && origin.sockets == 0 && origin.descriptors.isEmpty)
     }
 
-    /// An idle connection of HTTP/2 has frames of its own; what another one says that nobody asked for ends it.
+    /// An idle HTTP/2 connection may receive frames; unsolicited bytes close any other idle connection.
     @Test(arguments: [SocketTable.Version.unknown, .http1, .http2], [readable, writable, curlew_peer_closed])
-    func anEventOnAnIdleConnection(_ version: SocketTable.Version, _ mask: UInt32) throws {
+    func unexpectedEventsOnIdleConnections(_ version: SocketTable.Version, _ mask: UInt32) throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, _, port, opened) = try fixture.connection(to: origin)
@@ -185,76 +185,76 @@ struct SocketTableTests {
         #expect(fixture.table.version(of: connection) == version)
         fixture.table.watch(near, what: CURL_POLL_INOUT, domain: 0)
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
-        fixture.table.part(connection, from: origin)
-        fixture.table.stray(near, mask)
+        fixture.table.leave(connection, from: origin)
+        fixture.table.handleUnexpectedEvent(near, mask)
         let isClosed = mask == curlew_peer_closed || mask == Self.readable && version != .http2
         #expect(origin.sockets == (isClosed ? 0 : 1))
-        #expect(fixture.events().isEmpty, "being writable is no event")
+        #expect(fixture.events().isEmpty, "writability of an idle connection is not reported")
     }
 
-    @Test func whatWasPausedIsWatchedAgainWhenItIsIdle() throws {
+    @Test func idleConnectionIsWatchedAgainAfterAPause() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, far, port, opened) = try fixture.connection(to: origin)
         let connection = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
-        fixture.table.stray(near, Self.readable)
+        fixture.table.handleUnexpectedEvent(near, Self.readable)
         #expect(try fixture.registered() == [:])
-        fixture.table.part(connection, from: origin)
+        fixture.table.leave(connection, from: origin)
         #expect(write(far, "x", 1) == 1)
         #expect(fixture.events().count == 1)
     }
 
-    @Test func theConnectionThatIsIdleLongestMakesRoom() throws {
+    @Test func closeOldestIdleClosesTheLongestIdleConnection() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let connections = try (0..<3).map { _ in
             let (_, _, port, opened) = try fixture.connection(to: origin)
             return fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
         }
-        for number in [1, 0] { fixture.table.part(connections[number], from: origin) }
-        fixture.table.buryOldestIdle { _ in true }
+        for number in [1, 0] { fixture.table.leave(connections[number], from: origin) }
+        fixture.table.closeOldestIdle { _ in true }
         #expect(curlew_has_ended(connections[1].descriptor) && origin.sockets == 2)
-        fixture.table.buryOldestIdle { _ in true }
+        fixture.table.closeOldestIdle { _ in true }
         #expect(curlew_has_ended(connections[0].descriptor) && origin.sockets == 1)
-        fixture.table.buryOldestIdle { _ in true }
-        #expect(!curlew_has_ended(connections[2].descriptor) && origin.sockets == 1, "it is in use")
+        fixture.table.closeOldestIdle { _ in true }
+        #expect(!curlew_has_ended(connections[2].descriptor) && origin.sockets == 1, "the connection is in use")
     }
 
-    @Test func howAConnectionEndedIsRemembered() throws {
+    @Test func canOnlyBeRefusedUntilThePeerCloses() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         for isEnded in [false, true] {
             let (near, far, port, opened) = try fixture.connection(to: origin)
             let connection = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
             fixture.table.learn(connection, .http2)
-            #expect(fixture.table.isGoodFor(oneOf: connection))
+            #expect(fixture.table.canOnlyBeRefused(oneOf: connection))
             if isEnded { fixture.drop(far) }
-            #expect(fixture.table.isGoodFor(oneOf: connection) != isEnded)
+            #expect(fixture.table.canOnlyBeRefused(oneOf: connection) != isEnded)
             fixture.drop(near)
-            #expect(fixture.table.isGoodFor(oneOf: connection) != isEnded)
+            #expect(fixture.table.canOnlyBeRefused(oneOf: connection) != isEnded)
         }
         let (_, _, port, opened) = try fixture.connection(to: origin)
         let shared = (0..<2).map { _ in fixture.table.join(origin, port: port, isIPv6: false, opened: opened) }
-        #expect(!fixture.table.isGoodFor(oneOf: shared[0]), "another's stream may be why")
+        #expect(!fixture.table.canOnlyBeRefused(oneOf: shared[0]), "another stream may be the cause")
     }
 
-    @Test func aConnectionThatCannotBeFoundKeepsAllOthers() throws {
+    @Test func unknownConnectionKeepsIdleConnectionsOpen() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (_, _, port, opened) = try fixture.connection(to: origin)
         let known = fixture.table.join(origin, port: port, isIPv6: false, opened: opened)
-        fixture.table.part(known, from: origin)
+        fixture.table.leave(known, from: origin)
         let unknown = fixture.table.join(origin, port: port, isIPv6: true, opened: opened)
-        fixture.table.buryOldestIdle { $0 === origin }
+        fixture.table.closeOldestIdle { $0 === origin }
         #expect(unknown == .unknown && origin.sockets == 1)
-        fixture.table.part(unknown, from: origin)
-        fixture.table.buryOldestIdle { $0 === origin }
+        fixture.table.leave(unknown, from: origin)
+        fixture.table.closeOldestIdle { $0 === origin }
         #expect(origin.sockets == 0)
     }
 
-    @Test func whatIsSaidOfAnEarlierConnectionIsNotTrueOfTheNext() throws {
+    @Test func reusedDescriptorIsANewConnection() throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, _, port, opened) = try fixture.connection(to: origin)
@@ -263,12 +263,12 @@ struct SocketTableTests {
         let next = fixture.table.opened(near, to: origin)
         let second = fixture.table.join(origin, port: port, isIPv6: false, opened: [next])
         #expect(first != second && !fixture.table.isUsed(first))
-        fixture.table.part(first, from: origin)
+        fixture.table.leave(first, from: origin)
         #expect(fixture.table.isUsed(second))
     }
 
-    /// libcurl closes sockets that never became a connection without a word, and somebody else gets their numbers.
-    @Test(arguments: [false, true]) func aSocketThatVanishedIsNeverTouched(isTold: Bool) throws {
+    /// libcurl closes sockets that never became a connection without notice, and their numbers are reused.
+    @Test(arguments: [false, true]) func vanishedSocketsAreNeverTouched(isTold: Bool) throws {
         let fixture = Fixture()
         let origin = Origin(host: "127.0.0.1", port: 80, isSecure: false)
         let (near, _, _, opened) = try fixture.connection(to: origin)
@@ -277,20 +277,20 @@ struct SocketTableTests {
         let (other, far) = fixture.pair(isOurs: false)
         #expect(dup2(other, near) == near)
         if isTold {
-            fixture.table.vanished(opened)
+            fixture.table.forgetUnconnected(opened)
             #expect(fixture.table.open == 0 && origin.sockets == 0)
         }
-        fixture.table.buryOldestIdle { _ in true }
-        fixture.table.stray(near, Self.readable)
+        fixture.table.closeOldestIdle { _ in true }
+        fixture.table.handleUnexpectedEvent(near, Self.readable)
         #expect(write(far, "x", 1) == 1)
         var byte: CChar = 0
-        #expect(recv(near, &byte, 1, CInt(MSG_DONTWAIT)) == 1, "a stranger's socket")
-        // Its number comes back to us, and counts once.
+        #expect(recv(near, &byte, 1, CInt(MSG_DONTWAIT)) == 1, "the socket of other code stays open")
+        // The number is reused for a socket of the engine and counts once.
         fixture.table.opened(near, to: origin)
         #expect(fixture.table.open == 1 && origin.sockets == 1)
     }
 
-    @Test func anotherDomainTakesADescriptorOver() throws {
+    @Test func descriptorMovesToAnotherDomain() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair()
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 1)
@@ -299,14 +299,14 @@ struct SocketTableTests {
         #expect(fixture.events().first?.domain == 2)
     }
 
-    @Test func aNumberUsedAgainIsRegisteredAgain() throws {
+    @Test func reusedDescriptorIsRegisteredAgain() throws {
         let fixture = Fixture()
         let (near, _) = fixture.pair()
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         let (other, far) = fixture.pair(isOurs: false)
         fixture.table.closed(near)
         #expect(!fixture.table.wants(near))
-        // Closes the one and opens the other in one step, so that no other test gets the number in between.
+        // `dup2` replaces the socket in one step, so that no other test gets the number in between.
         #expect(dup2(other, near) == near)
         fixture.table.opened(near, to: nil)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 3)
@@ -315,11 +315,11 @@ struct SocketTableTests {
         #expect(fixture.events().first?.domain == 3)
     }
 
-    @Test func aClosedDescriptorIsSilentEvenWhenAnotherProcessHoldsIt() throws {
+    @Test func closedDescriptorIsSilentDespiteCopiesInOtherProcesses() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair()
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
-        // What a forked child that never calls exec does: the connection outlives our descriptor.
+        // A forked child that never calls exec also holds a copy: the connection outlives the descriptor.
         let copy = dup(near)
         fixture.adopt(copy)
         fixture.drop(near)
@@ -327,36 +327,36 @@ struct SocketTableTests {
         #expect(fixture.events().isEmpty)
     }
 
-    @Test func strangersAreForgottenAtOnceAndClosedOnExec() throws {
+    @Test func libcurlsOwnSocketPairsAreClosedOnExecAndUnregisteredAtOnce() throws {
         let fixture = Fixture()
         let (near, far) = fixture.pair(isOurs: false)
         #expect(fcntl(near, F_GETFD) & FD_CLOEXEC == 0)
         fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
         #expect(fcntl(near, F_GETFD) & FD_CLOEXEC != 0)
-        #expect(fcntl(far, F_GETFD) & FD_CLOEXEC != 0, "the partner libcurl never shows")
+        #expect(fcntl(far, F_GETFD) & FD_CLOEXEC != 0, "libcurl never passes the partner")
         #expect(try fixture.registered() == [near: Self.readable])
         fixture.table.watch(near, what: CURL_POLL_REMOVE, domain: 0)
         #expect(try fixture.registered() == [:])
     }
 
-    @Test func aPartnerIsFoundWhereverItsNumbersAre() throws {
+    @Test func socketPairPartnerIsFoundAtAnyDescriptor() throws {
         let fixture = Fixture()
         for _ in 0..<50 {
             let (near, far) = fixture.pair(isOurs: false)
-            // Its partner moves: other sockets stand between them now.
+            // The partner moves to a higher number, so that other sockets lie between them.
             let moved = fcntl(far, F_DUPFD, far + 20)
             fixture.adopt(moved)
             fixture.drop(far)
             let (stranger, other) = fixture.pair(isOurs: false)
             fixture.table.watch(near, what: CURL_POLL_IN, domain: 0)
             #expect(fcntl(moved, F_GETFD) & FD_CLOEXEC != 0)
-            #expect(fcntl(stranger, F_GETFD) & FD_CLOEXEC == 0, "nobody else's socket is touched")
+            #expect(fcntl(stranger, F_GETFD) & FD_CLOEXEC == 0, "sockets of other code stay unchanged")
             #expect(fcntl(other, F_GETFD) & FD_CLOEXEC == 0)
             for descriptor in [moved, near, stranger, other] { fixture.drop(descriptor) }
         }
     }
 
-    @Test func unknownDescriptorsAreNobodys() {
+    @Test func unknownDescriptorsAreIgnored() {
         let fixture = Fixture()
         #expect(!fixture.table.wants(1000))
         fixture.table.closed(1000)
@@ -364,19 +364,19 @@ struct SocketTableTests {
         #expect(!fixture.table.wants(3))
     }
 
-    @Test func whatEpollRefusesIsNotBelieved() throws {
+    @Test func descriptorRejectedByEpollStaysWanted() throws {
         let fixture = Fixture()
-        // No process may have so many open.
+        // No process may have this many open descriptors.
         let impossible: CInt = 1 << 20
         fixture.table.watch(impossible, what: CURL_POLL_IN, domain: 0)
         #expect(try fixture.registered() == [:])
-        #expect(fixture.table.wants(impossible), "wanted all the same")
+        #expect(fixture.table.wants(impossible), "the socket is still wanted")
     }
 }
 
 struct Unreadable: Error { let path: String }
 
-/// The lines of a file, below /proc as a rule.
+/// Returns the lines of a file, usually one in /proc.
 func lines(of path: String) throws -> [String] {
     guard let file = fopen(path, "re") else { throw Unreadable(path: path) }
     defer { fclose(file) }

@@ -6,14 +6,16 @@ import Testing
 
 @testable import CurlewEngine
 
-/// Which requests a connection serves that was idle for long.
+/// The requests that may reuse a connection that was idle for a long time.
 @Suite(.timeLimit(.minutes(5)))
 struct StaleConnectionTests {
-    /// - Parameter resends: Whether the plan says that it may be sent twice.
+    /// - Parameter resends: Whether the plan allows the request to be sent twice.
     @Test(arguments: [
         ("GET", false, 1), ("PUT", false, 1), ("POST", false, 2), ("PATCH", false, 2), ("POST", true, 1),
     ])
-    func whoGetsAConnectionThatWasIdle(_ method: String, _ resends: Bool, _ connections: Int) async throws {
+    func staleConnectionIsReusedForRepeatableRequestsOnly(_ method: String, _ resends: Bool, _ connections: Int)
+        async throws
+    {
         var configuration = EngineConfiguration()
         configuration.staleAfter = 0
         let bench = try EngineBench(configuration)
@@ -28,7 +30,7 @@ struct StaleConnectionTests {
         #expect(bench.server.connectionCount == connections)
     }
 
-    @Test func aServiceThatPostsAllTheTimeKeepsItsConnection() async throws {
+    @Test func frequentPOSTsReuseTheConnection() async throws {
         let bench = try EngineBench()
         bench.server.on(nil, "/", .text("ok"))
         for _ in 0..<20 {

@@ -4,7 +4,7 @@
 import CurlewEngine
 import Testing
 
-/// Which TLS libraries a session runs with, by the names that libcurl gives them.
+/// The TLS libraries that a session accepts, by the names that libcurl gives them.
 @Suite struct TLSLibraryTests {
     @Test(arguments: ["OpenSSL/3.0.15", "OpenSSL/1.1.1w", "quictls/3.1.2", "(GnuTLS/3.7.9) OpenSSL/3.0.15"])
     func openSSLIsAccepted(_ name: String) { #expect(CurlVersion.isOpenSSL(name)) }
@@ -15,7 +15,7 @@ import Testing
     ])
     func otherLibrariesAreRefused(_ name: String) { #expect(!CurlVersion.isOpenSSL(name)) }
 
-    @Test func theLibraryOfThisProcessIsAccepted() {
+    @Test func currentLibraryIsAccepted() {
         #expect(CurlVersion.current.isSupported && CurlVersion.current.usesOpenSSL, "\(CurlVersion.current.tls)")
     }
 }

@@ -7,7 +7,7 @@ import Glibc
 
 @testable import CurlewEngine
 
-/// A plain thread that a test starts and joins: no task's thread may block, and some tests must.
+/// A plain thread that a test starts and joins, for code that blocks: the threads of tasks must not block.
 final class TestThread {
     struct Refused: Error { let errno: CInt }
 
@@ -35,7 +35,7 @@ final class TestThread {
     func join() { pthread_join(thread, nil) }
 }
 
-/// Something that threads and tasks wait for: a value that is set once.
+/// A value that is set once and that threads and tasks can wait for.
 final class Latch<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -44,10 +44,10 @@ final class Latch<Value: Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    /// What was set, nil before.
+    /// The value, or nil while it is unset.
     var current: Value? { state.withLock { $0.value } }
 
-    /// Sets the value; only the first counts.
+    /// Sets the value; later calls have no effect.
     func set(_ value: Value) {
         let waiters = state.withLock { state in
             if state.value == nil { state.value = value }
@@ -70,7 +70,7 @@ final class Latch<Value: Sendable>: Sendable {
     }
 }
 
-/// Runs tasks that prefer it one after the other, so that a test can tell when those that were resumed have gone on.
+/// A serial task executor that lets a test wait until the tasks resumed on it have run.
 final class Lane: TaskExecutor {
     private let queue = DispatchQueue(label: "lane")
 
@@ -79,11 +79,11 @@ final class Lane: TaskExecutor {
         queue.async { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
-    /// Returns when all that was begun or resumed here before has run until it ends or waits.
+    /// Returns when every job enqueued before has run until it ended or suspended.
     func drain() async { await withUnsafeContinuation { waiter in queue.async { waiter.resume() } } }
 }
 
-/// The number of the running thread, as it stands below /proc/self/task.
+/// Returns the number of the current thread, as listed in /proc/self/task.
 func threadNumber() -> pid_t {
     var text = [CChar](repeating: 0, count: 64)
     let count = readlink("/proc/thread-self", &text, text.count)
@@ -91,7 +91,7 @@ func threadNumber() -> pid_t {
     return target.split(separator: "/").last.flatMap { pid_t($0) } ?? 0
 }
 
-/// Lets others run until what cannot announce itself has come about; false when the test's time is up before.
+/// Yields until a condition that cannot notify its waiters holds; returns false if the task is cancelled first.
 func eventually(_ condition: () -> Bool) async -> Bool {
     while !condition() {
         if Task.isCancelled { return false }

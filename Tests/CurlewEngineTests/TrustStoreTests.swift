@@ -10,7 +10,7 @@ import Testing
 
 @Suite("TrustStore")
 struct TrustStoreTests {
-    /// A folder below the system's temporary one, gone with the test.
+    /// A folder in the system's temporary folder, removed in `deinit`.
     private final class Folder {
         let path: String
 
@@ -42,11 +42,11 @@ struct TrustStoreTests {
         if case .noRoots(let places) = failure?.reason { places } else { nil }
     }
 
-    // MARK: Certificates at hand
+    // MARK: Certificates in memory
 
     private func read(_ bytes: [UInt8]) throws -> [X509Certificate] { try X509Certificate.read(bytes).get() }
 
-    @Test func takesPEMWithAnyNumberAndDER() throws {
+    @Test func pemAndDERCertificatesAreRead() throws {
         let (one, two) = (try TestAuthority(), try TestAuthority())
         #expect(try read(Array(one.certificatePEM.utf8)).map(\.der) == [one.certificateDER])
         let both = try read(Array(("# roots\n" + one.certificatePEM + "\n" + two.certificatePEM).utf8))
@@ -55,12 +55,12 @@ struct TrustStoreTests {
         #expect(try TrustStore(both).count == 2)
     }
 
-    @Test func aCertificateGivenTwiceIsNoError() throws {
+    @Test func duplicateCertificatesAreAccepted() throws {
         let pem = try TestAuthority().certificatePEM
         #expect(try TrustStore(read(Array((pem + pem).utf8))).count == 2)
     }
 
-    @Test func whereThereIsNoneThereIsNone() throws {
+    @Test func inputWithoutCertificatesIsEmpty() throws {
         #expect(try read([]).isEmpty)
         for text in ["hello", "0", "01"] { #expect(try read(Array(text.utf8)).isEmpty) }
     }
@@ -68,18 +68,18 @@ struct TrustStoreTests {
     private static let emptyPEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
     @Test(arguments: [Array(emptyPEM.utf8), [0x30, 0x82, 0xFF, 0xFF, 1, 2, 3], [0x30, 0x80]])
-    func refusesGarbage(bytes: [UInt8]) {
+    func malformedCertificatesAreRejected(bytes: [UInt8]) {
         let failure = #expect(throws: UnreadableTrust.self) { try read(bytes) }
         #expect(failure?.reason.isEmpty == false)
     }
 
-    @Test func refusesWhatFollowsADERCertificate() throws {
+    @Test func truncatedDERAndTrailingBytesAreRejected() throws {
         let der = try TestAuthority().certificateDER
         #expect(throws: UnreadableTrust.self) { try read(der + [0]) }
         #expect(throws: UnreadableTrust.self) { try read(Array(der.dropLast())) }
     }
 
-    @Test func refusesPEMThatBreaksInTheMiddle() throws {
+    @Test func truncatedPEMIsRejected() throws {
         let pem = try TestAuthority().certificatePEM
         let broken = pem + pem.prefix(pem.count / 2)
         #expect(throws: UnreadableTrust.self) { try read(Array(broken.utf8)) }
@@ -87,7 +87,7 @@ struct TrustStoreTests {
 
     // MARK: The system's roots
 
-    @Test func theEnvironmentsFileIsTaken() throws {
+    @Test func sslCertFileIsRead() throws {
         let folder = try Folder()
         let file = try folder.write("roots.pem", try TestAuthority().certificatePEM)
         let store = try TrustStore()
@@ -95,7 +95,7 @@ struct TrustStoreTests {
         #expect(store.count >= 1)
     }
 
-    @Test func whatIsThereAlreadyIsNotTheSystems() throws {
+    @Test func existingCertificatesDoNotCountAsSystemRoots() throws {
         let folder = try Folder()
         let pem = try TestAuthority().certificatePEM
         let own = try TrustStore(read(Array(pem.utf8)))
@@ -107,7 +107,7 @@ struct TrustStoreTests {
         #expect(own.count >= 2)
     }
 
-    @Test func theEnvironmentsFoldersAreTakenWhenTheyHoldHashNames() throws {
+    @Test func sslCertDirFoldersNeedHashedNames() throws {
         let (empty, named) = (try Folder(), try Folder())
         let pem = try TestAuthority().certificatePEM
         try empty.write("root.pem", pem)
@@ -117,7 +117,7 @@ struct TrustStoreTests {
         #expect(store.count == 1)
     }
 
-    @Test func noneFoundNamesThePlacesLookedAt() throws {
+    @Test func missingRootsErrorListsTheSearchedPaths() throws {
         let folder = try Folder()
         let names = ["root.pem", "4bfab552.x", "4bfab55.0", "4bfab5zz.0", "4bfab552.0.1"]
         for name in names { try folder.write(name, "x") }
@@ -131,7 +131,7 @@ struct TrustStoreTests {
     }
 
     @Test(arguments: ["/nonexistent/ca.pem", "/etc/hostname"])
-    func aFileThatWasNamedIsNotReplacedByTheSystems(_ file: String) throws {
+    func unusableSSLCertFileIsNotReplacedBySystemFiles(_ file: String) throws {
         let store = try TrustStore()
         let failure = #expect(throws: EngineFailure.self) {
             try store.addSystemRoots { $0 == "SSL_CERT_FILE" ? file : nil }
@@ -140,7 +140,7 @@ struct TrustStoreTests {
         #expect(store.count == 0)
     }
 
-    @Test func anUnreadableFileIsNoRoots() throws {
+    @Test func sslCertFileWithoutCertificatesFails() throws {
         let folder = try Folder()
         let file = try folder.write("roots.pem", "no certificate here")
         let store = try TrustStore()
@@ -150,13 +150,13 @@ struct TrustStoreTests {
         #expect(places(failure) == [file])
     }
 
-    @Test func variablesOfAProgramWithoutMoreRightsAreRead() {
+    @Test func environmentIsReadWithoutElevatedPrivileges() {
         #expect(TrustEnvironment.variable("PATH") == getenv("PATH").map { String(cString: $0) })
         #expect(TrustEnvironment.variable("CURLEW_NO_SUCH_VARIABLE") == nil)
     }
 
-    @Test func thePlacesOfTheDistributionsAreKnown() {
-        let all = TrustStore.bundlePlaces + TrustStore.directoryPlaces
+    @Test func rootPathsOfMajorDistributionsAreKnown() {
+        let all = TrustStore.bundlePaths + TrustStore.directoryPaths
         for place in [
             "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
             "/etc/ssl/ca-bundle.pem", "/etc/ssl/certs",
@@ -168,7 +168,7 @@ struct TrustStoreTests {
 
 @Suite("TrustDomain")
 struct TrustDomainTests {
-    @Test func itIsMadeReadyOnce() throws {
+    @Test func incompletePreparationIsNotRetriedAtOnce() throws {
         let made = Lock(0)
         let domain = TrustDomain(
             prepare: {
@@ -182,10 +182,10 @@ struct TrustDomainTests {
             try domain.prepare()
             #expect(domain.isReady)
         }
-        #expect(made.withLock { $0 } == 1, "what is left to do is tried again, but not at once")
+        #expect(made.withLock { $0 } == 1, "incomplete preparation is retried, but not at once")
     }
 
-    @Test func aFailureIsToldAndTriedAgain() throws {
+    @Test func failedPreparationIsRetried() throws {
         let tries = Lock(0)
         let domain = TrustDomain(
             prepare: { () throws(EngineFailure) in

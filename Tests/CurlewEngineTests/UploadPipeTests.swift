@@ -17,7 +17,7 @@ struct UploadPipeTests {
     private static let limit = 512 << 10
     private static let low = 128 << 10
 
-    @Test func opensItsProducerAtTheFirstPullOnly() {
+    @Test func firstPullOpensTheProducer() {
         let opened = OpenedPipe()
         #expect(opened.openings == 0)
         #expect("\(opened.reader.pull(10).result)" == "wait")
@@ -26,7 +26,7 @@ struct UploadPipeTests {
     }
 
     @Test(arguments: [1, 2, 3, 7, 100, 4096, 65_536], [UInt64(1), 2])
-    func bytesComeOutInOrderWhateverTheSizes(capacity: Int, seed: UInt64) async {
+    func bytesKeepTheirOrderForAllChunkAndBufferSizes(capacity: Int, seed: UInt64) async {
         var random = SeededGenerator(seed)
         let opened = OpenedPipe()
         var reference: [UInt8] = []
@@ -40,17 +40,17 @@ struct UploadPipeTests {
         let (bytes, result) = opened.reader.pullAll(capacity)
         #expect(bytes == reference)
         #expect("\(result)" == "end")
-        #expect("\(opened.reader.pull(capacity).result)" == "end", "the end is said again")
+        #expect("\(opened.reader.pull(capacity).result)" == "end", "the end is reported again")
     }
 
-    @Test func onePullTakesFromManyPieces() {
+    @Test func onePullCombinesManyChunks() {
         let opened = OpenedPipe()
         for byte in UInt8(0)..<10 { #expect(opened.feed.offer([byte, byte])) }
         #expect(opened.reader.pull(7).bytes == [0, 0, 1, 1, 2, 2, 3])
         #expect(opened.reader.pull(100).bytes == [3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9])
     }
 
-    @Test func emptyPiecesAreNothing() async {
+    @Test func emptyChunksAreIgnored() async {
         let opened = OpenedPipe(length: 0)
         #expect(await opened.feed.push([]))
         #expect(opened.feed.offer([]))
@@ -59,7 +59,7 @@ struct UploadPipeTests {
         #expect("\(opened.reader.pull(5).result)" == "end")
     }
 
-    @Test func nothingIsTakenAfterTheEnd() async {
+    @Test func bytesAfterFinishAreRejected() async {
         let opened = OpenedPipe()
         opened.feed.finish()
         #expect(await opened.feed.push([1]) == false)
@@ -70,12 +70,12 @@ struct UploadPipeTests {
 
     // MARK: Back-pressure
 
-    @Test func aFullPipeSuspendsItsProducerUntilThereIsRoom() async {
+    @Test func fullPipeSuspendsTheProducerUntilTheLowWaterMark() async {
         let opened = OpenedPipe()
         let feed = opened.feed
         let first = [UInt8](repeating: 1, count: Self.limit - 1)
         #expect(await feed.push(first))
-        #expect(feed.hasRoom)
+        #expect(feed.hasCapacity)
         let isOn = Lock(false)
         let producer = Task.immediate {
             let goesOn = await feed.push([2])
@@ -83,19 +83,19 @@ struct UploadPipeTests {
             return goesOn
         }
         #expect(!isOn.withLock { $0 }, "the pipe is full")
-        #expect(!feed.hasRoom)
+        #expect(!feed.hasCapacity)
         #expect(opened.reader.pull(Self.limit - Self.low - 1).bytes.count == Self.limit - Self.low - 1)
-        #expect(opened.wanted == 0, "one byte too many is left")
+        #expect(opened.wanted == 0, "one byte more than the low-water mark is left")
         #expect(!isOn.withLock { $0 })
         #expect(opened.reader.pull(1).bytes == [1])
         #expect(await producer.value)
         #expect(opened.wanted == 1)
-        #expect(feed.hasRoom)
+        #expect(feed.hasCapacity)
         #expect(opened.reader.pull(1).bytes == [1])
-        #expect(opened.wanted == 1, "it was not full any more")
+        #expect(opened.wanted == 1, "the pipe was no longer full")
     }
 
-    @Test func aProducerThatFillsThePipeAgainWaitsAgain() async {
+    @Test func producerSuspendsEachTimeThePipeIsFull() async {
         let opened = OpenedPipe()
         let feed = opened.feed
         for round in 1...3 {
@@ -108,7 +108,7 @@ struct UploadPipeTests {
         }
     }
 
-    @Test func aReplayDoesNotKnowThatThePipeWasFull() {
+    @Test func rewindClearsTheFullState() {
         let opened = OpenedPipe(canReplay: true)
         #expect(opened.feed.offer([UInt8](repeating: 1, count: Self.limit)))
         #expect(opened.reader.pull(1).bytes == [1])
@@ -119,17 +119,17 @@ struct UploadPipeTests {
         #expect(opened.wanted == 0)
     }
 
-    @Test func anOfferIsTakenEvenBeyondTheLimit() {
+    @Test func offerIsAcceptedBeyondTheLimit() {
         let opened = OpenedPipe()
         #expect(opened.feed.offer([UInt8](repeating: 1, count: Self.limit + 5)))
-        #expect(!opened.feed.hasRoom)
+        #expect(!opened.feed.hasCapacity)
         #expect(opened.reader.pullAll(1000).bytes.count == Self.limit + 5)
         #expect(opened.wanted == 1)
     }
 
     // MARK: Lengths and errors
 
-    @Test func moreThanDeclaredIsNeverSent() {
+    @Test func bodyLongerThanDeclaredFails() {
         let opened = OpenedPipe(length: 3)
         #expect(opened.feed.offer([1, 2]))
         #expect(opened.reader.pull(10).bytes == [1, 2])
@@ -139,7 +139,7 @@ struct UploadPipeTests {
         #expect("\(opened.reader.pull(10).result)" == "too long: over 3")
     }
 
-    @Test func fewerThanDeclaredIsAnError() {
+    @Test func bodyShorterThanDeclaredFails() {
         let opened = OpenedPipe(length: 3)
         #expect(opened.feed.offer([1, 2]))
         opened.feed.finish()
@@ -148,7 +148,7 @@ struct UploadPipeTests {
         #expect("\(result)" == "too short: 2 of 3")
     }
 
-    @Test func asManyAsDeclaredIsTheEnd() {
+    @Test func bodyOfDeclaredLengthEnds() {
         let opened = OpenedPipe(length: 3)
         #expect(opened.feed.offer([1, 2, 3]))
         opened.feed.finish()
@@ -157,7 +157,7 @@ struct UploadPipeTests {
         #expect("\(result)" == "end")
     }
 
-    @Test func theProducersErrorComesAfterItsBytes() {
+    @Test func producerErrorFollowsItsBytes() {
         let opened = OpenedPipe()
         #expect(opened.feed.offer([1, 2]))
         opened.feed.finish(Broken())
@@ -168,25 +168,25 @@ struct UploadPipeTests {
 
     // MARK: Starting over
 
-    @Test func anUntouchedBodyNeedsNoReplay() {
+    @Test func untouchedBodyCanAlwaysBeRewound() {
         let opened = OpenedPipe(canReplay: false)
         #expect(opened.pipe.rewind())
         #expect(opened.feed.offer([1]))
-        #expect(opened.pipe.rewind(), "nothing was handed over yet")
+        #expect(opened.pipe.rewind(), "no byte has been pulled yet")
         #expect(opened.reader.pull(5).bytes == [1])
         #expect(opened.openings == 1)
     }
 
-    @Test func aBodyThatCannotBeReplayedIsNotRewound() {
+    @Test func nonReplayableBodyIsNotRewound() {
         let opened = OpenedPipe(canReplay: false)
         #expect(opened.feed.offer([1, 2]))
         #expect(opened.reader.pull(1).bytes == [1])
         #expect(!opened.pipe.rewind())
-        #expect(opened.reader.pull(1).bytes == [2], "nothing is lost")
+        #expect(opened.reader.pull(1).bytes == [2], "no byte is lost")
         #expect(opened.stopped == [])
     }
 
-    @Test func aReplayOpensTheProducerAgainAndDropsTheOldOne() async {
+    @Test func rewindStopsTheProducerAndOpensANewOne() async {
         let opened = OpenedPipe(length: 4, canReplay: true)
         let old = opened.feed
         #expect(old.offer([1, 2, 3]))
@@ -196,10 +196,10 @@ struct UploadPipeTests {
         #expect("\(opened.reader.pull(5).result)" == "wait")
         #expect(opened.openings == 2)
         let new = opened.feed
-        // What the old producer still says is about a run that is over.
+        // The calls of the old producer belong to an attempt that is over, so the pipe ignores them.
         #expect(await old.push([9]) == false)
         #expect(old.offer([9]) == false)
-        #expect(!old.hasRoom)
+        #expect(!old.hasCapacity)
         old.finish(Broken())
         #expect(new.offer([5, 6, 7, 8]))
         new.finish()
@@ -208,7 +208,7 @@ struct UploadPipeTests {
         #expect("\(result)" == "end")
     }
 
-    @Test func aFinishedOrOverfullBodyStartsOverClean() {
+    @Test func rewindResetsAFinishedOrOverlongBody() {
         let opened = OpenedPipe(length: 2, canReplay: true)
         #expect(opened.feed.offer([1, 2]))
         #expect(opened.reader.pull(1).bytes == [1])
@@ -222,7 +222,7 @@ struct UploadPipeTests {
         #expect(opened.reader.pullAll(5).bytes == [7, 8])
     }
 
-    @Test func aReplayTellsAWaitingProducerToStop() async {
+    @Test func rewindStopsASuspendedProducer() async {
         let opened = OpenedPipe(canReplay: true)
         let feed = opened.feed
         let producer = Task.immediate { await feed.push([UInt8](repeating: 1, count: Self.limit * 2)) }
@@ -233,15 +233,15 @@ struct UploadPipeTests {
 
     // MARK: The end
 
-    @Test func aFinishedProducerIsEndedWithTheTransferToo() {
+    @Test func closeStopsAFinishedProducer() {
         let opened = OpenedPipe()
         opened.feed.finish()
         #expect(opened.stopped == [])
         opened.pipe.close()
-        #expect(opened.stopped == [1], "it may be held by what ends it")
+        #expect(opened.stopped == [1], "the stop closure runs even after the producer has finished")
     }
 
-    @Test func closingResumesAWaitingProducerOnce() async {
+    @Test func closeResumesASuspendedProducerOnce() async {
         let opened = OpenedPipe()
         let feed = opened.feed
         let producer = Task.immediate { await feed.push([UInt8](repeating: 1, count: Self.limit)) }
@@ -251,18 +251,18 @@ struct UploadPipeTests {
         opened.pipe.close()
         #expect(opened.stopped == [1])
         #expect(await feed.push([1]) == false)
-        #expect(!feed.hasRoom)
+        #expect(!feed.hasCapacity)
         #expect("\(opened.reader.pull(5).result)" == "wait")
     }
 
-    @Test func aClosedPipeOpensNothing() {
+    @Test func closedPipeOpensNoProducer() {
         let opened = OpenedPipe(canReplay: true)
         opened.pipe.close()
         #expect("\(opened.reader.pull(5).result)" == "wait")
         #expect(opened.openings == 0)
     }
 
-    @Test func aProducerThatFinishesWhileItIsOpenedIsFine() {
+    @Test func producerMayFinishWhileItIsOpened() {
         let pipe = UploadPipe(length: nil, canReplay: false) { feed in
             #expect(feed.offer([4, 2]))
             feed.finish()
@@ -273,7 +273,7 @@ struct UploadPipeTests {
         #expect("\(result)" == "end")
     }
 
-    @Test func aPipeClosedWhileItsProducerIsOpenedStopsIt() {
+    @Test func closeWhileOpeningStopsTheProducer() {
         let stops = Lock(0)
         let box = Lock<UploadPipe?>(nil)
         let pipe = UploadPipe(length: nil, canReplay: false) { _ in
@@ -287,7 +287,7 @@ struct UploadPipeTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func aProducerInATaskAndALoopAgree(seed: UInt64) async throws {
+    func concurrentProducerAndReaderTransferAllBytes(seed: UInt64) async throws {
         var random = SeededGenerator(seed)
         let parts = (0..<80).map { _ in random.bytes(Int(random.below(30_000))) }
         let reference = parts.flatMap { $0 }
@@ -302,7 +302,7 @@ struct UploadPipeTests {
         }
         let capacity = Int(random.below(50_000)) + 1
         let bytes = Lock<[UInt8]>([])
-        // A thread, since the loop is one: it spins where libcurl would be told to pause.
+        // The consumer is a thread, like the loop. It spins where the loop would tell libcurl to pause.
         let thread = try TestThread {
             let reader = PipeReader(pipe: pipe)
             while true {

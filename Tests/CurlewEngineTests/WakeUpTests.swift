@@ -10,8 +10,8 @@ import Testing
 
 @Suite("Wake-up pairs", .timeLimit(.minutes(5)))
 struct WakeUpTests {
-    /// A program may want its own socket pairs to survive exec, and use them at any time.
-    @Test func noSocketPairButLibcurlsIsMarked() throws {
+    /// The socket pairs of the program itself must stay open on exec, even while libcurl creates pairs.
+    @Test func onlyLibcurlsSocketPairsAreMarkedCloseOnExec() throws {
         let pairs = try (0..<4).map { _ in
             var ends: [CInt] = [0, 0]
             try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)

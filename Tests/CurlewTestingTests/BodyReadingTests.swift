@@ -14,7 +14,7 @@ struct BodyReadingTests {
         return server
     }
 
-    @Test func saysContinueToAClientThatWaits() throws {
+    @Test func continueIsSentToAWaitingClient() throws {
         let server = try server(.whole)
         let client = try WireClient(server)
         try client.send(expecting)
@@ -24,7 +24,7 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.expectsContinue) == [true] && server.requests.map(\.sentContinue) == [true])
     }
 
-    @Test func doesNotSayContinueWhenTheBodyIsThere() throws {
+    @Test func continueIsOmittedIfTheBodyHasArrived() throws {
         let server = try server(.whole)
         let client = try WireClient(server)
         try client.send(expecting + "body")
@@ -32,7 +32,7 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.sentContinue) == [false])
     }
 
-    @Test func canWithholdContinue() async throws {
+    @Test func continueCanBeWithheld() async throws {
         let server = try server(.whole.withoutContinue())
         let client = try WireClient(server)
         try client.send(expecting)
@@ -41,7 +41,7 @@ struct BodyReadingTests {
         #expect(try client.response().text == "body")
     }
 
-    @Test func answersWithoutReading() throws {
+    @Test func responseWithoutReadingTheBodyClosesTheConnection() throws {
         let server = try MockServer()
         server.on("POST", "/", .text("too large", status: 413), reading: .none)
         let client = try WireClient(server)
@@ -53,9 +53,9 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.bodyLength) == [0] && server.requests.map(\.isBodyComplete) == [false])
     }
 
-    @Test func answersBeforeReadingAndStaysUsable() throws {
+    @Test func responseBeforeReadingKeepsTheConnection() throws {
         let server = try MockServer()
-        server.on("POST", "/", .text("early"), reading: .afterAnswer)
+        server.on("POST", "/", .text("early"), reading: .afterResponse)
         let client = try WireClient(server)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
         #expect(try client.response().text == "early")
@@ -64,7 +64,7 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.bodyText) == ["body", ""])
     }
 
-    @Test func readsAPrefixAndResets() throws {
+    @Test func resetAfterReadingAPrefix() throws {
         let server = try MockServer()
         server.on("POST", "/", .status(200).fault(.reset, at: .start), reading: .prefix(3))
         let client = try WireClient(server)
@@ -73,7 +73,7 @@ struct BodyReadingTests {
         #expect(server.requests.map(\.bodyText) == ["abc"])
     }
 
-    @Test func stallsBeforeAndInsideTheBody() async throws {
+    @Test func readingStallsBeforeAndWithinTheBody() async throws {
         let (before, inside) = (Gate(), Gate())
         let server = try server(.whole.stalling(at: inside, after: 2).stalling(at: before))
         let client = try WireClient(server)
@@ -89,7 +89,7 @@ struct BodyReadingTests {
         #expect(try client.response().text == "body")
     }
 
-    @Test func readsSlowly() throws {
+    @Test func slowReading() throws {
         let server = try server(.whole.slowly(bytes: 2, every: .milliseconds(15)))
         let client = try WireClient(server)
         let begin = ContinuousClock.now
@@ -97,7 +97,7 @@ struct BodyReadingTests {
         #expect(ContinuousClock.now - begin >= .milliseconds(45))
     }
 
-    @Test func keepsWhatCameOfABodyThatBrokeOff() async throws {
+    @Test func incompleteBodyIsRecorded() async throws {
         let server = try server(.whole)
         let client = try WireClient(server)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")

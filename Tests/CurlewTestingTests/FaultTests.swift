@@ -10,7 +10,7 @@ struct FaultTests {
         "HTTP/1.1 200 OK", "Content-Type: text/plain; charset=utf-8", "Content-Length: 10", "\r\n",
     ].joined(separator: "\r\n").utf8.count
 
-    /// What a client gets of ten digits and how it ends.
+    /// Requests ten digits and returns the number of received bytes and the end of the connection.
     private func outcome(_ fault: SocketFault, at point: MockResponse.Point) throws -> (count: Int, ending: Ending) {
         let server = try MockServer()
         server.on("GET", "/", .text("0123456789").fault(fault, at: point))
@@ -24,7 +24,7 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(7), 7), (.head(9999), headLength), (.body(0), headLength),
         (.body(4), headLength + 4), (.body(9999), headLength + 10), (.end, headLength + 10),
     ])
-    func resetsAtEveryPoint(point: MockResponse.Point, count: Int) throws {
+    func resetAtEveryPoint(point: MockResponse.Point, count: Int) throws {
         #expect(try outcome(.reset, at: point) == (count, .reset))
     }
 
@@ -32,12 +32,12 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(0), 0), (.head(20), 20), (.body(4), headLength + 4),
         (.end, headLength + 10),
     ])
-    func closesAtEveryPointWithoutSayingSo(point: MockResponse.Point, count: Int) throws {
+    func closeAtEveryPoint(point: MockResponse.Point, count: Int) throws {
         #expect(try outcome(.close, at: point) == (count, .fin))
         #expect(try outcome(.cut, at: point) == (count, .fin))
     }
 
-    @Test func aResetLosesNothingOfALargeBody() throws {
+    @Test func resetKeepsTheBytesSentBefore() throws {
         let pattern = PatternBody(seed: 1, length: 8_000_000)
         let server = try MockServer()
         server.on("GET", "/", .pattern(pattern).fault(.reset, at: .body(5_000_000)))
@@ -45,7 +45,7 @@ struct FaultTests {
         try client.request("GET", "/")
         _ = try client.head()
         let (bytes, ending) = try client.rest()
-        // Digests, because a failed comparison of arrays this long would be explained for minutes.
+        // Compare digests, because the report of a failed comparison of such long arrays would take minutes.
         #expect(SHA256Stream.hex(of: bytes) == pattern[0..<5_000_000].sha256)
         #expect(ending == .reset)
     }
@@ -54,7 +54,7 @@ struct FaultTests {
         (MockResponse.Point.start, 0), (.head(0), 25), (.head(9), 34), (.body(0), 25 + headLength),
         (.body(3), 28 + headLength), (.end, 35 + headLength),
     ])
-    func stallsAtEveryPoint(point: MockResponse.Point, before: Int) async throws {
+    func stallAtEveryPoint(point: MockResponse.Point, before: Int) async throws {
         let gate = Gate()
         let server = try MockServer()
         server.on("GET", "/", .text("0123456789").informational(100).fault(.stall(gate), at: point).closing())
@@ -68,7 +68,7 @@ struct FaultTests {
         #expect(try client.rest().ending == .fin)
     }
 
-    @Test func aFaultInterruptsAChunkButDoesNotSplitIt() throws {
+    @Test func faultWithinAChunkKeepsItsDeclaredSize() throws {
         let server = try MockServer()
         server.on("GET", "/", .text("0123456789").chunked(size: 6).fault(.close, at: .body(8)))
         let client = try WireClient(server)
@@ -77,7 +77,7 @@ struct FaultTests {
         #expect(try client.rest().bytes == Array("6\r\n012345\r\n4\r\n67".utf8))
     }
 
-    @Test func sendsWhatBelongsToNoMessage() throws {
+    @Test func extraBytesWithinAndAfterABody() throws {
         let server = try MockServer()
         server.on("GET", "/bad", .text("0123").chunked(size: 2).fault(.send(Array("zz\r\n".utf8)), at: .body(2)))
         server.on("GET", "/surplus", .text("ok").fault(.send(Array("surplus".utf8)), at: .end))
@@ -92,7 +92,7 @@ struct FaultTests {
         #expect(try other.exchange("GET", "/surplus").text == "ok")
     }
 
-    @Test func dripsAndPauses() throws {
+    @Test func drippingAndPauses() throws {
         let server = try MockServer()
         let drip = MockResponse.text("0123456789").dripping(bytes: 4, every: .milliseconds(20))
         server.on("GET", "/", drip.fault(.pause(.milliseconds(20)), at: .start))
@@ -102,7 +102,7 @@ struct FaultTests {
         #expect(ContinuousClock.now - begin >= .milliseconds(60))
     }
 
-    @Test func silenceEndsWhenTheClientLeaves() async throws {
+    @Test func silentResponseEndsWhenTheClientCloses() async throws {
         let server = try MockServer()
         server.on("GET", "/", .silence)
         let client = try WireClient(server)
@@ -113,7 +113,7 @@ struct FaultTests {
         #expect(await server.waitUntil(openConnections: 0))
     }
 
-    @Test func faultsOnAcceptChooseTheirConnection() throws {
+    @Test func acceptFaultsApplyByConnectionNumber() throws {
         var options = MockServer.Options()
         options.onAccept = { [[.reset], [.close], [.send([33]), .cut]][safe: $0 - 1] ?? [] }
         let server = try MockServer(options: options)
@@ -123,7 +123,7 @@ struct FaultTests {
         #expect(try WireClient(server).exchange("GET", "/").status == 404)
     }
 
-    @Test func aClosedKeepAliveConnectionDiesUnannounced() throws {
+    @Test func keepAliveConnectionIsClosedWithoutNotice() throws {
         let server = try MockServer()
         server.on("GET", "/", .text("ok").fault(.close, at: .end))
         let client = try WireClient(server)
@@ -132,7 +132,7 @@ struct FaultTests {
         #expect(try client.rest() == ([], .fin))
     }
 
-    @Test func disconnectingEndsIdleConnectionsOnly() async throws {
+    @Test func disconnectAllClosesIdleConnections() async throws {
         let server = try MockServer()
         let clients = try (0..<3).map { _ in try WireClient(server) }
         for client in clients { #expect(try client.exchange("GET", "/").status == 404) }

@@ -6,20 +6,20 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct LifecycleTests {
-    @Test func namesItsURLs() throws {
+    @Test func urlsOfTheServer() throws {
         let server = try MockServer()
         #expect(server.origin == "http://127.0.0.1:\(server.port)")
         #expect(server.url("a?b") == server.origin + "/a?b" && server.url("/a") == server.origin + "/a")
         #expect(server.url() == server.origin + "/")
     }
 
-    @Test func listensOnTheOtherLoopbackAddress() throws {
+    @Test func serverListensOnIPv6() throws {
         let server = try MockServer(address: .v6)
         #expect(server.origin == "http://[::1]:\(server.port)")
         #expect(try WireClient(server, address: .v6).exchange("GET", "/").status == 404)
     }
 
-    @Test func handsOutRequestsInOrderAndThenWaits() async throws {
+    @Test func nextRequestReturnsRequestsInOrderAndThenWaits() async throws {
         let server = try MockServer()
         let client = try WireClient(server)
         _ = try client.exchange("GET", "/1")
@@ -32,7 +32,7 @@ struct LifecycleTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test func stopEndsTheWaitForARequest() async throws {
+    @Test func stopEndsNextRequest() async throws {
         let server = try MockServer()
         _ = try WireClient(server).exchange("GET", "/")
         async let first = server.nextRequest()
@@ -56,7 +56,7 @@ struct LifecycleTests {
         for task in tasks { #expect(await task.value) }
     }
 
-    @Test func aGateLetsEveryoneThroughOnceOpen() async throws {
+    @Test func openGateLetsAllThrough() async throws {
         let gate = Gate()
         let server = try MockServer()
         server.on("GET", "/", .text("ok").fault(.stall(gate), at: .start))
@@ -72,7 +72,7 @@ struct LifecycleTests {
         #expect(try WireClient(server).exchange("GET", "/").text == "ok")
     }
 
-    @Test func stopEndsEveryKindOfWait() async throws {
+    @Test func stopEndsConnectionsInEveryState() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 8192
         let (gate, second) = (Gate(), Gate())
@@ -97,7 +97,7 @@ struct LifecycleTests {
         server.stop()
     }
 
-    @Test func theLastReferenceStopsTheServer() throws {
+    @Test func releaseOfTheLastReferenceStopsTheServer() throws {
         var server = try Optional(MockServer())
         let client = try WireClient(try #require(server))
         _ = try client.exchange("GET", "/")
@@ -105,7 +105,7 @@ struct LifecycleTests {
         #expect(try client.rest() == ([], .fin))
     }
 
-    @Test func aRouteMayOwnOrStopItsServer() async throws {
+    @Test func routeMayStopItsServer() async throws {
         let server = try MockServer()
         server.on("GET", "/") { _ in
             server.stop()
@@ -119,7 +119,7 @@ struct LifecycleTests {
         #expect(throws: WireError.cannotConnect) { try WireClient(server) }
     }
 
-    @Test func restartsOnItsPort() throws {
+    @Test func serverRestartsOnTheSamePort() throws {
         let first = try MockServer()
         let client = try WireClient(first)
         _ = try client.exchange("GET", "/")
@@ -132,7 +132,7 @@ struct LifecycleTests {
         #expect(throws: TestingError.self) { try MockServer(options: options) }
     }
 
-    @Test func servesSixHundredConnectionsAtOnce() async throws {
+    @Test func sixHundredConcurrentConnections() async throws {
         raiseDescriptorLimit()
         let gate = Gate()
         let server = try MockServer()
@@ -147,7 +147,7 @@ struct LifecycleTests {
         #expect(await server.waitUntil(openConnections: 0))
     }
 
-    @Test func countsSentBytesAndStopsSendingToAClientThatDoesNotRead() async throws {
+    @Test func bytesSentAreCountedAndLimitedByAnUnreadConnection() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 16_384
         let server = try MockServer(options: options)
@@ -163,11 +163,11 @@ struct LifecycleTests {
         let big = try WireClient(server)
         try big.request("GET", "/big")
         _ = try big.head()
-        // The kernel's buffers of both sides bound what an unread response can take.
+        // The kernel's buffers of both sides limit the bytes of an unread response.
         #expect(server.bytesSent < 64 << 20)
     }
 
-    @Test func remembersTheLatestTenThousandRequests() async throws {
+    @Test func recordedRequestsAreLimitedToTenThousand() async throws {
         let server = try MockServer()
         server.on("GET", "/*", .status(204))
         let client = try WireClient(server)

@@ -5,7 +5,7 @@ import CurlewTesting
 import Testing
 
 struct PatternBodyTests {
-    @Test func isAFunctionOfSeedAndPosition() {
+    @Test func bytesDependOnSeedAndPosition() {
         let body = PatternBody(seed: 42, length: 1000)
         #expect(body.bytes == PatternBody(seed: 42, length: 2000).bytes(in: 0..<1000))
         #expect(body.bytes != PatternBody(seed: 43, length: 1000).bytes)
@@ -17,20 +17,20 @@ struct PatternBodyTests {
         #expect(body[100..<900][50..<60].bytes == Array(body.bytes[150..<160]))
     }
 
-    @Test func startsAsTheGeneratorDoes() {
-        // The first output of SplitMix64 for seed 0 is known to be e220a8397b1dcdaf; its lowest byte comes first here.
+    @Test func firstBytesMatchSplitMix64() {
+        // The first output of SplitMix64 for seed 0 is e220a8397b1dcdaf; here its lowest byte is the first one.
         #expect(PatternBody(seed: 0, length: 8).bytes == [0xAF, 0xCD, 0x1D, 0x7B, 0x39, 0xA8, 0x20, 0xE2])
     }
 
     @Test(arguments: [0, 1, 262_144, 600_001])
-    func knowsItsDigest(length: Int) {
+    func sha256MatchesTheBytes(length: Int) {
         let body = PatternBody(seed: 7, length: length)
         #expect(body.sha256 == SHA256Stream.hex(of: body.bytes))
     }
 }
 
 struct SHA256StreamTests {
-    @Test func digestsInParts() {
+    @Test func digestOfSeveralUpdates() {
         var stream = SHA256Stream()
         #expect(stream.hex == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
         stream.update([97])
@@ -40,7 +40,7 @@ struct SHA256StreamTests {
         #expect(stream.digest.prefix(2) == [0xBA, 0x78])
     }
 
-    @Test func aCopyGoesItsOwnWay() {
+    @Test func copiesAreIndependent() {
         var first = SHA256Stream()
         first.update([1, 2])
         var second = first

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RequestTests {
-    @Test func recordsWhatWasSent() throws {
+    @Test func requestIsRecorded() throws {
         let server = try MockServer()
         let client = try WireClient(server)
         _ = try client.exchange("PATCH", "/a%20b?q=1?2", ["X-One: 1", "x-one:\t 2 ", "Empty:"], body: "abc")
@@ -24,13 +24,13 @@ struct RequestTests {
         ("http://example.test/p?q", "/p", "q"), ("http://example.test", "/", nil), ("http://example.test?q", "/", "q"),
         ("*", "*", nil), ("example.test:443", "example.test:443", nil), ("/?", "/", ""),
     ])
-    func readsEveryFormOfTarget(target: String, path: String, query: String?) throws {
+    func everyFormOfTargetIsParsed(target: String, path: String, query: String?) throws {
         let server = try MockServer()
         _ = try WireClient(server).exchange("OPTIONS", target)
         #expect(server.requests.map(\.path) == [path] && server.requests.map(\.query) == [query])
     }
 
-    @Test func numbersConnectionsAndTheirRequests() throws {
+    @Test func connectionsAndRequestsAreNumbered() throws {
         let server = try MockServer()
         let first = try WireClient(server)
         _ = try first.exchange("GET", "/1")
@@ -40,7 +40,7 @@ struct RequestTests {
         #expect(server.requests.map(\.ordinal) == [1, 2, 1])
     }
 
-    @Test func answersPipelinedRequestsInOrder() throws {
+    @Test func pipelinedRequestsAreAnsweredInOrder() throws {
         let server = try MockServer { .text("\($0.path) \($0.bodyText)") }
         let client = try WireClient(server)
         try client.send(
@@ -53,7 +53,7 @@ struct RequestTests {
         #expect(server.requests[1].trailers.map(\.value) == ["1"])
     }
 
-    @Test func readsAHeadByteByByte() throws {
+    @Test func requestIsReadByteByByte() throws {
         let server = try MockServer { .text($0.bodyText) }
         let client = try WireClient(server)
         let text = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n0123456789\r\n0\r\n\r\n"
@@ -61,7 +61,7 @@ struct RequestTests {
         #expect(try client.response().text == "0123456789")
     }
 
-    @Test func keepsTheBeginningOfABodyAndCountsTheRest() throws {
+    @Test func recordedBodyIsLimitedAndItsLengthCounted() throws {
         var options = MockServer.Options()
         options.requestBodyLimit = 1000
         let server = try MockServer(options: options) { _ in .status(200) }
@@ -75,7 +75,7 @@ struct RequestTests {
         #expect(request.bodyLength == 3_000_000 && request.bodySHA256 == pattern.sha256)
     }
 
-    @Test func speaksHTTP10() throws {
+    @Test func http10Request() throws {
         let server = try MockServer { _ in .text("old").chunked() }
         let client = try WireClient(server)
         try client.send("GET / HTTP/1.0\r\n\r\n")
@@ -96,7 +96,7 @@ struct RequestTests {
         ("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
         ("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n", 400),
     ])
-    func refusesMalformedRequests(text: String, status: Int) throws {
+    func malformedRequestsAreRejected(text: String, status: Int) throws {
         let server = try MockServer { _ in .text("accepted") }
         let client = try WireClient(server)
         try client.send(text)
@@ -106,7 +106,7 @@ struct RequestTests {
         #expect(server.violations.count == 1)
     }
 
-    @Test func limitsTheHeadTo64KiB() throws {
+    @Test func headIsLimitedTo64KiB() throws {
         let server = try MockServer { _ in .text("accepted") }
         let line = "GET / HTTP/1.1\r\nHost: a\r\nX: "
         let fitting = String(repeating: "x", count: 64 * 1024 - line.utf8.count)

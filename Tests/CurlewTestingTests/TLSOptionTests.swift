@@ -8,28 +8,28 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct TLSOptionTests {
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
-    func staplesForThoseWhoAsk(version: Int32) throws {
+    func ocspResponseIsStapledOnRequest(version: Int32) throws {
         let root = try TestAuthority()
         let identity = try root.issue()
         var options = MockServer.Options()
-        options.tls.staple = try root.ocspResponse(for: identity.certificate)
+        options.tls.ocspResponse = try root.ocspResponse(for: identity.certificate)
         let server = try MockServer(tls: identity, options: options)
         var settings = SecureSettings(authorityPEM: root.certificatePEM, maximumVersion: version)
         for asks in [true, false] {
             settings.asksForStaple = asks
             let client = try WireClient(server, tls: settings)
             _ = try client.exchange("GET", "/")
-            #expect(client.staple == (asks ? options.tls.staple : nil))
+            #expect(client.ocspResponse == (asks ? options.tls.ocspResponse : nil))
         }
         settings.asksForStaple = true
         let bare = try MockServer(tls: identity)
         let client = try WireClient(bare, tls: settings)
         _ = try client.exchange("GET", "/")
-        #expect(client.staple == nil)
-        #expect((server.requests + bare.requests).map { $0.tls?.askedForStaple } == [true, false, true])
+        #expect(client.ocspResponse == nil)
+        #expect((server.requests + bare.requests).map { $0.tls?.requestedOCSPResponse } == [true, false, true])
     }
 
-    @Test func servesTheChainItIsGiven() throws {
+    @Test func givenChainIsServedUnchanged() throws {
         let root = try TestAuthority()
         let identity = try root.intermediate().intermediate().issue()
         let stranger = try TestAuthority().certificate
@@ -44,7 +44,7 @@ struct TLSOptionTests {
             #expect(client.servedChain == [identity.certificateDER] + order.map(\.der))
         }
         var options = MockServer.Options()
-        // OpenSSL would complete the chain from the store of this authority.
+        // By default, OpenSSL completes the chain from the store of this authority.
         options.tls.clientAuthority = root
         options.tls.requiresClientCertificate = false
         let incomplete = try MockServer(tls: identity.serving(intermediates: []), options: options)
@@ -59,7 +59,7 @@ struct TLSOptionTests {
         CertificateOptions(key: .rsa(1024)), CertificateOptions(digest: .sha1),
         CertificateOptions(key: .rsa(2048), digest: .md5),
     ])
-    func servesWhatIsWeakIfTold(weak: CertificateOptions) throws {
+    func weakCertificatesNeedALowerSecurityLevel(weak: CertificateOptions) throws {
         let root = try TestAuthority(key: .rsa(2048))
         let identity = try root.intermediate(weak).issue(weak)
         #expect(throws: TestingError.self) { try MockServer(tls: identity) }
@@ -72,7 +72,7 @@ struct TLSOptionTests {
         #expect(try WireClient(server, tls: settings).exchange("GET", "/").status == 404)
     }
 
-    @Test func choosesTheCiphers() throws {
+    @Test func cipherOptions() throws {
         let root = try TestAuthority()
         var options = MockServer.Options()
         options.tls.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -89,7 +89,7 @@ struct TLSOptionTests {
         #expect(throws: TestingError.self) { try MockServer(tls: root.issue(), options: options) }
     }
 
-    @Test func wishesForAClientCertificate() throws {
+    @Test func optionalClientCertificate() throws {
         let (root, clients) = (try TestAuthority(), try TestAuthority(commonName: "Clients").intermediate())
         var options = MockServer.Options()
         options.tls.clientAuthority = clients
@@ -112,7 +112,7 @@ struct TLSOptionTests {
     }
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
-    func tellsClientsWhyTheyAreRefused(version: Int32) async throws {
+    func rejectedClientCertificatesGetAnAlert(version: Int32) async throws {
         let (root, clients) = (try TestAuthority(), try TestAuthority(commonName: "Clients"))
         let revoked = try clients.issue()
         var options = MockServer.Options()
@@ -143,7 +143,7 @@ struct TLSOptionTests {
         #expect(server.tlsFailures.count == cases.count && server.requests.count == 1)
     }
 
-    @Test func keepsTheAlertsOfClients() async throws {
+    @Test func alertsOfClientsAreRecorded() async throws {
         let root = try TestAuthority()
         let server = try MockServer(tls: root.issue(validity: .expired))
         let second = try HTTP2Server(tls: root.issue())
@@ -158,7 +158,7 @@ struct TLSOptionTests {
         #expect(second.tlsFailures == ["tlsv1 alert unknown ca"])
     }
 
-    @Test func keepsAHundredFailures() async throws {
+    @Test func recordedTLSFailuresAreLimitedToAHundred() async throws {
         let server = try MockServer(tls: TestIdentity.selfSigned())
         for _ in 0..<120 { try WireClient(port: server.port).close() }
         #expect(await server.waitUntil(tlsFailureCount: 120))

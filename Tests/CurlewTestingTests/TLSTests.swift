@@ -15,7 +15,7 @@ struct TLSTests {
         return try client.exchange("GET", "/").status
     }
 
-    @Test func recordsWhatTheHandshakeSettled() throws {
+    @Test func handshakeResultsAreRecorded() throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())
         #expect(server.origin == "https://localhost:\(server.port)")
@@ -33,7 +33,7 @@ struct TLSTests {
     }
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
-    func resumesSessions(version: Int32) throws {
+    func sessionResumption(version: Int32) throws {
         let authority = try TestAuthority()
         for allows in [true, false] {
             var options = MockServer.Options()
@@ -48,7 +48,7 @@ struct TLSTests {
         }
     }
 
-    @Test func limitsTheVersions() throws {
+    @Test func tlsVersionLimits() throws {
         let authority = try TestAuthority()
         var options = MockServer.Options()
         options.tls.minimumVersion = .v1_3
@@ -65,7 +65,7 @@ struct TLSTests {
         #expect(ancient.requests.map { $0.tls?.version } == ["TLSv1.1"])
     }
 
-    @Test func goodCertificatesAreTrusted() throws {
+    @Test func validCertificatesAreTrusted() throws {
         let root = try TestAuthority()
         #expect(try status(root.issue(), trusting: root.certificatePEM) == 404)
         #expect(try status(root.issue(), trusting: root.certificatePEM, host: "127.0.0.1") == 404)
@@ -76,7 +76,7 @@ struct TLSTests {
         #expect(try status(own, trusting: own.certificatePEM) == 404)
     }
 
-    @Test func badCertificatesAreNot() throws {
+    @Test func invalidCertificatesAreRejected() throws {
         let root = try TestAuthority()
         let bad = try [
             root.issue(validity: .expired), root.issue(validity: .notYetValid), root.issue(hosts: ["wrong.test"]),
@@ -91,7 +91,7 @@ struct TLSTests {
         }
     }
 
-    @Test func anIdentityDescribesItself() throws {
+    @Test func identityProperties() throws {
         let root = try TestAuthority()
         let middle = try root.intermediate()
         let identity = try middle.issue()
@@ -100,7 +100,7 @@ struct TLSTests {
         #expect(identity.certificateDER.starts(with: [0x30, 0x82]) && root.certificateDER.starts(with: [0x30, 0x82]))
         #expect(identity.publicKeySHA256.count == 32 && identity.publicKeySHA256 != middle.publicKeySHA256)
         #expect(try middle.issue().publicKeySHA256 != identity.publicKeySHA256)
-        // A key on P-256 has a SubjectPublicKeyInfo of 91 bytes, which stands in the certificate as it is.
+        // A P-256 key has a SubjectPublicKeyInfo of 91 bytes, which the certificate contains unchanged.
         let der = identity.certificateDER
         let found = (0..<(der.count - 91)).contains { start in
             SHA256Stream.hex(of: der[start..<(start + 91)]) == hex(identity.publicKeySHA256)
@@ -112,7 +112,7 @@ struct TLSTests {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    @Test func asksForAClientCertificate() throws {
+    @Test func requiredClientCertificate() throws {
         let (root, clients) = (try TestAuthority(), try TestAuthority(commonName: "Clients"))
         var options = MockServer.Options()
         options.tls.clientAuthority = clients
@@ -129,7 +129,7 @@ struct TLSTests {
     }
 
     @Test(arguments: [(SocketFault.close, Ending.closeNotify), (.cut, .fin), (.reset, .reset)])
-    func endsInThreeWays(fault: SocketFault, ending: Ending) throws {
+    func faultsEndTheTLSConnection(fault: SocketFault, ending: Ending) throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())
         server.on("GET", "/", .text("0123456789").fault(fault, at: .body(4)))
@@ -139,13 +139,13 @@ struct TLSTests {
         #expect(try client.rest() == (Array("0123".utf8), ending))
     }
 
-    @Test func stallsBeforeTheHandshakeUntilStopped() async throws {
+    @Test func stalledHandshakeEndsWithStop() async throws {
         let gate = Gate()
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(gate)] }
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue(), options: options)
-        // The client's hello stays unanswered, so a plain connection is enough to see it.
+        // The server does not respond to the client's hello, so a plain connection is enough for this test.
         let client = try WireClient(server)
         try client.send([22, 3, 1])
         await gate.waitUntilReached()
@@ -154,7 +154,7 @@ struct TLSTests {
         #expect(server.openConnections == 0)
     }
 
-    @Test func survivesAClientThatDoesNotSpeakTLS() async throws {
+    @Test func plainClientDoesNotStopTheServer() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())
         let client = try WireClient(server)
@@ -165,7 +165,7 @@ struct TLSTests {
         #expect(try WireClient(server, tls: settings).exchange("GET", "/").status == 404)
     }
 
-    @Test func carriesLargeBodiesBothWays() throws {
+    @Test func largeBodiesInBothDirections() throws {
         let pattern = PatternBody(seed: 5, length: 5_000_000)
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Chance that is the same in every run (SplitMix64).
+/// A random number generator with a fixed sequence for each seed (SplitMix64).
 struct SeededChance: RandomNumberGenerator {
     private var state: UInt64
 

@@ -3,18 +3,18 @@
 
 @testable import CurlewXML
 
-/// What became of a document: its events, and the mistake behind them.
+/// The result of parsing a document: its events, and the error after them, if any.
 struct Reading: Equatable, Sendable {
     var events: [XMLEvent] = []
     var error: XMLError?
 
-    /// Reads a document in pieces of `size` bytes.
+    /// Reads a document in chunks of `size` bytes.
     init(_ bytes: [UInt8], by size: Int, charset: String? = nil, limits: XMLLimits = XMLLimits()) throws {
         let cuts = Array(stride(from: size, to: bytes.count, by: size))
         try self.init(bytes, cutAt: cuts, charset: charset, limits: limits)
     }
 
-    /// Reads a document in pieces that end at `cuts`.
+    /// Reads a document in chunks that end at `cuts`.
     init(_ bytes: [UInt8], cutAt cuts: [Int], charset: String? = nil, limits: XMLLimits = XMLLimits()) throws {
         let parser = try XMLEventParser(charset: charset, limits: limits)
         for (start, end) in zip([0] + cuts, cuts + [bytes.count]) {
@@ -23,7 +23,7 @@ struct Reading: Equatable, Sendable {
         take(parser.parse([UInt8]?.none))
     }
 
-    /// Reads a text as a whole.
+    /// Parses a text as a whole.
     init(_ text: String, limits: XMLLimits = XMLLimits()) throws {
         try self.init(Array(text.utf8), by: .max, limits: limits)
     }
@@ -33,7 +33,7 @@ struct Reading: Equatable, Sendable {
         error = step.failure
     }
 
-    /// The text and the sections, one after the other.
+    /// The text and the CDATA sections, joined in order.
     var text: String {
         events.reduce(into: "") { text, event in
             switch event {
@@ -52,7 +52,7 @@ struct Reading: Equatable, Sendable {
     }
 }
 
-/// Documents with a bit of everything, well-formed and not.
+/// Sample documents with all kinds of markup, well-formed and malformed.
 enum Scene {
     static let wellFormed = [
         "<a/>",

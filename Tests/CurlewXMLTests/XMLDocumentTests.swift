@@ -8,7 +8,7 @@ import Testing
 
 @testable import CurlewXML
 
-/// Documents as a whole, and what paths find in them.
+/// Tests of whole documents and of XPath queries in them.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLDocumentTests {
     private let text = """
@@ -22,7 +22,7 @@ struct XMLDocumentTests {
         try CurlewXML.XMLDocument(parsing: Data(text.utf8), limits: limits)
     }
 
-    @Test func nodes() throws {
+    @Test func nodesHaveNamesAttributesAndParents() throws {
         let document = try document(text)
         let root = document.root
         #expect(root.kind == .element && root.name == XMLName("shelf", namespace: "urn:l"))
@@ -45,7 +45,7 @@ struct XMLDocumentTests {
         #expect(Set([first, root.elements[0], root]).count == 2)
     }
 
-    @Test func paths() throws {
+    @Test func xpathQueries() throws {
         let document = try document(text)
         #expect(try document.nodes("//b:book", namespaces: spaces).map { $0["id"] } == ["1", "2"])
         #expect(try document.nodes("//b:book[2] | //b:book[1]", namespaces: spaces).map { $0["id"] } == ["1", "2"])
@@ -55,7 +55,7 @@ struct XMLDocumentTests {
         #expect(ids[0].name == XMLName("id") && ids[0].parent == document.root.elements[0])
         #expect(try ids[1].string("..") == "Zwei & mehr")
         #expect(try document.root.nodes("b:book", namespaces: spaces).count == 2)
-        #expect(try document.nodes("b:book", namespaces: spaces).isEmpty, "from the document, not from the root")
+        #expect(try document.nodes("b:book", namespaces: spaces).isEmpty, "relative to the document")
         #expect(try document.evaluate("count(//*)") == .number(4))
         #expect(try document.evaluate("/x = 1") == .boolean(false))
         #expect(try document.evaluate("position()") == .number(1))
@@ -68,16 +68,16 @@ struct XMLDocumentTests {
     }
 
     @Test(arguments: ["//b:x", "//[", "", "unknown()", "$v", "1 + 1", "'a'", "\u{0}", "//x\u{0}y"])
-    func badPaths(_ path: String) throws {
+    func invalidXPathsThrow(_ path: String) throws {
         let document = try document(text)
         let error = #expect(throws: XMLError.self) { try document.nodes(path) }
         #expect(error?.kind == .invalidPath && error?.line == nil)
         #expect(error?.hint?.contains("namespaces") ?? false == (path == "//b:x"))
-        // The next query has a context of its own.
+        // The next query has its own context.
         #expect(try document.nodes("//*").count == 4)
     }
 
-    @Test func deepAndLongQueriesEnd() throws {
+    @Test func deepAndLongXPathQueriesAreLimited() throws {
         let document = try document("<a>" + String(repeating: "<b/>", count: 3000) + "</a>")
         #expect(try document.evaluate("count(//b)") == .number(3000))
         let deep = String(repeating: "(", count: 100_000) + "1" + String(repeating: ")", count: 100_000)
@@ -85,7 +85,7 @@ struct XMLDocumentTests {
         #expect(throws: XMLError.self) { try document.evaluate("count(//b[count(//b[count(//b) > 1]) > 1])") }
     }
 
-    @Test func asText() throws {
+    @Test func serializationToText() throws {
         let document = try document(
             "<?xml version='1.0' encoding='utf-8'?><!DOCTYPE a [<!ENTITY e 'x'>]><a b=\"é&lt;'&quot;\">ü&amp;<b/><![CDATA[<]]></a>"
         )
@@ -98,7 +98,7 @@ struct XMLDocumentTests {
     }
 
     @Test(arguments: Scene.wellFormed)
-    func sayTheSameAsEvents(_ text: String) throws {
+    func treesAgreeWithEvents(_ text: String) throws {
         let document = try document(text)
         let reading = try Reading(text)
         #expect(document.root.text == reading.text)
@@ -109,12 +109,12 @@ struct XMLDocumentTests {
     }
 
     @Test(arguments: Scene.malformed)
-    func refuseTheSameAsEvents(_ text: String) throws {
+    func treesAndEventsRejectTheSameDocuments(_ text: String) throws {
         let error = #expect(throws: XMLError.self) { try document(text) }
         #expect(try Reading(text).error == error)
     }
 
-    @Test func limits() throws {
+    @Test func nodeAndDocumentLimits() throws {
         var limits = XMLLimits()
         limits.nodes = 5
         #expect(try document("<a b=''><c/></a>", limits: limits).root.elements.count == 1)
@@ -125,7 +125,7 @@ struct XMLDocumentTests {
         ] {
             #expect((try? document(text, limits: limits)) == nil, "\(text)")
         }
-        // One text, although libxml2 gives it in pieces.
+        // One text, although libxml2 reports it in parts.
         #expect(
             try document("<a>\(String(repeating: "x&amp;", count: 1000))</a>", limits: limits).root.children.count == 1)
         limits.document = 100
@@ -135,23 +135,23 @@ struct XMLDocumentTests {
                 == true)
     }
 
-    /// libxml2 gives long sections in pieces of 300 bytes.
-    @Test func sectionsAreOneNode() throws {
+    /// libxml2 reports long sections in parts of 300 bytes.
+    @Test func longCDATASectionIsOneNode() throws {
         let section = String(repeating: "é<", count: 5000)
         let builder = try XMLDocumentBuilder(charset: nil, limits: XMLLimits())
         for byte in "<a><![CDATA[\(section)]]><![CDATA[x]]></a>".utf8 { try builder.append([byte]) }
         #expect(try document("<a><![CDATA[\(section)]]><![CDATA[x]]></a>").root.children.map(\.text) == [section, "x"])
     }
 
-    @Test func tooLongForATree() throws {
+    @Test func overlongTextExceedsTheLimit() throws {
         let long = String(repeating: "x", count: 10_000_001)
         for text in ["<a>\(long)</a>", "<a><![CDATA[\(long)]]></a>"] {
             #expect(#expect(throws: XMLError.self) { try document(text) }?.kind == .limitExceeded)
         }
     }
 
-    /// A tree is read by many at once, and by nobody's leave.
-    @Test func manyReaders() async throws {
+    /// Many tasks can read a tree at once without locks.
+    @Test func concurrentReaders() async throws {
         let items = (0..<2000).map { "<i n='\($0)'>t\($0)</i>" }.joined()
         let document = try document("<a>\(items)</a>")
         let expected = document.xml
@@ -173,20 +173,20 @@ struct XMLDocumentTests {
         #expect(sums == Array(repeating: 1_999_000, count: 8))
     }
 
-    /// Nodes keep what they are part of.
+    /// Nodes keep their document alive.
     @Test func nodesOutliveTheirDocument() throws {
         let node = try document("<a><b>x</b></a>").root.elements[0]
         #expect(node.text == "x" && node.parent?.name == XMLName("a"))
     }
 
-    /// A module that has a type of the same name is no obstacle.
-    @Test func besideFoundation() throws {
+    /// The type can be used together with a module that has a type of the same name.
+    @Test func documentCoexistsWithFoundationXML() throws {
         let theirs = try FoundationXML.XMLDocument(xmlString: "<a>x</a>")
         let ours: CurlewXML.XMLDocument = try document("<a>x</a>")
         #expect(theirs.rootElement()?.stringValue == ours.root.text)
     }
 
-    @Test func piecesThatArrive() async throws {
+    @Test func documentIsParsedFromAnAsyncSequence() async throws {
         let pieces = AsyncStream<[UInt8]> { continuation in
             for byte in text.utf8 { continuation.yield([byte]) }
             continuation.finish()

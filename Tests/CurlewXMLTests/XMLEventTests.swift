@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewXML
 
-/// What becomes of documents, event by event.
+/// Tests of the events of documents.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLEventTests {
     private let a = XMLName("a")
@@ -26,8 +26,8 @@ struct XMLEventTests {
             ])
     }
 
-    /// libxml2 takes no more than 10 MB at once.
-    @Test func aLongDocumentInOnePiece() throws {
+    /// libxml2 accepts at most 10 MB at once.
+    @Test func longDocumentInOneChunk() throws {
         let text = [UInt8](repeating: 0x78, count: 12 << 20)
         let found = try XMLEvents().events(of: Array("<a>".utf8) + text + Array("</a>".utf8))
         let length = found.reduce(0) { sum, event in
@@ -56,18 +56,18 @@ struct XMLEventTests {
         #expect(inner.name == XMLName("c") && inner.namespaces == [XMLNamespace(prefix: nil, uri: "")])
     }
 
-    /// libxml2 leaves "&#38;" in values unless it is told to expand.
-    @Test func valuesAreWhatIsMeant() throws {
+    /// libxml2 leaves "&#38;" in values unless an option makes it expand references.
+    @Test func attributeValuesAreExpandedAndNormalized() throws {
         let tag = try #require(try Reading("<a b='1&#38;2&amp;3&lt;&quot;&#x20AC;' c=' x\n\ty '/>").tags.first)
         #expect(tag.attributes.map(\.value) == ["1&2&3<\"€", " x  y "])
     }
 
-    @Test func linesEndAsXMLWants() throws {
+    @Test func lineEndsAreNormalized() throws {
         #expect(try Reading("<a>1\r\n2\r3\n4\r\r\n5&#13;</a>").text == "1\n2\n3\n4\n\n5\r")
     }
 
-    /// References, and where libxml2 or the sender cut it, do not cut a text.
-    @Test func textComesInOnePiece() throws {
+    /// Neither references nor the chunks of libxml2 or the sender split a text.
+    @Test func textIsOneEvent() throws {
         let long = String(repeating: "text &amp; ", count: 500) + "é"
         let reading = try Reading(Array("<a>\(long)</a>".utf8), by: 7)
         #expect(reading.events.count == 3)
@@ -75,7 +75,7 @@ struct XMLEventTests {
     }
 
     @Test(arguments: [1, 5, 1000, 100_000])
-    func longTextComesInPieces(_ size: Int) throws {
+    func longTextIsSplitAtTheLimit(_ size: Int) throws {
         var limits = XMLLimits()
         limits.textPiece = 100
         let text = String(repeating: "aé€𝄞b", count: 1000)
@@ -92,38 +92,38 @@ struct XMLEventTests {
         }
     }
 
-    @Test func sectionsAreApart() throws {
+    @Test func cdataSectionsAreSeparateEvents() throws {
         let found = try events("<a><![CDATA[1]]><![CDATA[]]><![CDATA[2]]>3<![CDATA[4]]></a>").dropFirst().dropLast()
         #expect(Array(found) == [.cdata("1"), .cdata("2"), .text("3"), .cdata("4")])
     }
 
-    /// What the internal subset says of attributes holds (XML 1.0 §5.1); of the rest it means nothing.
-    @Test func declaredAttributes() throws {
+    /// Attribute declarations of the internal subset apply (XML 1.0 §5.1); its other declarations have no effect.
+    @Test func attributeDeclarationsOfTheInternalSubsetApply() throws {
         let subset = "<!ELEMENT a ANY><!ATTLIST a k NMTOKEN #IMPLIED d CDATA 'x&amp;y'><!NOTATION n SYSTEM 'n'>"
         let tag = try #require(try Reading("<!DOCTYPE a [\(subset)]><a k='  v '/>").tags.first)
         #expect(tag.attributes == [XMLAttribute(XMLName("k"), "v"), XMLAttribute(XMLName("d"), "x&y")])
     }
 
-    @Test func namesAreEqualWhateverTheirPrefix() {
+    @Test func namesCompareByNamespaceAndIgnoreThePrefix() {
         #expect(XMLName("a", prefix: "p", namespace: "u") == XMLName("a", prefix: "q", namespace: "u"))
         #expect(XMLName("a", namespace: "u") != XMLName("a"))
         #expect(Set([XMLName("a", prefix: "p", namespace: "u"), XMLName("a", namespace: "u")]).count == 1)
         #expect("\(XMLName("a", prefix: "p", namespace: "u"))" == "p:a")
     }
 
-    /// More names than the table of names has places.
-    @Test func manyNames() throws {
+    /// A document with more names than the table of names can hold.
+    @Test func namesBeyondTheSizeOfTheNameTable() throws {
         let names = (0..<2000).map { "n\($0)" }
         let body = names.map { "<\($0)/>" }.joined()
         #expect(try Reading("<a>\(body)</a>").tags.dropFirst().map(\.name.local) == names)
     }
 }
 
-/// Where a document is cut does not matter.
+/// The events do not depend on the chunks of a document.
 @Suite(.timeLimit(.minutes(5)))
-struct XMLCuttingTests {
+struct XMLChunkTests {
     @Test(arguments: Scene.wellFormed)
-    func everyCutOfAWellFormedDocument(_ text: String) throws {
+    func eventsOfWellFormedDocumentsIgnoreChunks(_ text: String) throws {
         let bytes = Array(text.utf8)
         let whole = try Reading(bytes, by: .max)
         #expect(whole.error == nil, "\(text): \(whole.error?.description ?? "")")
@@ -134,7 +134,7 @@ struct XMLCuttingTests {
     }
 
     @Test(arguments: Scene.malformed)
-    func everyCutOfAMalformedDocument(_ text: String) throws {
+    func errorsOfMalformedDocumentsIgnoreChunks(_ text: String) throws {
         let bytes = Array(text.utf8)
         let whole = try Reading(bytes, by: .max)
         #expect(whole.error != nil, "\(text)")
@@ -144,8 +144,8 @@ struct XMLCuttingTests {
         for size in 1...5 { #expect(try Reading(bytes, by: size) == whole, "\(text) by \(size)") }
     }
 
-    /// Documents that became malformed by chance: one byte is another, or gone.
-    @Test func everyCutOfDamagedDocuments() throws {
+    /// Documents that are malformed because one byte is changed or missing.
+    @Test func randomlyDamagedDocumentsIgnoreChunks() throws {
         var chance = SeededChance(7)
         for _ in 0..<600 {
             var bytes = Array(Scene.wellFormed.randomElement(using: &chance)?.utf8 ?? "".utf8)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CurlewXML
 
-/// Documents of chance, well-formed, in UTF-8.
+/// A generator of random well-formed documents in UTF-8.
 private struct DocumentMaker {
     var chance: SeededChance
 
@@ -14,7 +14,7 @@ private struct DocumentMaker {
     private static let texts = [
         "", "x", " \n", "é€𝄞", "&lt;&amp;&gt;", "&#x20AC;&#233;", "a]]", "1\r\n2\r3", "'\"", "日本",
     ]
-    private static let asides = ["<!-- c' - > -->", "<?p a?b>?>", "<![CDATA[ <&>]] ]]>", "<![CDATA[x]]>"]
+    private static let commentRanges = ["<!-- c' - > -->", "<?p a?b>?>", "<![CDATA[ <&>]] ]]>", "<![CDATA[x]]>"]
 
     private mutating func pick(_ list: [String]) -> String { list.randomElement(using: &chance) ?? "" }
 
@@ -36,13 +36,13 @@ private struct DocumentMaker {
         var content = ""
         for _ in 0..<Int.random(in: 0...5, using: &chance) {
             content += pick(Self.texts)
-            content += Bool.random(using: &chance) ? element(depth: depth + 1) : pick(Self.asides)
+            content += Bool.random(using: &chance) ? element(depth: depth + 1) : pick(Self.commentRanges)
         }
         return "\(tag)>\(content)</\(name)\(pick(["", " "]))>"
     }
 }
 
-/// A program that others wrote, run over a folder of documents.
+/// An independent program that reads documents.
 private enum PeerProgram {
     static func isThere(_ name: String) -> Bool {
         let isDemanded = ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
@@ -55,7 +55,7 @@ private enum PeerProgram {
             .first { FileManager.default.isExecutableFile(atPath: $0) } ?? "/usr/bin/\(name)"
     }
 
-    /// What it prints, given some bytes.
+    /// Runs the program with some bytes as its input and returns its output.
     static func output(_ name: String, _ arguments: [String], input: Data) async throws -> Data {
         let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-xml-peer-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -70,7 +70,7 @@ private enum PeerProgram {
         let pipe = Pipe()
         process.standardOutput = pipe
         return try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: reading to the end blocks.
+            // Use a separate thread, because reading to the end blocks.
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
@@ -85,11 +85,11 @@ private enum PeerProgram {
 }
 
 extension XMLName {
-    /// As expat writes names: URI, local name and prefix.
+    /// The name in the format of expat: URI, local name and prefix.
     fileprivate var parts: String { (namespace ?? "") + "|" + local + "|" + (prefix ?? "") }
 }
 
-/// Python's expat, which has nothing in common with libxml2, sees the same.
+/// Compares the events with those of Python's expat, which is independent of libxml2.
 @Suite(.enabled(if: PeerProgram.isThere("python3"), "Scripts/setup-peers installs python3"), .timeLimit(.minutes(5)))
 struct ExpatTests {
     /// Prints the events of each document of a JSON list.
@@ -144,7 +144,7 @@ struct ExpatTests {
         }
     }
 
-    @Test func seesTheSameEvents() async throws {
+    @Test func expatReportsTheSameEvents() async throws {
         var maker = DocumentMaker(chance: SeededChance(42))
         let documents = (0..<120).map { _ in maker.document() }
         let input = try JSONEncoder().encode(documents)
@@ -154,11 +154,11 @@ struct ExpatTests {
         for (text, events) in zip(documents, theirs) {
             for size in [Int.max, 5] { #expect(try ours(text, by: size) == events, "\(text)") }
         }
-        print("peer-test: python3 seesTheSameEvents")
+        print("peer-test: python3 expatReportsTheSameEvents")
     }
 }
 
-/// Paths give what xmllint says they do.
+/// Compares the results of XPath expressions with those of xmllint.
 @Suite(.enabled(if: PeerProgram.isThere("xmllint"), "Scripts/setup-peers installs xmllint"), .timeLimit(.minutes(5)))
 struct XmllintTests {
     private static let text = """
@@ -173,11 +173,11 @@ struct XmllintTests {
         "//book[1]/following-sibling::*[1]/@id + 1", "translate(//title, 'Eis', 'eIS')", "round(sum(//@price) div 2)",
         "count(//comment() | //text())", "string(//box/preceding::title[1])", "not(//book[@id = 9])", "1 div 0",
     ])
-    func agrees(_ path: String) async throws {
+    func xmllintReturnsTheSameXPathResults(_ path: String) async throws {
         let output = try await PeerProgram.output("xmllint", ["--xpath", path, "-"], input: Data(Self.text.utf8))
         let theirs = try #require(String(data: output, encoding: .utf8))
         let ours = try XMLDocument(parsing: Data(Self.text.utf8)).string(path)
         #expect(ours == theirs.trimmingCharacters(in: .newlines))
-        print("peer-test: xmllint agrees")
+        print("peer-test: xmllint xmllintReturnsTheSameXPathResults")
     }
 }

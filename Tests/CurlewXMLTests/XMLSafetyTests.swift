@@ -8,10 +8,10 @@ import Testing
 
 @testable import CurlewXML
 
-/// What documents of strangers try.
+/// Tests of hostile documents.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLSafetyTests {
-    /// A file with a secret, for the time of a test.
+    /// A file with a secret that exists during a test.
     private final class Secret: Sendable {
         static let text = "the-secret-0xC0FFEE"
         let path: String
@@ -24,7 +24,7 @@ struct XMLSafetyTests {
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Reads a document both ways; both must refuse it, or both accept it without the secret.
+    /// Reads a document as events and as a tree; both must refuse it, or both must accept it without the secret.
     private func readings(_ text: String) throws -> [XMLError?] {
         let reading = try Reading(text)
         #expect(!"\(reading.events)".contains(Secret.text))
@@ -49,7 +49,7 @@ struct XMLSafetyTests {
         #expect(try readings(text).allSatisfy { $0 == nil }, "\(text)")
     }
 
-    @Test func filesAreNotRead() throws {
+    @Test func externalEntitiesDoNotReadFiles() throws {
         let secret = try Secret()
         for path in [secret.path, "file://\(secret.path)"] {
             try isRefused("<!DOCTYPE a [<!ENTITY e SYSTEM '\(path)'>]><a>&e;</a>", .undefinedEntity)
@@ -61,7 +61,7 @@ struct XMLSafetyTests {
         }
     }
 
-    /// Neither does what a file declares.
+    /// Declarations in external files have no effect.
     @Test func externalSubsetsAreNotRead() throws {
         let subset = try Secret("<!ENTITY e '\(Secret.text)'><!ATTLIST a b CDATA '\(Secret.text)'>")
         try isRefused("<!DOCTYPE a SYSTEM '\(subset.path)'><a>&e;</a>", .undefinedEntity, code: 27)
@@ -71,14 +71,14 @@ struct XMLSafetyTests {
         #expect(reading.tags == [XMLStartTag(XMLName("a"))])
     }
 
-    @Test func inclusionsStayElements() throws {
+    @Test func xincludeElementsAreNotExpanded() throws {
         let secret = try Secret()
         let text = "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include parse='text' href='\(secret.path)'/></a>"
         try isRead(text)
         #expect(try Reading(text).tags.map(\.name.local) == ["a", "include"])
     }
 
-    @Test func nobodyIsAsked() throws {
+    @Test func externalEntitiesSendNoRequests() throws {
         let server = try MockServer { _ in .text("<!ENTITY e '\(Secret.text)'>") }
         let url = server.url("/x.dtd")
         try isRefused("<!DOCTYPE a [<!ENTITY e SYSTEM '\(url)'>]><a>&e;</a>", .undefinedEntity)
@@ -90,8 +90,8 @@ struct XMLSafetyTests {
 
     // MARK: Bombs
 
-    /// The five of XML stand as they are, whatever a document says of them.
-    @Test func entitiesOfXMLCannotBeChanged() throws {
+    /// A document cannot redefine the five predefined entities of XML.
+    @Test func predefinedEntitiesCannotBeRedefined() throws {
         let text =
             "<!DOCTYPE a [<!ENTITY lt '&#38;#60;'><!ENTITY amp '&#38;#38;'><!ENTITY quot 'x'>]><a b='&quot;'>&lt;&amp;</a>"
         let reading = try Reading(text)
@@ -99,14 +99,14 @@ struct XMLSafetyTests {
         #expect(try XMLDocument(parsing: Data(text.utf8)).root.text == "<&")
     }
 
-    @Test func aBillionLaughs() throws {
+    @Test func billionLaughsAttackIsRejected() throws {
         let levels = (1...9).map { "<!ENTITY l\($0) '\(String(repeating: "&l\($0 - 1);", count: 10))'>" }.joined()
         try isRefused("<!DOCTYPE a [<!ENTITY l0 'lol'>\(levels)]><a>&l9;</a>", .undefinedEntity, code: 26)
         try isRefused("<!DOCTYPE a [<!ENTITY l0 'lol'>\(levels)]><a b='&l9;'/>", .undefinedEntity, code: 26)
         try isRefused("<!DOCTYPE a [<!ENTITY l0 'lol'>\(levels)<!ATTLIST a b CDATA '&l9;'>]><a/>", .undefinedEntity)
     }
 
-    @Test func quadraticBlowUps() throws {
+    @Test func quadraticBlowupIsRejected() throws {
         let long = String(repeating: "x", count: 100_000)
         let many = String(repeating: "&e;", count: 30_000)
         try isRefused("<!DOCTYPE a [<!ENTITY e '\(long)'>]><a>\(many)</a>", .undefinedEntity)
@@ -115,8 +115,8 @@ struct XMLSafetyTests {
             .undefinedEntity)
     }
 
-    /// A short element must not become many attributes, or long ones.
-    @Test func attributesByDefault() throws {
+    /// Default attributes must not turn a short element into many or long attributes.
+    @Test func defaultAttributesAreLimited() throws {
         func document(_ count: Int, _ length: Int, elements: Int) -> String {
             let value = String(repeating: "v", count: length)
             let list = (0..<count).map { "b\($0) CDATA '\(value)'" }.joined(separator: " ")
@@ -131,7 +131,7 @@ struct XMLSafetyTests {
 
     // MARK: Sizes
 
-    @Test func depth() throws {
+    @Test func elementDepthIsLimited() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth)
         }
@@ -143,16 +143,16 @@ struct XMLSafetyTests {
         #expect(try Reading(nested(3), limits: limits).error == nil)
         #expect(try Reading(nested(4), limits: limits).error?.kind == .limitExceeded)
         limits.depth = 1000
-        #expect(limits.depth == 256, "it can be lowered alone")
+        #expect(limits.depth == 256, "the limit can only be lowered")
         // Siblings are not nested.
         try isRead("<a>" + String(repeating: "<b><c/></b>", count: 1000) + "</a>")
     }
 
-    @Test func attributes() throws {
+    @Test func attributeCountIsLimited() throws {
         func element(_ count: Int) -> String { "<a \((0..<count).map { "a\($0)='v'" }.joined(separator: " "))/>" }
         try isRead(element(256))
         try isRefused(element(257), .limitExceeded)
-        // libxml2 compares each with all others.
+        // libxml2 compares each attribute with all others.
         try isRefused(element(100_000), .limitExceeded)
         var limits = XMLLimits()
         limits.attributes = 2
@@ -160,7 +160,7 @@ struct XMLSafetyTests {
         #expect(try Reading("<a b='' xmlns='x' c=''/>", limits: limits).error?.kind == .limitExceeded)
     }
 
-    @Test func namesAndMarkup() throws {
+    @Test func nameAndMarkupLengthsAreLimited() throws {
         let name = String(repeating: "n", count: 1024)
         try isRead("<\(name) p\(name.dropFirst())='' />")
         for text in ["<n\(name)/>", "<a n\(name)=''/>", "<a xmlns:n\(name)='u'/>", "<n\(name):a xmlns:n\(name)='u'/>"] {
@@ -182,8 +182,8 @@ struct XMLSafetyTests {
         )
     }
 
-    /// libxml2 searches all that are in scope.
-    @Test func namespacesInScope() throws {
+    /// libxml2 searches all namespaces in scope.
+    @Test func namespacesInScopeAreLimited() throws {
         func nested(_ depth: Int) -> String {
             let all = (0..<100).map { "xmlns:p\($0)='u'" }.joined(separator: " ")
             return String(repeating: "<a \(all)>", count: depth) + String(repeating: "</a>", count: depth)
@@ -193,8 +193,8 @@ struct XMLSafetyTests {
         try isRead("<r>" + String(repeating: nested(5), count: 5) + "</r>")
     }
 
-    /// An unfinished tag that trickles in takes time in proportion to it, and so does a comment.
-    @Test func trickles() throws {
+    /// The time for an incomplete tag or comment that arrives slowly is proportional to its length.
+    @Test func parsingByteByByteTakesLinearTime() throws {
         let value = String(repeating: "v", count: 150_000)
         for text in ["<a b='\(value)'/>", "<a><!--\(value)--></a>", "<a>\(value)</a>", "<a><![CDATA[\(value)]]></a>"] {
             let clock = ContinuousClock()
@@ -205,8 +205,8 @@ struct XMLSafetyTests {
         }
     }
 
-    /// Names that never repeat fill libxml2's dictionary, which ends at ten megabytes.
-    @Test func endlessNames() throws {
+    /// Names that never repeat fill libxml2's dictionary, which is limited to ten megabytes.
+    @Test func distinctNamesAreLimited() throws {
         let parser = try XMLEventParser(charset: nil, limits: XMLLimits())
         var failure: XMLError? = parser.parse("<a>".utf8).failure
         for start in 0..<400 where failure == nil {
@@ -216,7 +216,7 @@ struct XMLSafetyTests {
         #expect(failure?.kind == .limitExceeded, "\(failure?.description ?? "no end")")
     }
 
-    @Test func nothingIsReadBehindAMistake() throws {
+    @Test func inputAfterAnErrorIsIgnored() throws {
         let parser = try XMLEventParser(charset: nil, limits: XMLLimits())
         let first = parser.parse("<a>x</b><c>".utf8)
         let second = parser.parse("<d/></c></a>".utf8)

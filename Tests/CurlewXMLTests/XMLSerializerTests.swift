@@ -7,7 +7,7 @@ import CurlewXML
 import FoundationEssentials
 import Testing
 
-/// XML that comes over the wire, and from other sequences.
+/// Tests of XML from responses and from other sequences.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLSerializerTests {
     private func api(_ response: MockResponse) throws -> (MockServer, JSONClient) {
@@ -20,7 +20,7 @@ struct XMLSerializerTests {
     }
 
     @Test(arguments: [1, 3, 100])
-    func eventsWhileTheyArrive(_ size: Int) async throws {
+    func eventsAreStreamedAsTheyArrive(_ size: Int) async throws {
         let (server, api) = try api(xml("<feed><entry>é</entry></feed>", "application/atom+xml").chunked(size: size))
         var events: [XMLEvent] = []
         for try await event in api.stream("feed.xml", using: .xmlEvents) { events.append(event) }
@@ -35,8 +35,8 @@ struct XMLSerializerTests {
                 == "application/xml, text/xml, application/atom+xml, application/rss+xml, application/soap+xml")
     }
 
-    /// On a stream that stays open nobody would hear of it later.
-    @Test func eventsBeforeAMistakeAreGiven() async throws {
+    /// The sequence yields the events before a mistake at once, because a stream may stay open for a long time.
+    @Test func eventsBeforeAnErrorAreDelivered() async throws {
         for size in [1, 100] {
             let (server, api) = try api(xml("<a>text").chunked(size: size))
             var events: [XMLEvent] = []
@@ -53,14 +53,14 @@ struct XMLSerializerTests {
         #expect(events.count == 2)
     }
 
-    @Test func documents() async throws {
+    @Test func documentSerializer() async throws {
         let (server, api) = try api(xml("<feed><title>x</title></feed>", "text/xml; charset=utf-8").chunked(size: 2))
         let document = try await api.get("feed.xml", using: .xmlDocument)
         #expect(try document.string("/feed/title") == "x" && server.requests.count == 1)
     }
 
-    /// The server's word holds above the document's (RFC 7303 §3).
-    @Test func charsets() async throws {
+    /// The server's charset overrides the document's declaration (RFC 7303 §3).
+    @Test func charsetOfTheResponseOverridesTheDocument() async throws {
         let body = Array("<?xml version='1.0' encoding='utf-8'?><a>".utf8) + [0xE9] + Array("</a>".utf8)
         let (server, api) = try api(.bytes(body).field("Content-Type", "text/xml; charset=\"ISO-8859-1\""))
         #expect(try await api.get("", using: .xmlDocument).root.text == "é")
@@ -71,7 +71,7 @@ struct XMLSerializerTests {
         #expect(own.root.text == "й")
     }
 
-    @Test func otherTypesAreRefused() async throws {
+    @Test func otherContentTypesAreRejected() async throws {
         let (server, api) = try api(xml("<html/>", "text/html"))
         let document = await #expect(throws: NetworkError.self) { try await api.get("", using: .xmlDocument) }
         let stream = await #expect(throws: NetworkError.self) {
@@ -81,7 +81,7 @@ struct XMLSerializerTests {
         #expect(server.requests.count == 2)
     }
 
-    @Test func mistakes() async throws {
+    @Test func malformedResponsesFailWithPosition() async throws {
         let (server, api) = try api(xml("<a>\n<b>secret</c></a>").chunked(size: 5))
         let whole = await #expect(throws: NetworkError.self) { try await api.get("", using: .xmlDocument) }
         var events: [XMLEvent] = []
@@ -97,9 +97,9 @@ struct XMLSerializerTests {
         #expect(events.last == .text("secret") && server.requests.count == 2)
     }
 
-    /// A response that ends too early is no document, whatever the events looked like.
+    /// A response that ends too early is an error, even if all its events were valid.
     @Test(arguments: ["<a><b/>", "<a>text", "", "<a>&am"])
-    func shortDocuments(_ text: String) async throws {
+    func truncatedDocumentsFail(_ text: String) async throws {
         let (server, api) = try api(xml(text))
         let error = await #expect(throws: NetworkError.self) {
             for try await _ in api.stream("", using: .xmlEvents) {}
@@ -107,8 +107,8 @@ struct XMLSerializerTests {
         #expect(error?.kind == .decodingFailed && error?.cause is XMLError && server.requests.count == 1)
     }
 
-    /// Who leaves early ends the transfer, and what was not asked for is not sent.
-    @Test func leavingEarly() async throws {
+    /// Leaving the loop early ends the transfer, and the server does not send bytes that were not requested.
+    @Test func leavingTheStreamEarly() async throws {
         let item = "<item>\(String(repeating: "x", count: 1000))</item>"
         let body = "<a>" + String(repeating: item, count: 3000) + "</a>"
         let (server, api) = try api(xml(body).chunked())
@@ -140,14 +140,14 @@ struct XMLSerializerTests {
     }
 
     @Test(arguments: [1, 2, 7, 200_000])
-    func otherSequences(_ size: Int) async throws {
+    func eventsOfOtherAsyncSequences(_ size: Int) async throws {
         let text = "<a>" + String(repeating: "<b c='d'/>", count: 10_000) + "</a>"
         var events: [XMLEvent] = []
         for try await event in XMLEvents().events(in: pieces(text, of: size)) { events.append(event) }
         #expect(try events == XMLEvents().events(of: text.utf8) && events.count == 20_002)
     }
 
-    @Test func failuresOfSequences() async throws {
+    @Test func errorsOfOtherAsyncSequences() async throws {
         var iterator = XMLEvents().events(in: pieces("<a>x</b>", of: 3)).makeAsyncIterator()
         var events: [XMLEvent] = []
         var errors: [any Error] = []
@@ -160,7 +160,7 @@ struct XMLSerializerTests {
             }
         }
         #expect(events == [.startElement(XMLStartTag(XMLName("a"))), .text("x")])
-        #expect(errors.map { ($0 as? XMLError)?.code } == [76, 76], "the same again")
+        #expect(errors.map { ($0 as? XMLError)?.code } == [76, 76], "the same error is thrown again")
         await #expect(throws: Odd.self) {
             for try await _ in XMLEvents().events(in: pieces("<a>", of: 3, endingIn: Odd())) {}
         }
@@ -174,17 +174,17 @@ struct XMLSerializerTests {
     }
 }
 
-/// What is left behind when nobody reads on.
+/// Abandoned documents do not leak memory.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct XMLMemoryTests {
-    /// In KiB.
+    /// Returns the resident memory in KiB.
     private static func residentMemory() throws -> Int {
         let status = try String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
         return try #require(line.flatMap { Int($0.filter(\.isNumber)) })
     }
 
-    /// Entities that nothing looks up, half a document, a mistake in the middle.
+    /// Reads documents with unused entities, an incomplete document and a malformed document.
     private static func abandon(rounds: Int) async throws {
         let long = String(repeating: "v", count: 20_000)
         let start =
@@ -201,19 +201,19 @@ struct XMLMemoryTests {
 
     private struct Growth: Error {}
 
-    /// In a process of its own, where nobody else takes memory.
-    @Test func abandonedDocuments() async throws {
+    /// The test runs in its own process, where no other test allocates memory.
+    @Test func abandonedDocumentsLeakNoMemory() async throws {
         await #expect(processExitsWith: .success) {
             try await XMLMemoryTests.abandon(rounds: 40)
             let before = try XMLMemoryTests.residentMemory()
             try await XMLMemoryTests.abandon(rounds: 200)
-            // In KiB; each round makes about 200.
+            // In KiB; each round allocates about 200.
             if try XMLMemoryTests.residentMemory() > before + 6000 { throw Growth() }
         }
     }
 }
 
-/// One chunk.
+/// A sequence of one chunk.
 private struct Once: AsyncSequence, AsyncIteratorProtocol {
     private var chunk: Data?
 

@@ -3,21 +3,21 @@
 
 import FoundationEssentials
 
-/// Text: any bytes by any label end as text or as an error, and what is lossy never fails.
+/// Text: any bytes with any label result in text or in an error, and lossy decoding never fails.
 ///
-/// The first byte chooses the label, the second where the body is cut, the rest is the body.
+/// The first byte selects the label, the second the position of the cut; the rest is the body.
 func examine(_ input: [UInt8]) {
     guard input.count >= 2 else { return }
     let label = labels[Int(input[0]) % labels.count]
     guard let encoding = TextEncoding(label: label) else {
-        demand(false, "\(label) is no label")
+        demand(false, "\(label) is not a label")
         return
     }
     let body = Data(input[2...])
     let strict = try? encoding.text(of: body)
     let lossy = try? encoding.text(of: body, lossy: true)
     demand(lossy != nil || strict == nil, "\(label): lossy reading fails")
-    if let strict { demand(strict == lossy, "\(label): a sound text is read differently when it need not be") }
+    if let strict { demand(strict == lossy, "\(label): lossy decoding changes a valid text") }
     let cut = body.startIndex + min(body.count, Int(input[1]))
     guard let first = try? encoding.text(of: body[..<cut]), let second = try? encoding.text(of: body[cut...]),
         encoding.isStateless, !encoding.isComposing
@@ -25,18 +25,18 @@ func examine(_ input: [UInt8]) {
     demand(
         strict?.unicodeScalars.filter { $0 != "\u{FEFF}" }
             == (first + second).unicodeScalars.filter { $0 != "\u{FEFF}" },
-        "\(label): two sound parts are another text together")
+        "\(label): the texts of two valid parts differ from the text of the whole")
 }
 
 private let labels = TextEncoding.byLabel.keys.sorted()
 
 extension TextEncoding {
-    /// Whether no byte changes what later ones mean.
+    /// Whether the meaning of a byte does not depend on earlier characters.
     fileprivate var isStateless: Bool {
         if case .multibyte(_, []) = scheme { return false }
         return true
     }
 
-    /// Whether two characters may become one.
+    /// Whether two code sequences may combine into one character.
     fileprivate var isComposing: Bool { name == "Big5" || name.hasPrefix("EUC-JP") || name == "Shift_JIS" }
 }

@@ -1,19 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Content codings: a body means the same however it is cut into chunks, and no step gives more than it may.
+/// Content codings: the decoded body does not depend on the chunks, and no step returns more bytes than its limit.
 ///
-/// The first byte chooses the codings, the second how the body is cut, the rest is the body.
+/// The first byte selects the codings, the second the size of the chunks; the rest is the body.
 func examine(_ input: [UInt8]) {
     guard input.count >= 2 else { return }
     let names = stacks[Int(input[0]) % stacks.count]
     let body = Array(input[2...])
     let whole = decoded(body, names, by: body.count)
     let parts = decoded(body, names, by: Int(input[1]) + 1)
-    // Which of two things is wrong with a body may depend on how much of it a library sees at once.
+    // The first error of a body with two errors may depend on the number of bytes that a library gets at once.
     let isWhole = (whole.ending == "ended", parts.ending == "ended")
-    demand(isWhole.0 == isWhole.1, "\(names): whole it \(whole.ending), in parts it \(parts.ending)")
-    if whole.ending == "ended" { demand(whole.bytes == parts.bytes, "\(names): whole and in parts are not the same") }
+    demand(isWhole.0 == isWhole.1, "\(names): as a whole it \(whole.ending), in chunks it \(parts.ending)")
+    if whole.ending == "ended" { demand(whole.bytes == parts.bytes, "\(names): the bytes depend on the chunks") }
     if input[0] & 0x80 != 0 { examineRoundTrip(body, step: Int(input[1]) + 1) }
 }
 
@@ -22,7 +22,7 @@ private let stacks: [[String]] = [
     ["zstd", "br"],
 ]
 
-/// Where bombs are left to others.
+/// The number of decoded bytes at which the target stops, because other tests cover decompression bombs.
 private let most = 1 << 20
 
 private func decoded(_ body: [UInt8], _ names: [String], by size: Int) -> (bytes: [UInt8], ending: String) {
@@ -34,11 +34,11 @@ private func decoded(_ body: [UInt8], _ names: [String], by size: Int) -> (bytes
             let end = min(body.count, offset + max(1, size))
             decoder.feed(ByteChunk(body[offset..<end]))
             offset = end
-            if try drain(decoder, into: &bytes) { return (bytes, "went on") }
-            demand(decoder.consumed <= decoder.fed, "more was used than given")
+            if try drain(decoder, into: &bytes) { return (bytes, "continued") }
+            demand(decoder.consumed <= decoder.fed, "the decoder consumed more bytes than it got")
         }
         try decoder.finish()
-        demand(decoder.produced == Int64(bytes.count), "bytes are counted wrongly")
+        demand(decoder.produced == Int64(bytes.count), "the count of produced bytes is wrong")
         return (bytes, "ended")
     } catch {
         demand(error.phase == .decoding, "the phase is \(error.phase)")
@@ -46,21 +46,21 @@ private func decoded(_ body: [UInt8], _ names: [String], by size: Int) -> (bytes
     }
 }
 
-/// True when there is more than anybody wants.
+/// Appends the decoded bytes; returns true if there are more than `most`.
 private func drain(_ decoder: ContentDecoder, into bytes: inout [UInt8]) throws(NetworkError) -> Bool {
     while true {
         switch try decoder.step() {
         case .starved: return false
         case .working: continue
         case .bytes(let chunk):
-            demand(chunk.count <= 64 << 10 && !chunk.isEmpty, "a step gives \(chunk.count) bytes")
+            demand(chunk.count <= 64 << 10 && !chunk.isEmpty, "a step returns \(chunk.count) bytes")
             bytes += chunk
             if bytes.count > most { return true }
         }
     }
 }
 
-/// What our own compressor writes is read as it was.
+/// Decoding the output of our own compressor returns the original bytes.
 private func examineRoundTrip(_ body: [UInt8], step: Int) {
     guard let zlib = ZlibLibrary.system, let deflater = try? Deflater(zlib) else { return }
     var packed: [UInt8] = []

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The code of RFC 7541 Appendix B from its lengths, in the direction that the server never needs.
+/// The Huffman encoder for RFC 7541 Appendix B, built from the code lengths; the server needs only the decoder.
 enum HuffmanCode {
-    /// The bytes compressed, with the padding that is allowed.
+    /// Returns the compressed bytes with valid padding.
     static func encode(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         var bits: UInt64 = 0
@@ -38,9 +38,9 @@ enum HuffmanCode {
     }()
 }
 
-/// An encoder that uses both tables, all representations and all sizes of the dynamic one (RFC 7541 §6).
+/// An encoder that uses both tables, all representations and all sizes of the dynamic table (RFC 7541 §6).
 struct IndexingEncoder {
-    /// The newest entry first, as bytes: that is what sizes are counted in.
+    /// The entries, the newest first, as bytes, because sizes are counted in bytes.
     private var table: [(name: [UInt8], value: [UInt8])] = []
     private(set) var size = 0
     private var maximum: Int
@@ -49,14 +49,14 @@ struct IndexingEncoder {
         maximum = limit
     }
 
-    /// Changes the size of the table, and says so.
+    /// Changes the size of the table and returns the encoded size update.
     mutating func resize(to size: Int) -> [UInt8] {
         maximum = size
         evict(for: 0)
         return Self.integer(size, prefix: 5, mark: 0x20)
     }
 
-    /// Writes one field; two bits of the order say how, two more which strings are compressed.
+    /// Encodes one field; two bits of `order` select the representation, two more the strings to compress.
     mutating func write(_ name: [UInt8], _ value: [UInt8], as order: UInt8, to block: inout [UInt8]) {
         let fixed = hpackStaticTable.count
         if order & 4 != 0, let place = table.firstIndex(where: { $0.name == name && $0.value == value }) {

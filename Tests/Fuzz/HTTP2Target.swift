@@ -3,7 +3,7 @@
 
 /// The HTTP/2 server of CurlewTesting: frames, blocks of fields, and whole connections.
 ///
-/// The first byte chooses what the rest is, the second says more about it.
+/// The first byte selects the kind of the rest, the second a parameter of that kind.
 func examine(_ input: [UInt8]) {
     guard input.count >= 2 else { return }
     let rest = input[2...]
@@ -17,7 +17,7 @@ func examine(_ input: [UInt8]) {
 
 // MARK: Blocks of fields
 
-/// Blocks one after another, each behind a byte with its length: what is decoded can be encoded again.
+/// Decodes consecutive blocks, each after a byte with its length; encoding the decoded fields must be possible.
 private func examineBlocks(_ input: ArraySlice<UInt8>, tableSize: Int) {
     var decoder = HPACKDecoder(tableSize: tableSize)
     var rest = input
@@ -37,9 +37,9 @@ private func demandBounds(_ decoder: HPACKDecoder, _ limit: Int) {
     demand(decoder.tableSize <= limit, "the table has \(decoder.tableSize) bytes, \(limit) are allowed")
     let text = decoder.table.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
     let isExact = !decoder.table.contains { ($0.name + $0.value).unicodeScalars.contains("\u{FFFD}") }
-    // Where bytes were no UTF-8, text is longer than what it stands for.
-    demand(isExact ? decoder.tableSize == text : decoder.tableSize <= text, "the table counts its bytes wrongly")
-    demand(decoder.tableSize >= 32 * decoder.table.count, "the table counts too little")
+    // If bytes are not valid UTF-8, the text is longer than the bytes.
+    demand(isExact ? decoder.tableSize == text : decoder.tableSize <= text, "the table's size is wrong")
+    demand(decoder.tableSize >= 32 * decoder.table.count, "the table's size is too small")
 }
 
 private func demandRoundTrip(_ fields: [HPACK.Field]) {
@@ -53,15 +53,15 @@ private func bytes(_ fields: [HPACK.Field]) -> [[UInt8]] {
     fields.flatMap { [Array($0.name.utf8), Array($0.value.utf8)] }
 }
 
-/// Each string has one compressed form.
+/// Each string has exactly one compressed form.
 private func examineHuffman(_ input: ArraySlice<UInt8>) {
     let packed = HuffmanCode.encode(input)
-    demand((try? Huffman.decode(packed)) == Array(input), "a compressed string is not what it was")
+    demand((try? Huffman.decode(packed)) == Array(input), "decoding a compressed string returns another string")
     guard let text = try? Huffman.decode(input) else { return }
     demand(HuffmanCode.encode(text[...]) == Array(input), "two strings have one compressed form")
 }
 
-/// Fields that the input dictates, as an encoder writes them that uses all it may.
+/// Decodes fields that an encoder with all features has written; the input selects the fields and the features.
 private func examineFields(_ input: ArraySlice<UInt8>, tableSize: Int) {
     var decoder = HPACKDecoder(tableSize: tableSize)
     var encoder = IndexingEncoder(limit: tableSize)
@@ -77,7 +77,7 @@ private func examineFields(_ input: ArraySlice<UInt8>, tableSize: Int) {
             continue
         }
         let size = rest.popFirst() ?? 0
-        // Few names, so that they come again.
+        // Use few names, so that names repeat.
         let name = order & 0x20 == 0 ? Array("n\(size >> 6)".utf8) : Array(rest.prefix(Int(size >> 6)))
         if order & 0x20 != 0 { rest = rest.dropFirst(name.count) }
         let value = Array(repeatElement(rest.prefix(Int(size & 31)), count: Int(order & 3) * 8 + 1).joined())
@@ -99,13 +99,13 @@ private func demandDecoded(
 
 // MARK: Frames
 
-/// Frames one after another, as they come out of a connection.
+/// Decodes consecutive frames, like a connection.
 private func examineFrames(_ input: ArraySlice<UInt8>) {
     var rest = input
     while let header = HTTP2Frame.Header(rest) {
         let before = rest
         guard let frame = HTTP2Frame.decode(from: &rest) else {
-            demand(before.count < 9 + header.length && rest == before, "a whole frame is not read")
+            demand(before.count < 9 + header.length && rest == before, "a complete frame is not decoded")
             return
         }
         var bytes = Array(before.prefix(9 + header.length))
@@ -117,7 +117,7 @@ private func examineFrames(_ input: ArraySlice<UInt8>) {
     }
 }
 
-/// A frame made of what another says is the same frame, but for what it leaves out.
+/// A frame made from the parsed values of another frame equals it, except for ignored values.
 private func examineParts(_ frame: HTTP2Frame) {
     let payload = frame.payload
     switch frame.kind {
@@ -148,7 +148,7 @@ private func examineContent(_ frame: HTTP2Frame) {
         demand(isPadded || frame.flags.contains(.priority), "a frame without padding has no content")
         return
     }
-    demand(content.count <= frame.payload.count, "content comes from nowhere")
+    demand(content.count <= frame.payload.count, "the content is longer than the payload")
     if frame.kind == .data {
         let again = HTTP2Frame.data(
             frame.stream, Array(content), endStream: frame.flags.contains(.endStream),
@@ -158,6 +158,6 @@ private func examineContent(_ frame: HTTP2Frame) {
     var decoder = HPACKDecoder()
     guard frame.kind == .headers, let fields = try? decoder.decode(content) else { return }
     let again = HTTP2Frame.headers(1, fields).content
-    demand(again == HPACK.encode(fields)[...], "HEADERS made again are not")
+    demand(again == HPACK.encode(fields)[...], "HEADERS made again differ")
     demandRoundTrip(fields)
 }

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A connection that gets the input in parts: what the server records is what came, and what it sends keeps within
-/// what the client allows.
+/// Runs a connection that gets the input in parts, and checks that the server's records match the input and that its
+/// output respects the client's limits.
 func examineConnection(_ input: [UInt8], step: Int, hasPreface: Bool) {
     guard let core = ConnectionBench.core else { return }
     core.state.update { $0 = ServerState() }
@@ -18,11 +18,11 @@ func examineConnection(_ input: [UInt8], step: Int, hasPreface: Bool) {
 }
 
 enum ConnectionBench {
-    /// Never started: nobody connects to it.
+    /// A server that is never started, because no client connects to it.
     static let core = try? ServerCore(MockServer.Options(), tls: nil, address: .v4, fallback: .stopped)
 }
 
-/// One of several scripts, by the first byte of the path behind its slash.
+/// Returns one of several scripts, selected by the first byte of the path after its slash.
 private func answer(_ request: RecordedRequest) -> HTTP2Script {
     switch (request.path.utf8.dropFirst().first ?? 0) % 8 {
     case 0: .respond(200, body: [UInt8](repeating: 1, count: 20_000))
@@ -49,12 +49,12 @@ private func examineRecords(_ state: ServerState, _ input: [UInt8]) {
     }
 }
 
-/// Reads what the server sends.
+/// A parser that checks the server's output.
 final class HTTP2Witness {
     private var output: [UInt8] = []
     private var decoder = HPACKDecoder()
     private var block: (stream: Int, bytes: [UInt8])?
-    /// What the client's SETTINGS and WINDOW_UPDATE allow at most, in whatever order they come.
+    /// The maximum that the client's SETTINGS and WINDOW_UPDATE permit, regardless of their order.
     private var frameSize = 16_384
     private var initialWindow = 65_535
     private var windows: [Int: Int] = [:]
@@ -73,7 +73,7 @@ final class HTTP2Witness {
         }
     }
 
-    /// More of the output.
+    /// Checks the next bytes of the output.
     func take(_ bytes: ArraySlice<UInt8>) {
         output += bytes
         var rest = output[...]
@@ -106,7 +106,7 @@ final class HTTP2Witness {
 
     private func endBlock() {
         let fields = try? decoder.decode((block?.bytes ?? [])[...])
-        demand(fields?.isEmpty == false, "a block of fields cannot be read")
+        demand(fields?.isEmpty == false, "a block of fields cannot be decoded")
         block = nil
     }
 }

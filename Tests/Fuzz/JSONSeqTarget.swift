@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// JSON text sequences and NDJSON: the same however the bytes are cut, and every value is one that stood there.
+/// JSON text sequences and NDJSON: the values do not depend on the chunks, and every value occurs in the input.
 ///
-/// The first byte says where the rest is cut.
+/// The first byte selects the position of the cut in the rest.
 func examine(_ input: [UInt8]) {
     let cut = min(input.first.map(Int.init) ?? 0, max(0, input.count - 1))
     let bytes = Array(input.dropFirst())
@@ -12,8 +12,8 @@ func examine(_ input: [UInt8]) {
     let strict = values(JSONSequence(JSONValue.self, limit: 256), [bytes])
     let lenient = values(JSONSequence(JSONValue.self, malformed: .skip, limit: 256), [bytes])
     demand(values(JSONSequence(JSONValue.self, limit: 256), pieces) == strict, "values change with the cut")
-    demand(lenient.values.starts(with: strict.values), "who skips gets less")
-    if strict.failure == nil { demand(lenient == strict, "who skips gets others") }
+    demand(lenient.values.starts(with: strict.values), "skipping errors yields fewer values")
+    if strict.failure == nil { demand(lenient == strict, "skipping errors yields other values") }
     let lines = values(NDJSON(JSONValue.self, limit: 256), [bytes])
     demand(values(NDJSON(JSONValue.self, limit: 256), pieces) == lines, "lines change with the cut")
     examineAgain(lenient.values)
@@ -44,7 +44,7 @@ private struct Text: Equatable {
 private func texts(_ pieces: [[UInt8]]) -> [Text]? {
     var splitter = TextSequenceSplitter(limit: 256)
     var texts: [Text] = []
-    let take: TextSequenceSplitter.Take = { text, number, fault in
+    let take: TextSequenceSplitter.Handler = { text, number, fault in
         var bytes: [UInt8] = []
         for index in text.indices { bytes.append(text[index]) }
         demand(number == texts.count + 1, "text \(number) comes after \(texts.count)")
@@ -69,11 +69,11 @@ private func examineTexts(_ bytes: [UInt8], _ pieces: [[UInt8]]) {
     }
 }
 
-/// Values that are written and read again are the same.
+/// Encoding and decoding values returns equal values.
 private func examineAgain(_ values: [JSONValue]) {
     guard let bytes = try? values.enumerated().flatMap({ try JSON().record($1, $0) }) else { return }
     let serializer = JSONSequence(JSONValue.self)
     var state = serializer.begin(ResponseHead(status: .ok))
     let again = try? serializer.decode(ByteChunk(bytes), &state)
-    demand(again == values, "written and read again, they are others")
+    demand(again == values, "encoding and decoding changes the values")
 }

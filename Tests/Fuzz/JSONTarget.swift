@@ -3,23 +3,23 @@
 
 import FoundationEssentials
 
-/// JSON: what is a text of it, and what values it holds, by our coder, by Foundation's and by the grammar.
+/// JSON: compares our coder with Foundation's coder and with the grammar, both for validity and for values.
 func examine(_ input: [UInt8]) {
     let isUnicode = input.prefix(4).contains(0) || input.prefix(2) == [0xFF, 0xFE] || input.prefix(2) == [0xFE, 0xFF]
     let value = outcome { try JSONValue(parsing: input) }
     if !isUnicode {
         let text = input.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(input.dropFirst(3)) : input
-        demand(JSONGrammar.accepts(text) == (value != .failure(.syntax)), "the grammar says otherwise")
+        demand(JSONGrammar.accepts(text) == (value != .failure(.syntax)), "the grammar disagrees")
     }
     if case .value(let value) = value {
         demand(
-            outcome { try JSONValue(parsing: JSON().encode(value)) } == .value(value), "written, it is another value")
+            outcome { try JSONValue(parsing: JSON().encode(value)) } == .value(value), "encoding changes the value")
         demand(
             outcome { try JSONValue(parsing: pretty.encode(value)) } == .value(value),
-            "on many lines, it is another value")
+            "encoding on many lines changes the value")
         demand(
             outcome { try JSONValue(parsing: Array(value.description.utf8)) } == .value(value),
-            "described, it is another value")
+            "the description has another value")
     }
     compare(Row.self, input)
     compare([Row].self, input)
@@ -63,7 +63,7 @@ private func outcome<T>(_ decode: () throws -> T) -> Outcome<T> {
     }
 }
 
-/// Reads a value by both decoders: plainly, and with other options.
+/// Decodes a value with both decoders, with default and with other options.
 private func compare<T: Codable & Equatable>(_ type: T.Type, _ input: [UInt8], isISO: Bool = false) {
     for isSnake in [false, true] {
         let json = JSON { encoder, decoder in
@@ -75,29 +75,29 @@ private func compare<T: Codable & Equatable>(_ type: T.Type, _ input: [UInt8], i
         if isISO { decoder.dateDecodingStrategy = .iso8601 }
         let ours = outcome { try json.decode(type, from: input) }
         switch ours {
-        // What Foundation reads of texts that are not JSON is another matter.
+        // Ignore Foundation's result for texts that are not JSON.
         case .failure(.syntax): continue
         case .failure(.value): demand(!isReadByFoundation(decoder, type, input), "Foundation reads it")
         case .value(let value):
             let others = outcome { try decoder.decode(type, from: Data(input)) }
             if others == ours || isNotANumberTo(value) { continue }
-            demand(isBeyondFoundation(input, isISO), "Foundation reads another value")
+            demand(isKnownDifference(input, isISO), "Foundation reads another value")
         }
     }
 }
 
-/// Whether a value holds what does not equal itself.
+/// Returns whether a value does not equal itself, such as NaN.
 private func isNotANumberTo<T: Equatable>(_ value: T) -> Bool { value != value }
 
 private func isReadByFoundation<T: Codable & Equatable>(_ decoder: JSONDecoder, _ type: T.Type, _ input: [UInt8])
     -> Bool
 {
     guard (try? decoder.decode(type, from: Data(input))) != nil else { return false }
-    return !isBeyondFoundation(input, type == [Date].self)
+    return !isKnownDifference(input, type == [Date].self)
 }
 
-/// Differences in the table of the guide: tiny numbers, and dates with text behind the zone.
-private func isBeyondFoundation(_ input: [UInt8], _ isISO: Bool) -> Bool {
+/// Returns whether a difference is in the table of the guide: tiny numbers, and dates with text after the zone.
+private func isKnownDifference(_ input: [UInt8], _ isISO: Bool) -> Bool {
     let text = String(decoding: input, as: UTF8.self)
     return isISO || text.contains(/[eE]-[0-9]{3,}/) || text.contains(/[0-9]{19,}/) || text.contains(/[0-9]{3,}[eE]/)
 }

@@ -3,9 +3,9 @@
 
 internal import FoundationEssentials
 
-/// Journals of stored downloads: no file ends the process, and what is read is read again when it is written.
+/// Journals of stored downloads: no file ends the process, and written records are read again unchanged.
 ///
-/// The bytes are read as they are, and as the lines of a journal with the right sums, so that the records are reached.
+/// The target reads the bytes as a file, and as the lines of a journal with valid checksums, to reach the records.
 func examine(_ input: [UInt8]) {
     examineFile(input)
     let lines = input.split(separator: 0x0A).map { line in Array((sum(of: line) + " ").utf8) + line + [0x0A] }
@@ -16,19 +16,19 @@ private func examineFile(_ bytes: [UInt8]) {
     guard let replay = try? TransferJournal.Replay(bytes, "journal") else { return }
     demand(Set(replay.records.map(\.id)).count == replay.records.count, "two records have one id")
     for var record in replay.records {
-        record.countAttempt()
-        record.countRetry()
+        record.incrementAttempts()
+        record.incrementRetries()
         _ = (record.description, record.request.description, record.place, record.isOver)
-        demand(record.attempts > 0 && record.retries > 0, "a count is below nothing")
-        demand(record.bounded.bounded == record.bounded, "bounds are not where they stay")
+        demand(record.attempts > 0 && record.retries > 0, "a count is not positive")
+        demand(record.bounded.bounded == record.bounded, "bounding a bounded record changes it")
     }
     let written = replay.records.map { record in
         let json = Array("{\"put\":".utf8) + ((try? JSONEncoder().encode(record)).map { [UInt8]($0) } ?? []) + [0x7D]
         return Array((sum(of: json) + " ").utf8) + json + [0x0A]
     }
     let again = try? TransferJournal.Replay(Array((TransferJournal.header + "\n").utf8) + written.joined(), "journal")
-    demand(again?.records == replay.records, "written again they are others")
-    demand(again?.isDamaged == false, "what was written is damaged")
+    demand(again?.records == replay.records, "the written records differ")
+    demand(again?.isDamaged == false, "the written journal is damaged")
 }
 
 private func sum(of bytes: some Sequence<UInt8>) -> String {

@@ -1,9 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Multipart bodies: the same parts however they are cut, in the right order, without a byte that was not there.
+/// Multipart bodies: the parts do not depend on the chunks, are in the right order and contain only bytes of the input.
 ///
-/// The first byte says how the body is cut, the second how long the boundary is, which comes next; the rest is the body.
+/// The first byte selects the size of the chunks, the second the length of the boundary, which follows; the rest is the
+/// body.
 func examine(_ input: [UInt8]) {
     guard input.count > 3 else { return }
     let length = min(Int(input[1] % 16) + 1, input.count - 2)
@@ -12,21 +13,21 @@ func examine(_ input: [UInt8]) {
     let whole = Reading(body, boundary, by: body.count + 1)
     let parts = Reading(body, boundary, by: Int(input[0]) + 1)
     demand(whole.failure == parts.failure, "whole \(whole.failure ?? "-"), in parts \(parts.failure ?? "-")")
-    demand(whole.parts.elementsEqual(parts.parts) { $0 == $1 }, "cut by \(Int(input[0]) + 1) they are other parts")
-    demand(whole.count <= body.count, "more bytes than there were")
+    demand(whole.parts.elementsEqual(parts.parts) { $0 == $1 }, "chunks of \(Int(input[0]) + 1) bytes change the parts")
+    demand(whole.count <= body.count, "the parts have more bytes than the body")
     examineRoundTrip(body, boundary, step: Int(input[0]) + 1)
 }
 
-/// What our own form writes is read as it was, unless the boundary stands in it.
+/// Parsing the output of our own form returns the original parts, unless they contain the boundary.
 private func examineRoundTrip(_ bytes: [UInt8], _ boundary: String, step: Int) {
     guard let own = MultipartBoundary(boundary) else { return }
     let line = Array("\n--\(boundary)".utf8)
     guard ByteChunk([0x0A] + bytes).position(of: line, from: 0) == nil else { return }
     let form = MultipartForm([Part("a", bytes: bytes), Part("b", "")], boundary: own)
-    guard case .joined(let joined) = form.layout.body.content, let body = joined.bytesAtHand else { return }
+    guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
     let reading = Reading(body, boundary, by: step)
     demand(reading.failure == nil && reading.parts.count == 2, "a form is \(reading.failure ?? "other parts")")
-    demand(reading.parts[0].1 == bytes && reading.parts[1].1.isEmpty, "a part is another")
+    demand(reading.parts[0].1 == bytes && reading.parts[1].1.isEmpty, "a part differs")
 }
 
 private struct Reading {
@@ -60,7 +61,7 @@ private struct Reading {
             parts.append((fields, []))
             isOpen = true
         case .bytes(let chunk):
-            demand(isOpen && !chunk.isEmpty, "bytes outside of a part")
+            demand(isOpen && !chunk.isEmpty, "bytes outside a part")
             parts[parts.count - 1].1 += chunk
             count += chunk.count
         case .end:

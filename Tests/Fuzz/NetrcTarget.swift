@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Files of names and passwords: nothing is found that is not there, and what is found is found again when it is written.
+/// Netrc files: all results occur in the input, and the written entries are parsed again unchanged.
 func examine(_ input: [UInt8]) {
     let lines = input.count { $0 == 0x0A } + 1
     let file: NetrcFile
@@ -13,10 +13,10 @@ func examine(_ input: [UInt8]) {
     }
     let words = file.entries.flatMap { [$0.machine, $0.login, $0.password, $0.account].compactMap(\.self) }
     let length = words.reduce(0) { $0 + $1.utf8.count }
-    demand(length <= input.count, "there is more in the words than in the file")
+    demand(length <= input.count, "the words are longer than the file")
     let others = file.entries.dropLast().filter { $0.machine == nil }
-    demand(others.isEmpty, "the entry of all others is not the last")
-    demand((try? NetrcFile(written(file).utf8)) == file, "written again it is another")
+    demand(others.isEmpty, "the default entry is not the last one")
+    demand((try? NetrcFile(written(file).utf8)) == file, "the written file differs")
 }
 
 private func written(_ file: NetrcFile) -> String {

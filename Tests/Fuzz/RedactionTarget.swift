@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Descriptions of URLs: a secret in a place for secrets is never shown, whatever stands around it.
+/// Descriptions of URLs never show a secret in a part for secrets, regardless of the text around it.
 ///
-/// The first byte chooses the place; the rest, cut at its first NUL, stands before and after the secret.
+/// The first byte selects the part of the URL; the rest, cut at its first NUL, precedes and follows the secret.
 func examine(_ input: [UInt8]) {
     guard let choice = input.first else { return }
     let rest = input.dropFirst()
@@ -27,12 +27,12 @@ private func examineHidden(_ text: String) {
     let shown = redactedURL(text)
     demand(!shown.contains(secret), "\(text) is shown as \(shown)")
     demand(!shown.unicodeScalars.contains { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }, "controls are shown")
-    // Each byte becomes an escape of eight characters, or belongs to an item with "<redacted>", at most.
+    // A byte becomes at most an escape of eight characters, or belongs to an item with "<redacted>".
     let (length, shownLength) = (text.utf8.count, shown.utf8.count)
     demand(shownLength <= 12 * (length + 1), "a text of \(length) bytes becomes \(shownLength)")
 }
 
-/// A user and a password after what could be meant for the start of a URL.
+/// Checks a user and a password after a text that may be the start of a URL.
 private func examineUserInfo(_ before: String, _ after: String) {
     let separators = before.filter { ":/\\".contains($0) }.prefix(4)
     for word in ["http", "HTTPS"] {
@@ -43,7 +43,7 @@ private func examineUserInfo(_ before: String, _ after: String) {
     examineHidden("user:\(secret)@host/\(after)")
 }
 
-/// Values of fields that carry credentials or URLs.
+/// Checks values of fields with credentials or URLs.
 private func examineField(_ before: String, _ after: String) {
     let line = "?name=\(secret)\(after)"
     let fields: HeaderFields = ["Authorization": "Bearer \(secret)", "Location": "/path\(line)", "Referer": "x\(line)"]
@@ -51,7 +51,7 @@ private func examineField(_ before: String, _ after: String) {
     demand(!redactedQuery("\(before)&a=\(secret)").contains(secret), "a query shows its value")
 }
 
-/// A password in a URL that is accepted.
+/// Checks a password in a valid URL.
 private func examineTarget(_ before: String, _ after: String) {
     guard let target = try? RequestTarget("https://\(before):\(secret)@\(after)") else { return }
     guard target.userInfo?.contains(secret) == true, !target.host.contains(secret.lowercased()) else { return }

@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Server-sent events and lines: the same however the bytes are cut, and never more than came.
+/// Server-sent events and lines: they do not depend on the chunks and contain only bytes of the input.
 ///
-/// The first two bytes say where the rest is cut.
+/// The first two bytes select the positions of the cuts in the rest.
 func examine(_ input: [UInt8]) {
     let cuts = input.prefix(2).map(Int.init)
     let bytes = Array(input.dropFirst(2))
@@ -44,12 +44,12 @@ private func examineEvents(_ bytes: [UInt8], _ cuts: [Int]) {
     for event in whole.events {
         demand(!event.type.isEmpty, "an event has no type")
         demand(!event.type.utf8.contains { $0 == 0x0A || $0 == 0x0D }, "a type has a line break")
-        demand(!event.id.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }, "an ID has what ends lines, or NUL")
+        demand(!event.id.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }, "an ID has a line break or a NUL")
         demand(!event.data.utf8.contains(0x0D), "data has a CR")
-        demand((event.retry ?? .zero) >= .zero, "a wait is below zero")
+        demand((event.retry ?? .zero) >= .zero, "a wait is negative")
     }
     let length = whole.events.reduce(0) { $0 + $1.data.unicodeScalars.count }
-    demand(length <= bytes.count, "there is more data than bytes")
+    demand(length <= bytes.count, "the data is longer than the input")
 }
 
 private func lines(_ pieces: [[UInt8]]) -> ([[UInt8]], isTooLong: Bool) {
@@ -73,11 +73,11 @@ private func lines(_ pieces: [[UInt8]]) -> ([[UInt8]], isTooLong: Bool) {
 private func examineLines(_ bytes: [UInt8], _ cuts: [Int]) {
     let whole = lines([bytes])
     demand(lines(pieces(bytes, cuts)) == whole && lines(bytes.map { [$0] }) == whole, "lines change with the cut")
-    demand(!whole.0.contains { $0.contains(0x0A) || $0.count > 64 }, "a line is none")
+    demand(!whole.0.contains { $0.contains(0x0A) || $0.count > 64 }, "a line has a line break or is too long")
     guard !whole.isTooLong else { return }
     var expected = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
         Array(line.last == 0x0D ? line.dropLast() : line)
     }
     if bytes.isEmpty || bytes.last == 0x0A { expected.removeLast() }
-    demand(whole.0 == expected, "lines are others: \(whole.0)")
+    demand(whole.0 == expected, "the lines differ: \(whole.0)")
 }

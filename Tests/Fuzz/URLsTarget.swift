@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// URLs that requests are sent to: what is accepted means one thing, to us and to libcurl.
+/// Request URLs: an accepted URL has the same meaning for Curlew and for libcurl.
 func examine(_ input: [UInt8]) {
     let text = String(decoding: input, as: UTF8.self)
     examineRedaction(text)
@@ -31,9 +31,9 @@ private func examineRedaction(_ text: String) {
     demand(!hasControls(shown), "a redacted URL has controls")
 }
 
-/// All ASCII, no white space, and put together from its parts.
+/// The text of a target is ASCII without white space and consists of its parts.
 private func examineForm(_ target: RequestTarget) {
-    demand(target.text.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "characters that no URL has")
+    demand(target.text.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "the text has invalid characters")
     demand(!target.host.isEmpty && target.port > 0, "no host or no port")
     let allowed = target.isIPv6 ? "0123456789abcdef:" : "abcdefghijklmnopqrstuvwxyz0123456789-._~"
     demand(target.host.allSatisfy(allowed.contains), "the host is \(target.host)")
@@ -47,19 +47,19 @@ private func examineForm(_ target: RequestTarget) {
     demand(whole == target.text, "its parts make \(whole)")
 }
 
-/// A URL in normal form is in normal form.
+/// Normalising a normalised URL does not change it.
 private func examineAgain(_ target: RequestTarget) {
     let again = try? RequestTarget(target.text)
-    demand(again == target, "read again it is \(again?.text ?? "refused")")
-    demand(again?.host == target.host && again?.path == target.path, "its parts moved")
+    demand(again == target, "parsed again it is \(again?.text ?? "refused")")
+    demand(again?.host == target.host && again?.path == target.path, "its parts have changed")
 }
 
-/// libcurl goes to the host and port that we have judged, and sends no other query.
+/// libcurl connects to the host and port that Curlew has checked, and sends the same query.
 private func examineCurl(_ target: RequestTarget) {
     guard let theirs = CurlURL(target.text) else { return }
     let host = target.isIPv6 ? "[\(target.host)]" : target.host
-    demand(theirs.host == host, "libcurl goes to \(theirs.host ?? "nobody")")
-    demand(theirs.port == "\(target.port)", "libcurl goes to port \(theirs.port ?? "none")")
-    demand(theirs.scheme == target.scheme.rawValue, "libcurl speaks \(theirs.scheme ?? "nothing")")
-    demand((theirs.query ?? "") == (target.query ?? ""), "libcurl asks for \(theirs.query ?? "nothing")")
+    demand(theirs.host == host, "libcurl's host is \(theirs.host ?? "missing")")
+    demand(theirs.port == "\(target.port)", "libcurl's port is \(theirs.port ?? "missing")")
+    demand(theirs.scheme == target.scheme.rawValue, "libcurl's scheme is \(theirs.scheme ?? "missing")")
+    demand((theirs.query ?? "") == (target.query ?? ""), "libcurl's query is \(theirs.query ?? "missing")")
 }

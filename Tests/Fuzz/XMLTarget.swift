@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// XML: a document gives the same events, or the same mistake, however it is cut, and the tree says what they say.
+/// XML: the events or the error of a document do not depend on the chunks, and the tree matches the events.
 ///
-/// The first byte says how it is cut and whether there is a charset, the rest is the document.
+/// The first byte selects the size of the chunks and whether there is a charset; the rest is the document.
 func examine(_ input: [UInt8]) {
     guard let first = input.first else { return }
     let bytes = Array(input.dropFirst())
@@ -35,8 +35,8 @@ private func examineTree(_ bytes: [UInt8], _ charset: String?, _ reading: (event
         let builder = try XMLDocumentBuilder(charset: charset, limits: XMLLimits())
         try builder.append(bytes)
         _ = try builder.tree()
-        demand(reading.error == nil, "a tree of what has a mistake: \(reading.error as Any)")
+        demand(reading.error == nil, "a malformed document has a tree: \(reading.error as Any)")
     } catch {
-        demand(reading.error != nil, "no tree of a sound document: \(error)")
+        demand(reading.error != nil, "a valid document has no tree: \(error)")
     }
 }

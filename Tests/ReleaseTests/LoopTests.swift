@@ -1,8 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReleaseTests are compiled with optimisation and as users compile us: loops over our sequences of every shape, typed
-// errors, cancellation and pipes. The optimiser has crashed on such loops, and only it can.
+// ReleaseTests are compiled with optimisation, as users compile the package: loops over all kinds of our sequences,
+// typed errors, cancellation and pipes. The optimiser has crashed on such loops; a debug build cannot show such
+// crashes.
 
 import Curlew
 import CurlewTesting
@@ -24,7 +25,7 @@ struct LoopTests {
 
     private func transfer(_ path: String) -> Transfer<Data> { session.transfer(Request(.get, server.url(path))) }
 
-    @Test func bytesCountedToTheEnd() async throws {
+    @Test func bytesAreReadToTheEnd() async throws {
         var (count, chunks) = (0, 0)
         for try await chunk in transfer("/long").bytes {
             count += chunk.count
@@ -34,7 +35,7 @@ struct LoopTests {
         #expect(chunks > 1)
     }
 
-    @Test func bytesCountedWithABreak() async throws {
+    @Test func breakingOutOfBytesCancelsTheTransfer() async throws {
         let transfer = transfer("/long")
         var (count, chunks) = (0, 0)
         for try await chunk in transfer.bytes {
@@ -44,14 +45,14 @@ struct LoopTests {
         }
         #expect(chunks == 3)
         #expect(count < Self.pattern.length)
-        // Leaving the loop cancels; the progress ends when that is done.
+        // Leaving the loop cancels the transfer; the progress sequence ends when the cancellation is complete.
         for await _ in transfer.progress {}
         #expect(transfer.state == .finished)
         let error = await #expect(throws: NetworkError.self) { try await transfer.value }
         #expect(error?.kind == .cancelled)
     }
 
-    @Test func streamCountedWithABreak() async throws {
+    @Test func breakingOutOfTheStream() async throws {
         let transfer = transfer("/long")
         var (heads, chunks) = (0, 0)
         for try await element in transfer.stream {
@@ -67,7 +68,7 @@ struct LoopTests {
         #expect(chunks == 2)
     }
 
-    @Test func streamToItsEndInOrder() async throws {
+    @Test func streamElementsArriveInOrder() async throws {
         var offset = 0
         var order: [String] = []
         for try await element in transfer("/long").stream {
@@ -87,7 +88,7 @@ struct LoopTests {
         #expect(order == ["head", "bytes", "finished"])
     }
 
-    @Test func iteratorsAskedByHand() async throws {
+    @Test func iteratorsAreCalledDirectly() async throws {
         var bytes = transfer("/drip").bytes.makeAsyncIterator()
         var collected: [UInt8] = []
         while let chunk = try await bytes.next() { collected += chunk }
@@ -102,7 +103,7 @@ struct LoopTests {
         #expect(count == 4)
     }
 
-    @Test func progressCountedToItsEnd() async throws {
+    @Test func progressIsReadToTheEnd() async throws {
         let transfer = transfer("/long")
         var (count, last) = (0, TransferProgress())
         for await progress in transfer.progress {
@@ -116,20 +117,20 @@ struct LoopTests {
         #expect(try await transfer.value.count == Self.pattern.length)
     }
 
-    @Test func progressLeftEarlyCancelsNothing() async throws {
+    @Test func breakingOutOfProgressDoesNotCancel() async throws {
         let transfer = transfer("/long")
         for await _ in transfer.progress { break }
         #expect(try await transfer.value.count == Self.pattern.length)
     }
 
-    @Test func aSequencesOwnAlgorithms() async throws {
+    @Test func asyncSequenceAlgorithms() async throws {
         let counts = transfer("/long").bytes.map(\.count).filter { $0 > 0 }
         #expect(try await counts.reduce(0, +) == Self.pattern.length)
         let first = try await transfer("/endless").bytes.first { !$0.isEmpty }
         #expect(first.map { Array($0) } == Array("hel".utf8))
     }
 
-    @Test func eventsOfASessionThatCloses() async throws {
+    @Test func sessionEventsEndWithClosed() async throws {
         let events = session.events
         try await session.shutdown(.immediate)
         var closed = 0

@@ -24,7 +24,7 @@ struct TaskTests {
 
     // MARK: Tasks
 
-    @Test func twoHundredCallsAtOnce() async throws {
+    @Test func twoHundredConcurrentRequests() async throws {
         let total = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<200 { group.addTask { try await session.data(for: request("/data")).0.count } }
             return try await group.reduce(0, +)
@@ -33,7 +33,7 @@ struct TaskTests {
         #expect(server.requests.count == 200)
     }
 
-    @Test func aCancelledGroupCancelsEveryShapeOfWait() async throws {
+    @Test func cancelledTaskGroupCancelsEveryKindOfWait() async throws {
         let kinds = await withTaskGroup(of: NetworkError.Kind?.self) { group in
             group.addTask {
                 await kind { () async throws(NetworkError) in _ = try await session.data(for: request("/held")) }
@@ -60,7 +60,7 @@ struct TaskTests {
         #expect(await server.waitUntil(openConnections: 0))
     }
 
-    /// The kind of error that something ends with, nil when it succeeds.
+    /// Runs work and returns the kind of its error; nil if it succeeds.
     private func kind(_ work: () async throws(NetworkError) -> Void) async -> NetworkError.Kind? {
         do {
             try await work()
@@ -70,7 +70,7 @@ struct TaskTests {
         }
     }
 
-    @Test func aTransferCancelledFromOutside() async throws {
+    @Test func transferCancelEndsTheWait() async throws {
         let transfer = session.transfer(request("/held")).start()
         await gate.waitUntilReached()
         transfer.cancel()
@@ -78,7 +78,7 @@ struct TaskTests {
         #expect(transfer.metrics != nil)
     }
 
-    @Test func aTaskCancelledBeforeItAsks() async throws {
+    @Test func taskCancelledBeforeTheRequest() async throws {
         let task = Task { () async -> NetworkError.Kind? in
             await gate.wait()
             return await kind { () async throws(NetworkError) in _ = try await session.data(for: request("/data")) }
@@ -89,7 +89,7 @@ struct TaskTests {
 
     // MARK: Typed errors
 
-    @Test func theErrorIsTypedWithoutACast() async {
+    @Test func errorIsTypedWithoutACast() async {
         do {
             _ = try await session.data(for: request("/reset"))
             Issue.record("the connection was reset")
@@ -99,7 +99,7 @@ struct TaskTests {
         }
     }
 
-    @Test func patternsOfKindsMatchInUntypedCode() async throws {
+    @Test func errorKindPatternsMatchUntypedErrors() async throws {
         func untyped() async throws -> String {
             do {
                 for try await _ in session.transfer(request("/reset")).stream {}
@@ -113,7 +113,7 @@ struct TaskTests {
         #expect(try await untyped() == "lost")
     }
 
-    @Test func aFunctionPassesTheTypeOn() async {
+    @Test func functionRethrowsTheTypedError() async {
         func count(_ path: String) async throws(NetworkError) -> Int {
             let response = try await session.transfer(request(path)).response()
             return response.value.count
@@ -129,7 +129,7 @@ struct TaskTests {
         #expect((try? result.get()) == 5)
     }
 
-    @Test func aBadRequestIsRefusedBeforeAnythingIsSent() async {
+    @Test func invalidRequestIsRejectedBeforeConnecting() async {
         let bad = await kind { () async throws(NetworkError) in _ = try await session.data(for: "ftp://example.com/") }
         #expect(bad == .invalidRequest)
         #expect(server.connectionCount == 0)
@@ -137,7 +137,7 @@ struct TaskTests {
 
     // MARK: Pipes
 
-    /// A body in pieces of odd sizes.
+    /// A body in chunks of odd sizes.
     private struct Pieces: AsyncSequence, Sendable {
         let pattern: PatternBody
 
@@ -161,7 +161,7 @@ struct TaskTests {
     }
 
     @Test(arguments: [true, false], [1, 65_536, 3_000_001])
-    func aStreamOfOddPiecesArrivesWhole(hasLength: Bool, count: Int) async throws {
+    func streamedBodyWithVaryingChunkSizes(hasLength: Bool, count: Int) async throws {
         let pattern = PatternBody(seed: 9, length: count)
         let body = RequestBody.stream(Pieces(pattern: pattern), length: hasLength ? Int64(count) : nil)
         let (answer, _) = try await session.data(for: Request(.put, server.url("/upload"), body: body))
@@ -170,7 +170,7 @@ struct TaskTests {
         #expect(server.violations == [])
     }
 
-    @Test func manyStreamsAtOnce() async throws {
+    @Test func concurrentStreamedBodies() async throws {
         let patterns = (1...20).map { PatternBody(seed: UInt64($0), length: $0 * 30_011) }
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for pattern in patterns {
@@ -184,7 +184,7 @@ struct TaskTests {
         }
     }
 
-    @Test func aSequenceThatThrowsFailsTheBody() async throws {
+    @Test func throwingSequenceFailsTheBody() async throws {
         struct Broken: Error {}
         let (pieces, feed) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
         feed.yield([1, 2, 3])

@@ -3,9 +3,9 @@
 
 import Curlew
 
-// What the documents show of authentication, so that it is known to compile.
+// The documentation's snippets about authentication, so that they are known to compile.
 
-/// Its name stands in another snippet, too.
+/// A namespace, because another snippet uses the same name.
 private enum Authenticating {
     struct Signature: Authenticator {
         let key: String
@@ -62,7 +62,7 @@ private func failed(_ error: NetworkError) async throws {
     if (error.cause as? OAuth2Error)?.code == .invalidGrant { try await logInAgain() }
 }
 
-private func askSomebody(_ realm: String?) async -> (String, String) { ("anna", realm ?? "") }
+private func askUser(_ realm: String?) async -> (String, String) { ("anna", realm ?? "") }
 
 private func authenticating(_ head: ResponseHead, _ token: String, _ password: String) {
     for challenge in head.challenges where challenge.scheme == .basic {
@@ -94,13 +94,13 @@ private func authenticating(_ head: ResponseHead, _ token: String, _ password: S
             $0.auth = .challenge { challenge, context in
                 guard challenge.scheme == .basic || challenge.scheme == .digest else { return .reject }
                 guard context.failures < 3 else { return .useDefault }
-                let (user, password) = await askSomebody(challenge.realm)
+                let (user, password) = await askUser(challenge.realm)
                 return .use(.password(user, password))
             }
         }
         _ = api
     }
-    // In the lists of sessions and requests the short spelling reads, too.
+    // The short spelling also works in the lists of sessions and requests.
     let interceptors: [any Interceptor] = [
         .basic("anna", password), .bearer(token), .digest("anna", password, protectsBodies: true),
         .password("anna", password, allowsPlainHTTP: true), .challenge { _, _ in .useDefault }, .netrc(),

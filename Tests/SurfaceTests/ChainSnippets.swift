@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// The snippets about interceptors and events, word for word; parameters stand for what a snippet takes for granted.
+// The snippets about interceptors and events, word for word; parameters provide the values that a snippet assumes.
 
 // Transfer/Interceptor.swift
 struct Signature: Interceptor {
@@ -22,7 +22,7 @@ struct Signature: Interceptor {
 func snippetOfContext(_ request: Request, _ context: InterceptorContext, _ next: Next) async throws -> IncomingResponse
 {
     guard context.attempts == 0 else { return try await next(request) }
-    return try await next(Request(.head, request.urlText))
+    return try await next(Request(.head, request.url))
 }
 
 func snippetOfClosureInterceptor() -> Request {

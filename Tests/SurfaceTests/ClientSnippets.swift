@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// The snippets of what clients are made of, as users write them: compiled, and named in the documentation.
+// The snippets about clients and their parts, as users write them; the documentation names them.
 
 private struct User: Codable, Sendable { var id: Int }
 private struct Draft: Codable, Sendable { var name: String }

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What users of AFNetworking did by subclassing a manager is done by a value around a session.
+/// A value around a session replaces the subclass of a manager in AFNetworking.
 @Suite(.timeLimit(.minutes(5)))
 struct CompositionTests {
-    /// Signs every request it makes, and knows a scheme of its own.
+    /// A wrapper that signs every request and supports its own URL scheme.
     struct Archive: Sendable {
         var session: Session
         var origin: String
@@ -22,21 +22,21 @@ struct CompositionTests {
         }
     }
 
-    @Test func aWrapperChangesHowEveryTransferIsMade() async throws {
+    @Test func wrapperAddsAFieldToEveryTransfer() async throws {
         let server = try MockServer { _ in .text("made") }
         let archive = Archive(session: Session(), origin: server.origin)
         #expect(try await archive.transfer(server.url("/plain")).value == Data("made".utf8))
         #expect(server.requests.map { $0.field("X-Reader") } == ["curlew"])
     }
 
-    @Test func aSchemeOfOnesOwnBecomesARequest() async throws {
+    @Test func customSchemeBecomesARequest() async throws {
         let server = try MockServer { .text($0.path) }
         let archive = Archive(session: Session(), origin: server.origin)
         #expect(try await archive.transfer("archive:42").value == Data("/items/42".utf8))
         await #expect(throws: NetworkError.self) { try await archive.session.transfer("archive:42").value }
     }
 
-    @Test func aSessionServesEveryKindOfResult() async throws {
+    @Test func sessionServesJSONAndTextOverOneConnection() async throws {
         let server = try MockServer { $0.path == "/json" ? .json(#"{"n":1}"#) : .text("plain") }
         let session = Session()
         let (json, _) = try await session.data(for: Request(server.url("/json")))

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Types of somebody who has nothing but the public module, one for each protocol that a client works with.
+/// Types of a user with access to the public module only, one for each protocol of a client.
 @Suite(.timeLimit(.minutes(5)))
 struct ConformanceTests {
     private struct User: Codable, Equatable, Sendable { var id: Int, name: String }
@@ -27,7 +27,7 @@ struct ConformanceTests {
         }
     }
 
-    /// Rows of a table, of the whole body.
+    /// The rows of a table, read from the whole body.
     private struct Table: ResponseSerializer {
         let accepts: [MediaType] = ["text/csv", "text/plain;q=0.5"]
 
@@ -38,7 +38,7 @@ struct ConformanceTests {
         }
     }
 
-    /// A sum of a body that is never held as a whole.
+    /// A sum over a body that is never in memory as a whole.
     private struct Sum: ResponseSerializer {
         func output(from response: IncomingResponse) async throws -> UInt64 {
             var sum: UInt64 = 0
@@ -47,7 +47,7 @@ struct ConformanceTests {
         }
     }
 
-    /// What stands in "data", read by whatever format the client has.
+    /// The value of the member "data", decoded with the client's format.
     private struct Enveloped<T: Decodable & Sendable>: ResponseSerializer {
         private struct Envelope: Decodable, Sendable { var data: T }
 
@@ -65,7 +65,7 @@ struct ConformanceTests {
         }
     }
 
-    /// Records of two bytes that are a length, then as many bytes.
+    /// Records of a two-byte length followed by that number of bytes.
     private struct Records: StreamSerializer {
         let accepts: [MediaType] = ["application/octet-stream"]
 
@@ -90,7 +90,7 @@ struct ConformanceTests {
         }
     }
 
-    /// Puts every call below a version, and counts how it is made.
+    /// A client that adds a version to every path and counts its calls.
     private struct Versioned<Inner: APIClient>: APIClient {
         actor Counter {
             private(set) var values = 0
@@ -122,7 +122,7 @@ struct ConformanceTests {
         }
     }
 
-    /// Its problems are a line of text and what the server's own field says.
+    /// An endpoint whose problems are a line of text and the value of a custom field.
     private struct Rename: Endpoint {
         struct Problem: Decodable, Equatable, Sendable { var reason: String, code: String? }
         typealias Output = User
@@ -143,7 +143,7 @@ struct ConformanceTests {
         var fieldValue: String { "\(major).\(minor)" }
     }
 
-    @Test func aFormatForBothWays() async throws {
+    @Test func customWireFormat() async throws {
         let server = try MockServer { request in
             if request.path == "/odd" { return .text("?").field("Content-Type", "x/y") }
             let body = request.path == "/broken" ? Array("?".utf8) : request.body
@@ -162,7 +162,7 @@ struct ConformanceTests {
         #expect(read == user)
         let maybe: User? = try await api.get("none")
         #expect(maybe == nil)
-        // Another format for one body.
+        // Use another format for one body.
         let json = try await api.post("users", .json(user), using: .bytes)
         #expect(try JSONDecoder().decode(User.self, from: json) == user)
         #expect(server.requests.last?.field("Content-Type") == "application/json")
@@ -174,7 +174,7 @@ struct ConformanceTests {
         #expect(failed?.kind == .encodingFailed)
     }
 
-    @Test func serializers() async throws {
+    @Test func customResponseSerializers() async throws {
         let server = try MockServer { request in
             switch request.path {
             case "/table": .text("a,b\nc").field("Content-Type", "text/csv; header=absent")
@@ -196,8 +196,8 @@ struct ConformanceTests {
         #expect(wrong?.kind == .unacceptableContentType)
     }
 
-    /// What a serializer leaves to the client is the client's.
-    @Test func aSerializerThatIsBound() async throws {
+    /// Settings that a serializer leaves open are those of the client.
+    @Test func serializerUsesTheFormatOfTheClient() async throws {
         let body = try Wrapped().encode(["data": User(id: 1, name: "Ada")])
         let server = try MockServer { _ in .status(200, [("Content-Type", "application/x-wrapped")], body: Array(body))
         }
@@ -206,7 +206,7 @@ struct ConformanceTests {
         #expect(server.requests.last?.field("Accept") == "application/x-wrapped")
     }
 
-    @Test func aStream() async throws {
+    @Test func customStreamSerializer() async throws {
         let bytes: [UInt8] = [0, 1, 7, 0, 0, 1, 0] + [UInt8](repeating: 9, count: 256)
         let server = try MockServer { request in
             switch request.path {
@@ -227,7 +227,7 @@ struct ConformanceTests {
         }
     }
 
-    @Test func aClientAroundAClient() async throws {
+    @Test func wrappedAPIClient() async throws {
         let server = try MockServer { _ in .json(#"{"id": 1, "name": "Ada"}"#) }
         let api = Versioned(inner: Client(try BaseURL(server.origin)))
         let user: User = try await api.get("users/\(1)")
@@ -241,7 +241,7 @@ struct ConformanceTests {
         #expect(await api.counter.values == 3)
     }
 
-    @Test func anEndpointThatReadsProblemsItself() async throws {
+    @Test func endpointWithCustomProblem() async throws {
         let server = try MockServer()
         server.on(
             "PATCH", "/users/1",
@@ -258,7 +258,7 @@ struct ConformanceTests {
         #expect(server.requests.map(\.bodyText) == ["name=Ada", "name=Ada", "name=Ada"])
     }
 
-    @Test func aValueOfAField() async throws {
+    @Test func customHeaderValue() async throws {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.origin)).with {
             $0.fields["X-Version"] = Version(major: 1, minor: 0).fieldValue

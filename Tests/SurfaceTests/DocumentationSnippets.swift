@@ -4,8 +4,8 @@
 import Curlew
 import FoundationEssentials
 
-// Every snippet of the doc comments in Sources/Curlew, word for word; parameters stand for what a snippet takes for
-// granted.
+// Every snippet of the doc comments in Sources/Curlew, word for word; parameters provide the values that a snippet
+// assumes.
 
 private func offerRetry() {}
 private func show(_ error: NetworkError) { print(error) }
@@ -117,7 +117,7 @@ func snippetOfTimeouts(_ request: inout Request) {
 // Request/Timeouts.swift
 func snippetOfTimeouts(_ request: inout Request, _ session: Session) {
     var timeouts = session.configuration.timeouts
-    (timeouts.responseHead, timeouts.idle, timeouts.slowest) = (nil, nil, nil)
+    (timeouts.responseHead, timeouts.idle, timeouts.minimumRate) = (nil, nil, nil)
     timeouts.total = .seconds(1800)
     request.options.timeouts = timeouts
 }
@@ -162,7 +162,7 @@ func snippetOfConfiguration() -> Session {
     return session
 }
 
-/// Somewhere to put bytes.
+/// A destination for bytes.
 struct OpenFile {
     func write(contentsOf data: Data) throws { print(data.count) }
 }
@@ -202,7 +202,7 @@ func snippetOfMetrics(_ response: Response<Data>) {
     print(response.metrics)  // 84 ms total: connect 12 ms, secure 30 ms, wait 40 ms, receive 2 ms; …
 }
 
-/// Something that shows progress.
+/// A progress bar.
 struct Bar {
     func set(_ fraction: Double?, rate: Double, left: Duration?) { print(fraction ?? 0, rate, left ?? .zero) }
 }
@@ -221,17 +221,17 @@ func snippetOfBandwidth(_ api: some APIClient, _ path: String) {
     _ = (session, backup)
 }
 
-// Request/RetryPolicy.swift, Request/BackOff.swift and Interceptors/RetryInterceptor.swift
+// Request/RetryPolicy.swift, Request/Backoff.swift and Interceptors/RetryInterceptor.swift
 func snippetsOfRetries(_ api: JSONClient) async throws {
     struct Config: Decodable {}
     do {
         let session = Session { $0.retry = .standard }
-        let config: Config = try await api.get("config", options: .retry(.none))
+        let config: Config = try await api.get("config", options: .retry(.never))
         _ = (session, config)
     }
     do {
         var policy = RetryPolicy.standard
-        policy.backOff = BackOff(first: .milliseconds(200), longest: .seconds(5))
+        policy.backoff = Backoff(first: .milliseconds(200), longest: .seconds(5))
         _ = policy
     }
     do {
@@ -247,7 +247,7 @@ func snippetsOfLimits() {
         _ = session
     }
     do {
-        let session = Session(interceptors: [.circuitBreaker(failures: 3, rest: .seconds(10))])
+        let session = Session(interceptors: [.circuitBreaker(failures: 3, cooldown: .seconds(10))])
         _ = session
     }
 }

@@ -5,7 +5,7 @@ import Curlew
 import CurlewTesting
 import FoundationEssentials
 
-// The snippets about downloads, word for word; parameters stand for what a snippet takes for granted.
+// The snippets about downloads, word for word; parameters provide the values that a snippet assumes.
 
 // Downloads/Session+Downloads.swift
 func snippetOfDownload(_ session: Session) async throws {
@@ -68,7 +68,7 @@ func snippetOfClientDownload(_ api: JSONClient) async throws {
 // Terminal/TerminalProgress.swift
 func snippetOfTerminalProgress(_ session: Session) async throws {
     let display = TerminalProgress()
-    let download = session.transfer("https://example.com/big.iso", to: .directory("."))
+    let download = session.downloadTransfer("https://example.com/big.iso", to: .directory("."))
     display.watch(download, as: "big.iso")
     _ = try? await download.value
     await display.finish()
@@ -85,7 +85,7 @@ func snippetOfDownloadQueue() -> DownloadOptions {
 // Downloads/TransferStore.swift
 func snippetOfTransferStore(_ session: Session) async throws {
     let store = try await TransferStore(at: "/var/lib/mirror/transfers")
-    for earlier in await store.reattach(session) { print("going on with", earlier.record) }
+    for earlier in await store.reattach(session) { print("resuming", earlier.record) }
     try await store.download("https://example.com/big.iso", on: session, to: .directory("/srv/iso"))
     for await report in store.reports {
         switch report {

@@ -4,8 +4,8 @@
 import CurlewTesting
 import Testing
 
-// The snippets of the doc comments in Sources/CurlewTesting/HTTP2; parameters stand for what a snippet takes for
-// granted.
+// The snippets of the doc comments in Sources/CurlewTesting/HTTP2; parameters provide the values that a snippet
+// assumes.
 
 // HTTP2/HTTP2ErrorCode.swift
 func snippetOfHTTP2ErrorCode(_ server: HTTP2Server, _ request: RecordedRequest) async {
@@ -20,7 +20,7 @@ func snippetOfHTTP2Frame() -> [HTTP2Frame] {
     return [
         HTTP2Frame.rstStream(1, .refusedStream),
         HTTP2Frame.data(0, Array("on no stream".utf8)),
-        HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3]),  // of a type nobody knows
+        HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3]),  // of an unknown type
         cut,
     ]
 }

@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// The snippets of multipart bodies, as users write them: compiled, and named in the documentation.
+// The snippets about multipart bodies, as users write them; the documentation names them.
 
 private struct Photo: Decodable, Sendable {}
 private struct Search: Encodable, Sendable { var text: String }

@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// Snippets of the doc comments about what watches, notes and repeats requests, word for word.
+// Snippets of the doc comments about observers, logs, traces and retries, word for word.
 
 // Request/RequestTags.swift
 func snippetOfTags(_ request: inout Request) {

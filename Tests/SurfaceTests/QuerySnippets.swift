@@ -4,10 +4,11 @@
 import Curlew
 import Testing
 
-// Snippets of the doc comments about queries and credentials, word for word; parameters stand for what a snippet takes for granted.
+// Snippets of the doc comments about queries and credentials, word for word; parameters provide the values that a
+// snippet assumes.
 
 @Suite struct QuerySnippets {
-    @Test func ofQueryEncoder() throws {
+    @Test func queryEncoderSnippet() throws {
         struct Search: Encodable { var text: String, tags: [String], near: [String: Double] }
         let search = Search(text: "tea & cake", tags: ["b", "a"], near: ["lat": 48.2])
         let query = try QueryEncoder().encode(search)
@@ -18,14 +19,14 @@ import Testing
         #expect(spaced == "near.lat=48.2&tags=b,a&text=tea+%26+cake")
     }
 
-    @Test(arguments: ["tea"]) func ofQuery(_ term: String) throws {
+    @Test(arguments: ["tea"]) func querySnippet(_ term: String) throws {
         var query: Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
         query.append("q", "and this")
         let text = try query.merging(.percentEncoded("raw=%2F")).text(QueryEncoder())
         #expect(text == "page=2&q=tea&q=and%20this&seller&tags%5B%5D=new&tags%5B%5D=used&raw=%2F")
     }
 
-    @Test(arguments: [("secret", "token")]) func ofCredential(_ password: String, _ token: String) throws {
+    @Test(arguments: [("secret", "token")]) func credentialSnippet(_ password: String, _ token: String) throws {
         var request: Request = "https://h/"
         request.fields[.authorization] = try Credential.basic("anna", password).fieldValue
         request.fields[.authorization] = Credential.bearer(token).fieldValue
@@ -33,7 +34,7 @@ import Testing
         #expect(request.fields[.authorization] == "Bearer token" && api.fields == ["Authorization": "Bearer token"])
     }
 
-    @Test func ofInvalidCredential() throws {
+    @Test func invalidCredentialSnippet() throws {
         let (user, password) = ("anna:", "secret")
         var credential: Credential?
         do {

@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// Every snippet of README.md, word for word, so that it compiles as users compile it. SnippetTests keeps both alike.
+// Every snippet of README.md, word for word, so that it compiles as users compile it. SnippetTests compares both.
 
 private struct User: Codable, Sendable { var id: Int }
 private struct Draft: Codable, Sendable { var name: String }
@@ -116,7 +116,7 @@ func readmeFormats() async throws {
     print(size)
 }
 
-/// README.md, a session that answers by itself.
+/// README.md, a session with scripted responses.
 func readmeAnswering() async throws {
     let answering = Session(interceptors: [
         .intercept { request, _, _ in
@@ -128,7 +128,7 @@ func readmeAnswering() async throws {
     print(user)
 }
 
-/// README.md, something around every request.
+/// README.md, interceptors.
 func readmeInterceptors() -> Session {
     let token = "…"
     let session = Session(interceptors: [
@@ -152,7 +152,7 @@ func readmePins() throws -> PinnedPublicKeys {
     return pins
 }
 
-/// README.md, each host its own.
+/// README.md, the trust of each host.
 func readmeStore(_ session: Session) async throws {
     let store = try await TransferStore(at: "/var/lib/mirror/transfers")
     await store.reattach(session)
@@ -189,7 +189,7 @@ private func readmeDownload() async throws {
 /// README.md, "What it does": files with bars.
 private func readmeBars(_ urls: [String]) async {
     let display = TerminalProgress()
-    let downloads = urls.map { Session.shared.transfer(Request($0), to: .directory("/srv/iso")) }
+    let downloads = urls.map { Session.shared.downloadTransfer(Request($0), to: .directory("/srv/iso")) }
     for download in downloads { display.watch(download) }
     for download in downloads { _ = try? await download.value }
     await display.finish()

@@ -4,8 +4,8 @@
 import Curlew
 import FoundationEssentials
 
-// Snippets of the doc comments about formats and serializers, word for word; parameters and the types here stand for
-// what a snippet takes for granted.
+// Snippets of the doc comments about formats and serializers, word for word; parameters and the types here provide the
+// declarations that a snippet assumes.
 
 private struct User: Codable, Sendable {
     var name: String

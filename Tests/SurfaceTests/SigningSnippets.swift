@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// What the documents show of signatures and stored credentials, so that it is known to compile.
+// The documentation's snippets about signatures and stored credentials, so that they are known to compile.
 
 private func digestValues(secret: String, body: Data, received: String) throws {
     let expected = try DigestValue.hmac(key: secret.utf8, of: body)
@@ -31,7 +31,7 @@ private func signing(secret: [UInt8]) {
 }
 
 private func amazon(id: String, secret: String) async throws {
-    let credentials = AWSCredentials(accessKey: id, secretKey: secret)
+    let credentials = AWSCredentials(accessKeyID: id, secretAccessKey: secret)
     let bucket = Client("https://photos.s3.eu-central-1.amazonaws.com").with {
         $0.auth = .awsSigV4(credentials, region: "eu-central-1", service: "s3")
     }

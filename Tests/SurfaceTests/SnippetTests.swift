@@ -4,9 +4,9 @@
 import FoundationEssentials
 import Testing
 
-/// What README.md and the doc comments show is what this target compiles.
+/// Tests that this target compiles all snippets of README.md and the doc comments.
 @Suite struct SnippetTests {
-    /// A block of Swift in a text for people.
+    /// A block of Swift in a document or a doc comment.
     struct Snippet: Sendable, CustomTestStringConvertible {
         let place: String
         let code: String
@@ -26,7 +26,7 @@ import Testing
             .filter { $0.hasSuffix(".swift") }.map { "\(folder)/\($0)" }.sorted()
     }
 
-    /// The Swift blocks of a text whose lines all begin with `prefix`, without it and without imports.
+    /// Returns the Swift blocks of a text whose lines begin with `prefix`, without the prefix and without imports.
     private static func snippets(_ path: String, linesWith prefix: String) throws -> [Snippet] {
         var snippets: [Snippet] = []
         var code: [Substring]?
@@ -51,7 +51,7 @@ import Testing
         text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
-    @Test func everySnippetIsCompiledHere() throws {
+    @Test func everySnippetIsCompiled() throws {
         var shown = try Self.snippets("README.md", linesWith: "")
         #expect(shown.count >= 4)
         for path in try Self.swiftFiles("Sources/Curlew") + Self.swiftFiles("Sources/CurlewXML") {
@@ -63,7 +63,7 @@ import Testing
         for snippet in shown {
             let code = Self.normalised(snippet.code)
             #expect(!code.isEmpty, "\(snippet.place): an empty snippet")
-            // Named, or a failure would show every line of this target.
+            // Give the value a name, because a failure would otherwise print every line of this target.
             let isCompiled = compiled.contains(code)
             #expect(isCompiled, "\(snippet.place): no test compiles this snippet:\n\(snippet.code)")
         }

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-// Snippets of the doc comments about streams, word for word, and a framing of one's own at work.
+// Snippets of the doc comments about streams, word for word, and a test of a custom framing.
 
 private struct User: Decodable, Sendable { var name: String }
 private struct Entry: Decodable, Sendable {}
@@ -65,7 +65,7 @@ private func snippetOfJSONArrayBody(_ api: JSONClient, _ rows: [[String: Int]]) 
 
 @Suite(.timeLimit(.minutes(5)))
 struct FramerTests {
-    @Test func aFramingOfOnesOwn() async throws {
+    @Test func customFraming() async throws {
         let server = try MockServer { _ in .bytes(Array("one\0two\0\0three".utf8)).chunked(size: 2) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         var records: [String] = []
@@ -73,7 +73,7 @@ struct FramerTests {
         #expect(records == ["one", "two", ""])
     }
 
-    @Test func anErrorOfOnesOwn() async throws {
+    @Test func customFramingError() async throws {
         let server = try MockServer { _ in .bytes([UInt8](repeating: 7, count: 100_000)) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         let error = await #expect(throws: NetworkError.self) {
@@ -82,8 +82,8 @@ struct FramerTests {
         #expect(error?.kind == .decodingFailed && error?.cause is TooLong)
     }
 
-    /// Wrappers of clients have event sources, too.
-    @Test func anyClientHasEventSources() async throws {
+    /// Event sources are available on every `APIClient`.
+    @Test func eventSourceOfAnyAPIClient() async throws {
         let server = try MockServer()
         let events = MockResponse.status(200, [("Content-Type", "text/event-stream")], body: Array("data:a\n\n".utf8))
         server.on("GET", "/x", inOrder: [events, .status(204)])

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The jobs that people have, in the lines that they write, with nothing but the public module.
+/// Typical jobs in the code that users write, with access to the public module only.
 @Suite(.timeLimit(.minutes(5)))
 struct TenJobsTests {
     struct User: Codable, Sendable, Equatable { var id = 1, name = "Ada" }
@@ -46,30 +46,30 @@ struct TenJobsTests {
         }
     }
 
-    @Test func inAFewLines() async throws {
+    @Test func commonClientTasks() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))
         let (name, secret) = ("ada", "s")
-        // A value.
+        // A decoded value.
         let user: User = try await api.get("users/42")
         #expect(user == User(id: 42))
-        // A form, of whose answer nothing is read.
+        // A form whose response is ignored.
         try await api.post("login", .form(["user": name, "password": secret]))
         // An upload with progress.
         let task = api.transfer(.post, "photos", .bytes([1, 2, 3], type: "image/jpeg"), as: Photo.self)
         var fractions: [Double?] = []
         for await progress in task.progress { fractions.append(progress.fraction) }
         #expect(try await task.value.title == "Alps" && fractions.last == 1)
-        // A stream that is left early.
+        // A stream that ends early.
         for try await chunk in api.stream("video") where !chunk.isEmpty { break }
-        // Another format, another limit, for one call.
+        // Another format and another limit for one call.
         let text = try await api.get(
             "x", options: [.timeout(.seconds(5)), .responseLimit(.kibibytes(1))], using: .text)
         #expect(text == "video")
-        // Credentials that every call sends.
+        // Credentials for every call.
         let signed = api.with { $0.fields = [.authorization: Credential.bearer("token")] }
         _ = try await signed.get("x", using: .bytes)
-        // A pinned client, which is made for https alone.
+        // A client with pins, which accepts only https.
         let pins = try PinnedPublicKeys(
             [PublicKeyHash(sha256: [UInt8](repeating: 1, count: 32))], withoutBackup: "a test")
         #expect(throws: NetworkError.self) { try Client("http://pay.example.com", trust: pins) }
@@ -80,20 +80,20 @@ struct TenJobsTests {
         } catch {
             #expect(error.problem?.fields == ["name": "taken"])
         }
-        // An API of one's own, over whatever client.
+        // A custom API around any client.
         #expect(try await GitHub(api: api).repositories("ada") == ["engine"])
         #expect(server.requests.last?.query == "page=1")
     }
 
-    /// A file with its progress, and its digest checked; it may have been begun by an earlier process.
-    @Test func aFile() async throws {
+    /// A download with progress and a checked digest, possibly begun by an earlier process.
+    @Test func downloadWithProgressAndChecksum() async throws {
         let video = PatternBody(seed: 4, length: 300_000)
         let folder = FileManager.default.temporaryDirectory.appending(path: "ten-jobs-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
         let server = try MockServer { RangeResource(video).response(to: $0) }
         let api = Client(try BaseURL(server.origin))
-        let download = api.transfer(
+        let download = api.downloadTransfer(
             Call(.get, "video.mp4"), to: .directory(folder.path), expecting: .sha256(video.sha256))
         var fractions: [Double?] = []
         for await progress in download.progress { fractions.append(progress.fraction) }
@@ -102,7 +102,7 @@ struct TenJobsTests {
         #expect(try [UInt8](Data(contentsOf: URL(filePath: file.path))) == video.bytes)
     }
 
-    @Test func manyAtOnce() async throws {
+    @Test func concurrentCallsAndMainActorModel() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))
         async let first: User = api.get("users/42")
@@ -136,7 +136,7 @@ struct TenJobsTests {
 }
 
 extension APIClient {
-    /// What somebody adds for one API.
+    /// A user's addition for one API.
     fileprivate func user(_ id: Int) async throws(NetworkError) -> TenJobsTests.User { try await get("users/\(id)") }
 }
 
@@ -152,5 +152,5 @@ private func generic<Requests, Responses, Trust>(_ api: Client<Requests, Respons
 private func passed(_ api: some APIClient) -> String { "\(api)" }
 private let known = passed(.gitHub)
 
-/// Refuses clients that do not pin, when it is compiled.
+/// A type that rejects clients without pins at compile time.
 private struct Payments<Trust: PinningTrust> { let api: Client<JSON, JSON, Trust> }

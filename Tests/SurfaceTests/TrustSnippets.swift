@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-// Snippets of the doc comments about trust, word for word; parameters stand for what a snippet takes for granted.
+// Snippets of the doc comments about trust, word for word; parameters provide the values that a snippet assumes.
 
 // Trust/TrustEvaluator.swift
 struct OurServersOnly: TrustEvaluator {
@@ -73,7 +73,7 @@ func snippetOfHostTrust(_ pins: [PublicKeyHash], _ spare: PublicKeyHash) throws 
 // Trust/Revocation.swift
 func snippetOfRevocation() throws -> any TrustEvaluator {
     let trust = try CustomRoots(file: "ca.pem").checkingRevocation(
-        lists: RevocationList.all(file: "ca.crl"), scope: .chain, staple: .ifPresent)
+        lists: RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
     return trust
 }
 

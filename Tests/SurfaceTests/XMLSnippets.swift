@@ -7,7 +7,7 @@ import CurlewXML
 import FoundationEssentials
 import Testing
 
-// Snippets of the doc comments of CurlewXML, word for word.
+// Snippets of the doc comments of CurlewXML, verbatim.
 
 // XMLLimits.swift
 func snippetOfXMLLimits() -> XMLEvents {
@@ -70,10 +70,10 @@ func snippetOfXMLDocumentSerializer(_ api: JSONClient) async throws {
     print(try feed.string("/*/*[local-name() = 'title']"))
 }
 
-/// Both serializers, as a user has them.
+/// Tests of both XML serializers through the public module.
 @Suite(.timeLimit(.minutes(5)))
 struct XMLSurfaceTests {
-    @Test func bothWays() async throws {
+    @Test func documentAndEventSerializers() async throws {
         let feed = "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>One</title></entry><entry/></feed>"
         let server = try MockServer { _ in
             .bytes(Array(feed.utf8)).field("Content-Type", "application/atom+xml")

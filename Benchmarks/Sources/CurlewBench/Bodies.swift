@@ -5,10 +5,10 @@ import Curlew
 import Measuring
 
 extension CurlewBench {
-    /// How much a slow consumer takes before it pauses.
+    /// The number of bytes that a slow consumer reads before it pauses.
     static let piece = 64 << 10
 
-    /// Reads a body in pieces: drops them, writes them to a file, or takes its time with them.
+    /// Reads a body in chunks and discards them, writes them to a file, or reads them slowly.
     @inline(never)
     static func download(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let file = job.file.map { OutputFile($0) }
@@ -33,30 +33,30 @@ extension CurlewBench {
         return bytes
     }
 
-    /// Downloads a file: under another name, checked and on the disk before it gets its own.
+    /// Downloads a file under a temporary name, and renames it when it is verified and on the disk.
     @inline(never)
     static func download(_ request: Request, to path: String, _ job: Job, _ session: Session) async throws -> Int {
         var options = DownloadOptions()
         options.segments = job.segments
-        let file = try await session.download(request, to: .file(path), overwrite: .replace, saving: options)
+        let file = try await session.download(request, to: .file(path), overwrite: .replace, options: options)
         job.verify(status: 200, bytes: Int(file.bytes))
         return Int(file.bytes)
     }
 
-    /// Sends a body in pieces; the server answers with the number of bytes it got.
+    /// Sends a body in chunks; the server responds with the number of received bytes.
     @inline(never)
     static func upload(_ job: Job, _ session: Session) async throws -> Int {
         let length = job.upload ?? 0
         let body = RequestBody.stream(Pieces(length: length), length: Int64(length))
         let (data, head) = try await session.data(for: Request(.put, job.url, body: body))
         job.verify(status: head.status.code, bytes: data.count)
-        guard String(decoding: data, as: UTF8.self) == "\(length)" else { die("the server did not get it all") }
+        guard String(decoding: data, as: UTF8.self) == "\(length)" else { die("the server did not get all bytes") }
         return length
     }
 }
 
 extension CurlewBench {
-    /// Sends a form with a file; the server answers with the number of bytes it got, framing and all.
+    /// Sends a form with a file; the server responds with the number of received bytes, including the framing.
     @inline(never)
     static func send(_ path: String, _ job: Job, _ session: Session) async throws -> Int {
         let form = MultipartForm {
@@ -67,12 +67,12 @@ extension CurlewBench {
         let (data, head) = try await session.data(for: request)
         job.verify(status: head.status.code, bytes: data.count)
         let length = Int(String(decoding: data, as: UTF8.self)) ?? 0
-        guard length > job.upload ?? 0 else { die("the server did not get it all") }
+        guard length > job.upload ?? 0 else { die("the server did not get all bytes") }
         return length
     }
 }
 
-/// The same 64 KiB again and again.
+/// A sequence that repeats the same 64 KiB.
 struct Pieces: AsyncSequence, Sendable {
     let length: Int
 

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client of the benchmarks that is made with Curlew, through what it offers to everybody.
+// The benchmark client that uses Curlew through its public API.
 
 import Curlew
 import Measuring
@@ -32,7 +32,7 @@ struct CurlewBench {
         return try Session(configuration, trust: CustomRoots(pem: text(of: authority)))
     }
 
-    /// Every session does the whole job at the same time.
+    /// Runs the whole job in every session at the same time.
     static func run(_ job: Job, _ sessions: [Session]) async throws -> Outcome {
         try await withThrowingTaskGroup(of: Outcome.self) { group in
             for session in sessions {
@@ -82,7 +82,10 @@ struct CurlewBench {
         return outcome
     }
 
-    /// Apart, as in a program that does one thing: a frame with room for every kind of work would count as memory in flight.
+    /// Collects the response in memory.
+    ///
+    /// A separate function, as in a program with one kind of work: the frame of a function for all kinds of work would
+    /// count as memory in flight.
     @inline(never)
     static func collect(_ request: Request, _ job: Job, _ session: Session) async throws -> Int {
         let (data, head) = try await session.data(for: request)
@@ -91,7 +94,7 @@ struct CurlewBench {
     }
 }
 
-/// What a worker did.
+/// The results of a worker.
 struct Outcome: Sendable {
     var latencies = Histogram()
     var requests = 0

@@ -12,8 +12,9 @@ private struct Page: Codable, Sendable {
     var orders: [Order]
 }
 
-/// Gets and decodes an order or a page of them: through a client, whose decoder is its own or Foundation's, or with a
-/// session and Foundation's decoder by hand.
+/// Gets and decodes an order or a page of orders.
+///
+/// It uses a client with Curlew's or Foundation's decoder, or a session and Foundation's decoder directly.
 struct Orders {
     private let session: Session
     private let client: JSONClient?
@@ -31,7 +32,9 @@ struct Orders {
         client = job.hasClient ? Client(try BaseURL(root), responses: responses, session: session) : nil
     }
 
-    /// - Returns: How many lines of orders there were; how many bytes of JSON is not known here.
+    /// Gets and decodes the response.
+    ///
+    /// - Returns: The number of lines of all orders; the number of bytes of JSON is not known here.
     @inline(never)
     func decoded(_ request: Request) async throws -> Int {
         guard isPage else { return checked(try await fetched(request)) }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers and words that look like chance and are the same each time.
+/// A generator of reproducible pseudo-random numbers and words.
 struct Chance: RandomNumberGenerator {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz".utf8)
     private var state: UInt64
@@ -19,7 +19,7 @@ struct Chance: RandomNumberGenerator {
 
     mutating func flag() -> Bool { Bool.random(using: &self) }
 
-    /// A thing in half of all cases.
+    /// Makes a text in half of all cases.
     mutating func maybe(_ make: (inout Chance) -> String) -> String? { flag() ? make(&self) : nil }
 
     mutating func word(_ length: ClosedRange<Int>) -> String {
@@ -27,7 +27,7 @@ struct Chance: RandomNumberGenerator {
         return String(decoding: (0..<count).map { _ in Chance.letters[number(0..<26)] }, as: UTF8.self)
     }
 
-    /// Words with spaces between them, of about that length.
+    /// Makes words separated by spaces, with about the given length.
     mutating func prose(_ length: ClosedRange<Int>) -> String {
         let wanted = Int.random(in: length, using: &self)
         var result = word(2...9)

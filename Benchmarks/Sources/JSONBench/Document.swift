@@ -15,12 +15,12 @@ enum Direction: String, CaseIterable {
     case encode
 }
 
-/// A document to decode and to encode, and how many times as fast as Foundation's coders ours should do it.
+/// A document to decode and to encode, and the target speed of our coders as a multiple of Foundation's speed.
 struct Document {
     let name: String
     let title: String
     let targets: [Direction: Double]
-    /// Makes the text and the value.
+    /// Creates the text and the value.
     let open: () throws -> any Opened
 
     private init<Value: Codable>(
@@ -49,14 +49,14 @@ struct Document {
     }
 }
 
-/// A document whose text and value are there.
+/// A document with its text and value.
 protocol Opened {
     var bytes: Int { get }
 
-    /// Decodes or encodes it once.
+    /// Decodes or encodes the document once.
     func use(_ coder: Coder, _ direction: Direction) throws
 
-    /// Whether both coders read the same value, and Foundation's reads it in what ours writes.
+    /// Returns whether both decoders read the same value, and Foundation's decoder reads it from our encoder's output.
     func isSame() throws -> Bool
 }
 

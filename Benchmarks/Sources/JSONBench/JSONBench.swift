@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON coder alone, without a network: its CPU time and memory beside those of Foundation's coders.
+// Measures CPU time and memory of the JSON coder alone, without a network, compared with Foundation's coders.
 
 import Measuring
 
@@ -43,16 +43,16 @@ struct JSONBench {
 }
 
 extension Document {
-    /// Uses the document so many times, for a program that counts instructions.
+    /// Decodes or encodes the document `count` times, for a program that counts instructions.
     fileprivate func repeated(_ count: Int, _ coder: Coder, _ direction: Direction) throws {
         let opened = try open()
         for _ in 0..<count { try opened.use(coder, direction) }
     }
 }
 
-/// Medians over rounds in which both coders take turns: microseconds of CPU for each use, and the ratio in a round.
+/// Medians over rounds in which both coders alternate: CPU microseconds for each use, and the ratio within a round.
 private struct Times {
-    /// What a round takes at least, in nanoseconds.
+    /// The minimum duration of a round in nanoseconds.
     private static let span: UInt64 = 20_000_000
     let foundation: Double
     let ours: Double
@@ -74,7 +74,7 @@ private struct Times {
         ratio = Times.median(results.map { $0[0] / $0[1] })
     }
 
-    /// How many uses take that long; the first ones also warm up.
+    /// Returns the number of uses that take `span`; the first uses also warm up the coder.
     private static func count(_ opened: any Opened, _ coder: Coder, _ direction: Direction) throws -> Int {
         var count = 1
         while try time(opened, coder, direction, count) < span / 2 { count *= 2 }
@@ -95,7 +95,7 @@ private struct Times {
     }
 }
 
-/// A number with so many digits after its point.
+/// Returns a number as text with the given number of decimal digits.
 func fixed(_ value: Double, _ digits: Int) -> String {
     let scale = (0..<digits).reduce(1.0) { power, _ in power * 10 }
     let text = "\((value * scale).rounded() / scale)"

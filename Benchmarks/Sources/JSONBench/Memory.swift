@@ -5,7 +5,9 @@ import Curlew
 import FoundationEssentials
 import Measuring
 
-/// What decoding a large document takes in memory; one process for each, since what others left would count.
+/// The memory that decoding a large document takes.
+///
+/// Each row has its own process, because memory left by other rows would count.
 enum Memory: String, CaseIterable {
     case value
     case valueByFoundation = "value-foundation"
@@ -20,28 +22,28 @@ enum Memory: String, CaseIterable {
         for row in allCases where !runAgain(["--memory", row.rawValue]) { die("\(row.rawValue) did not end well") }
     }
 
-    /// Decodes and prints a row of the table.
+    /// Decodes the document and prints a row of the table.
     func measure() throws {
         let text = Data(Texts.posts(Memory.count).utf8)
         switch self {
         case .value:
-            // A coder of its own, so that what it keeps is gone with it.
-            let residence = try Residence { try JSON { _, _ in }.decode(JSONValue.self, from: text) }
+            // Use a new coder, so that its retained memory is freed with it.
+            let residence = try MemoryUse { try JSON { _, _ in }.decode(JSONValue.self, from: text) }
             report(residence, "JSONValue, ours", text.count, growth: 3)
         case .valueByFoundation:
-            let residence = try Residence { try JSONDecoder().decode(JSONValue.self, from: text) }
+            let residence = try MemoryUse { try JSONDecoder().decode(JSONValue.self, from: text) }
             report(residence, "JSONValue, Foundation", text.count)
         case .typed:
-            let residence = try Residence { try JSON { _, _ in }.decode([Post].self, from: text) }
+            let residence = try MemoryUse { try JSON { _, _ in }.decode([Post].self, from: text) }
             report(residence, "objects, ours", text.count, beyond: 1.5)
         case .typedByFoundation:
-            let residence = try Residence { try JSONDecoder().decode([Post].self, from: text) }
+            let residence = try MemoryUse { try JSONDecoder().decode([Post].self, from: text) }
             report(residence, "objects, Foundation", text.count)
         }
     }
 
     private func report(
-        _ residence: Residence, _ title: String, _ bytes: Int, growth: Double? = nil, beyond: Double? = nil
+        _ residence: MemoryUse, _ title: String, _ bytes: Int, growth: Double? = nil, beyond: Double? = nil
     ) {
         func share(_ difference: Int) -> Double { Double(difference) / Double(bytes) }
         let (grown, extra) = (share(residence.peak - residence.before), share(residence.peak - residence.after))

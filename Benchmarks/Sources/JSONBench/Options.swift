@@ -3,17 +3,17 @@
 
 import Measuring
 
-/// What the program is told to do: `--name value`, any number of times.
+/// The options of the command line, each `--name value`.
 struct Options {
-    /// The name of one document, or `memory`; all unless given.
+    /// The name of one document, or `memory`; all by default.
     let only: String?
-    /// How often both coders take turns.
+    /// The number of rounds.
     let rounds: Int
-    /// How often one coder does one thing, for callgrind; nil to measure time.
+    /// The number of uses of one coder in one direction, for callgrind; nil to measure time.
     let count: Int?
     let coder: Coder
     let direction: Direction
-    /// The row of memory that this process is for.
+    /// The row of the memory table that this process measures.
     let memory: Memory?
 
     init(_ arguments: ArraySlice<String>) {

@@ -1,9 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The texts of the documents, written by hand: members in the order in which the types declare them.
+/// The texts of the documents, with members in the order in which the types declare them.
 ///
-/// Most services write them so. Foundation's encoder would mix them anew in each process.
+/// Most services write members in a fixed order. Foundation's encoder would use a different order in each process, so
+/// the texts are made by hand.
 enum Texts {
     static func order() -> String {
         let lines = (0..<12).map { number in
@@ -32,13 +33,17 @@ enum Texts {
         return object(["total": "20", "isIncomplete": "false", "items": array(items)])
     }
 
-    /// - Parameter count: 1,900 of them are about 1 MiB.
+    /// Makes an array of posts.
+    ///
+    /// - Parameter count: The number of posts; 1,900 posts are about 1 MiB.
     static func posts(_ count: Int) -> String {
         var chance = Chance(1_234_567)
         return array((0..<count).map { _ in post(&chance) })
     }
 
-    /// - Parameter depth: How many levels are below this one.
+    /// Makes a tree.
+    ///
+    /// - Parameter depth: The number of levels below the root.
     static func tree(_ depth: Int) -> String {
         let branch = depth > 0 ? tree(depth - 1) : nil
         return object(["value": "\(depth)", "left": branch, "right": branch])
@@ -115,7 +120,9 @@ enum Texts {
         ])
     }
 
-    /// - Parameter members: Those without a value are left out.
+    /// Makes an object.
+    ///
+    /// - Parameter members: The members; members without a value are omitted.
     private static func object(_ members: KeyValuePairs<String, String?>) -> String {
         map(members.compactMap { name, value in value.map { "\"\(name)\":\($0)" } })
     }
@@ -124,6 +131,8 @@ enum Texts {
 
     private static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
 
-    /// - Parameter text: Has its escapes already.
+    /// Adds quotation marks to a text.
+    ///
+    /// - Parameter text: The text, already escaped.
     private static func quoted(_ text: String) -> String { "\"\(text)\"" }
 }

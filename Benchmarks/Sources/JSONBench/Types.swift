@@ -36,9 +36,9 @@ struct Repository: Codable {
     var license: License?
 }
 
-/// The same members as a repository has, two of them as dates.
+/// A type with the members of `Repository`, two of them as dates.
 ///
-/// A generic type would be slower with both coders, since its code is not specialized.
+/// A generic type would be slower with both coders, because its code is not specialized.
 struct DatedRepository: Codable {
     var id: Int
     var name: String

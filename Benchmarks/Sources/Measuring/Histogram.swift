@@ -3,7 +3,7 @@
 
 /// Latencies in buckets 3 % wide.
 ///
-/// The first ones are kept as they are: ten thousand tasks with a request each must not have buckets of their own, which
+/// The first values are stored individually: ten thousand tasks with one request each must not allocate buckets, which
 /// would count as memory of the client.
 public struct Histogram: Sendable {
     private static let octaves = 40
@@ -11,12 +11,12 @@ public struct Histogram: Sendable {
     private var buckets: [UInt32] = []
     private var count = 0
 
-    /// Nothing yet.
+    /// Creates an empty histogram.
     public init() {}
 
-    /// Takes one latency in.
+    /// Adds one latency.
     ///
-    /// - Parameter nanoseconds: At least 32 count as different, and at most 9 minutes.
+    /// - Parameter nanoseconds: The latency; values below 32 ns count as 32 ns, values above 9 minutes as 9 minutes.
     public mutating func add(_ nanoseconds: UInt64) {
         if buckets.isEmpty && few.count < 4 {
             few.append(nanoseconds)
@@ -26,7 +26,7 @@ public struct Histogram: Sendable {
         }
     }
 
-    /// Takes all of another one in.
+    /// Adds all latencies of another histogram.
     public mutating func add(_ other: Histogram) {
         for value in other.few { add(value) }
         guard !other.buckets.isEmpty else { return }
@@ -35,9 +35,9 @@ public struct Histogram: Sendable {
         count += other.count
     }
 
-    /// The latency below which a share of all lies, in microseconds; 0 when there are none.
+    /// Returns a quantile of the latencies in microseconds; 0 for an empty histogram.
     ///
-    /// - Parameter share: From 0 to 1.
+    /// - Parameter share: The quantile, from 0 to 1.
     public func microseconds(at share: Double) -> Double {
         var all = self
         all.spread()
@@ -55,7 +55,7 @@ public struct Histogram: Sendable {
         return 0
     }
 
-    /// Moves those that were kept as they are into buckets.
+    /// Moves the individually stored values to buckets.
     private mutating func spread() {
         guard buckets.isEmpty else { return }
         buckets = [UInt32](repeating: 0, count: Histogram.octaves * 32)

@@ -1,52 +1,52 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the process is told to do by its arguments, each `name=value`.
+/// The work of the process, as given by its arguments, each `name=value`.
 ///
-/// An object, since it is handed from task to task.
+/// The type is a class, because many tasks share it.
 public final class Job: Sendable {
-    /// What is fetched, or sent to.
+    /// The URL of all requests.
     public let url: String
-    /// How many requests there are in all.
+    /// The total number of requests.
     public let count: Int
-    /// How many of them are on their way at a time.
+    /// The number of concurrent requests.
     public let concurrency: Int
-    /// How many bytes each answer has; nil when that is not known.
+    /// The length of each response in bytes; nil if it is unknown.
     public let expected: Int?
-    /// Whether HTTP/2 is spoken.
+    /// Whether the client uses HTTP/2.
     public let isHTTP2: Bool
     /// The file with the certificate to trust.
     public let authority: String?
-    /// How many bytes are sent; nil for GET.
+    /// The number of bytes to upload; nil for GET.
     public let upload: Int?
-    /// The file that is sent in a form; nil for another kind of body.
+    /// The file to send in a form; nil for other kinds of body.
     public let form: String?
-    /// The file to write the answer to.
+    /// The file to write the response to.
     public let file: String?
-    /// The file to download to; nil to write it by hand, or not at all.
+    /// The destination of a file download; nil if the client writes the file itself or writes no file.
     public let download: String?
-    /// How many connections fetch one file.
+    /// The number of connections that fetch one file.
     public let segments: Int
-    /// How many milliseconds a slow consumer takes for 64 KiB; 0 for one that is not slow.
+    /// The pause of a slow consumer for each 64 KiB in milliseconds; 0 for a fast consumer.
     public let pace: Int
-    /// Whether the body is collected in memory rather than read in pieces.
+    /// Whether the client collects the body in memory instead of reading it in chunks.
     public let collects: Bool
-    /// Whether the tasks prefer the client's own executor, where it has one.
+    /// Whether the tasks prefer the client's own executor, if it has one.
     public let prefersExecutor: Bool
-    /// Whether requests that fail are sent again, by the standard policy.
+    /// Whether the client retries failed requests with the standard policy.
     public let retries: Bool
-    /// Whether the answer is JSON that is decoded.
+    /// Whether the client decodes the response as JSON.
     public let isDecoded: Bool
-    /// Whether an API client does the work rather than a session, where there is one.
+    /// Whether an API client does the work instead of a session, if the library has API clients.
     public let hasClient: Bool
-    /// Whether that client decodes by Foundation's decoder rather than by its own.
+    /// Whether the API client uses Foundation's decoder instead of its own.
     public let usesFoundation: Bool
-    /// How many clients share the work.
+    /// The number of sessions.
     public let sessions: Int
-    /// How many connections there may be; the concurrency unless given.
+    /// The maximum number of connections; the concurrency by default.
     public let connections: Int
 
-    /// Reads arguments; one that is missing takes its default.
+    /// Parses the arguments; missing arguments get their defaults.
     public init(_ arguments: [String]) {
         var values: [String: String] = [:]
         for argument in arguments {
@@ -77,15 +77,15 @@ public final class Job: Sendable {
         connections = number("connections") ?? concurrency
     }
 
-    /// Whether the answer is large enough to be read in pieces.
+    /// Whether the client reads the response in chunks.
     public var isStreamed: Bool { !collects && (file != nil || pace > 0 || (expected ?? 0) > 1 << 20) }
 
-    /// Ends the process when an answer is not what it has to be.
+    /// Ends the process if a response is not as expected.
     public func verify(status: Int, bytes: Int) {
         if status != 200 { die("status \(status)") }
         if let expected, bytes != expected { die("\(bytes) bytes, expected \(expected)") }
     }
 
-    /// How many requests one of the concurrent workers makes.
+    /// Returns the number of requests of one concurrent worker.
     public func share(of worker: Int) -> Int { count / concurrency + (worker < count % concurrency ? 1 : 0) }
 }

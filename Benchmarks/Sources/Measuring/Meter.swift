@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measuring: what a client of the benchmarks is told to do, and what it measures about itself. The C clients have the
-// same in measure.c, and print the same line.
+// Measuring: the arguments of a benchmark client, and its measurements of itself. measure.c does the same for the C
+// clients and prints a line in the same format.
 
 internal import Glibc
 
-/// What was true just before the first request.
+/// The state of the process just before the first request.
 public struct Meter: Sendable {
     private let began: UInt64
     private let usage: Usage
     private let resident: Int
 
-    /// Starts measuring; the high-water mark of resident memory starts afresh.
+    /// Starts measuring and resets the peak of resident memory.
     public init() {
         resetPeakMemory()
         resident = statusKiB("VmRSS")
@@ -20,12 +20,12 @@ public struct Meter: Sendable {
         began = now()
     }
 
-    /// Prints the line.
+    /// Prints the line of results.
     ///
     /// - Parameters:
-    ///   - latencies: How long each request took.
-    ///   - requests: How many requests ended well.
-    ///   - bytes: How many bytes of bodies were moved.
+    ///   - latencies: The durations of the requests.
+    ///   - requests: The number of successful requests.
+    ///   - bytes: The number of transferred body bytes.
     public func finish(_ latencies: Histogram, requests: Int, bytes: Int) {
         let wall = Double(now() - began) / 1e9
         let end = Usage()
@@ -41,7 +41,7 @@ public struct Meter: Sendable {
     }
 }
 
-/// CPU time and context switches of the process so far.
+/// The CPU time and context switches of the process so far.
 struct Usage: Sendable {
     let user: Double
     let system: Double
@@ -58,23 +58,23 @@ struct Usage: Sendable {
     }
 }
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock in nanoseconds.
 public func now() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Nanoseconds of CPU time that the process has had so far.
+/// Returns the CPU time of the process so far in nanoseconds.
 public func processTime() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Says what is wrong and ends the process.
+/// Prints an error and ends the process.
 ///
-/// - Parameter complaint: A sentence.
+/// - Parameter complaint: The error in one sentence.
 public func die(_ complaint: String) -> Never {
     complain(complaint)
     exit(1)

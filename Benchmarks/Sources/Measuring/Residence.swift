@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Resident memory before, during and after some work, in bytes.
-public struct Residence: Sendable {
-    /// What the process had before.
+public struct MemoryUse: Sendable {
+    /// The memory before the work.
     public let before: Int
-    /// The most it had meanwhile.
+    /// The peak during the work.
     public let peak: Int
-    /// What it has afterwards, with the result alive and all else given back.
+    /// The memory afterwards, with the result alive and all other memory returned to the kernel.
     public let after: Int
 
-    /// Does the work and measures.
+    /// Runs the work and measures it.
     ///
-    /// - Parameter work: Gives what stays alive.
-    /// - Throws: What the work throws.
+    /// - Parameter work: The work; its result stays alive during the last measurement.
+    /// - Throws: The error of the work.
     public init<Value>(of work: () throws -> Value) rethrows {
         trimHeap()
         before = statusKiB("VmRSS") << 10

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smallest program that fetches something: what it costs to start.
+// The smallest program that sends a request, to measure the cost of a start.
 
 import Curlew
 import Glibc

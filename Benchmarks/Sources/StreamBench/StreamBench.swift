@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast streams are decoded, beside loops written by hand for the same bytes in the same chunks of 64 KiB: no network,
-// the best of several rounds in which both take turns.
+// Measures the speed of stream decoders, compared with hand-written loops over the same bytes in the same chunks of
+// 64 KiB. It uses no network and prints the best of several rounds in which both alternate.
 
 import Curlew
 import FoundationEssentials
@@ -14,7 +14,7 @@ struct Record: Codable, Sendable {
     var tags: [String]
 }
 
-/// The same chunks each time.
+/// A sequence of fixed chunks.
 struct Chunks64: AsyncSequence, Sendable {
     let chunks: [ByteChunk]
 
@@ -62,7 +62,7 @@ struct StreamBench {
         }
     }
 
-    /// Measures one decoder beside a loop, whose sums have to be equal.
+    /// Measures one decoder and a hand-written loop; both must compute the same sum.
     private static func row<S: StreamSerializer>(
         _ name: String, _ chunks: [ByteChunk], _ rounds: Int, by serializer: S, _ weigh: @Sendable (S.Element) -> Int,
         _ byHand: @Sendable ([ByteChunk]) throws -> Int
@@ -78,7 +78,7 @@ struct StreamBench {
                 count += 1
             }
             let middle = ContinuousClock.now
-            guard try byHand(chunks) == sum else { fail("\(name): the loop by hand reads something else") }
+            guard try byHand(chunks) == sum else { fail("\(name): the hand-written loop has another result") }
             bestByHand = min(bestByHand, ContinuousClock.now - middle)
             best = min(best, middle - start)
         }

@@ -5,7 +5,7 @@ import Foundation
 import FoundationNetworking
 import Measuring
 
-/// One large body, by a delegate: received in pieces, or sent from a stream.
+/// One large body with a delegate: received in chunks, or sent from a stream.
 // Safe because the session calls its delegate on one serial queue, and the continuation is set before the task starts.
 final class BodyTask: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private let job: Job
@@ -60,7 +60,7 @@ final class BodyTask: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         }
         job.verify(status: (task.response as? HTTPURLResponse)?.statusCode ?? 0, bytes: received)
         if let upload = job.upload, String(decoding: answer, as: UTF8.self) != "\(upload)" {
-            die("the server did not get it all")
+            die("the server did not get all bytes")
         }
         end?.resume(returning: job.upload ?? received)
     }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The client of the benchmarks that is made with URLSession: awaiting small answers, delegates for large bodies.
+// The benchmark client that uses URLSession: async functions for small responses, delegates for large bodies.
 
 import Foundation
 import FoundationNetworking
@@ -53,7 +53,7 @@ struct URLSessionBench {
     }
 }
 
-/// What a worker did.
+/// The results of a worker.
 struct Outcome: Sendable {
     var latencies = Histogram()
     var requests = 0

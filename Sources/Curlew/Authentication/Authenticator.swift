@@ -30,7 +30,7 @@ public protocol Authenticator: Interceptor {
     /// Returns the response to a request with credentials, by calling `next` once or several times.
     ///
     /// Called for each attempt, and concurrently for many attempts. A request whose body can be read only once cannot
-    /// be sent a second time (``RequestBody/isSpent``); return the first response in that case.
+    /// be sent a second time (``RequestBody/isConsumed``); return the first response in that case.
     /// - Parameters:
     ///   - request: A request to the origin that the transfer was addressed to.
     ///   - context: The circumstances of the transfer.
@@ -65,7 +65,7 @@ extension InterceptorContext {
     public func isAtOrigin(_ request: Request) -> Bool {
         let own = run.request
         if request.withheld.contains(.authorization) { return false }
-        if request.urlText == own.urlText { return true }
+        if request.url == own.url { return true }
         guard let target = try? request.target(), let home = try? own.target() else { return false }
         return target.isSameOrigin(as: home)
     }
@@ -83,7 +83,7 @@ extension Request {
     func refusePlainHTTP(
         for secret: String, unless allowsPlainHTTP: Bool, option: String, askedBy head: ResponseHead? = nil
     ) throws(NetworkError) {
-        guard !allowsPlainHTTP, try target().isReadableByOthers else { return }
+        guard !allowsPlainHTTP, try target().isCleartext else { return }
         throw NetworkError(
             invalid: .scheme,
             "\(secret) are not sent over plain http, where others on the network can read them.",

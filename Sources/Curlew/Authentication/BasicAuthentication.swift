@@ -36,7 +36,7 @@ public struct BasicAuthentication: Authenticator {
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
-        guard !request.saysWhoAsks else { return try await next(request) }
+        guard !request.hasOwnCredentials else { return try await next(request) }
         try request.refusePlainHTTP(
             for: "Basic credentials", unless: allowsPlainHTTP, option: ".basic(…, allowsPlainHTTP: true)")
         var request = request
@@ -74,7 +74,7 @@ public struct BearerAuthentication: Authenticator {
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
-        guard !request.saysWhoAsks else { return try await next(request) }
+        guard !request.hasOwnCredentials else { return try await next(request) }
         try request.refusePlainHTTP(
             for: "Bearer tokens", unless: allowsPlainHTTP, option: ".bearer(…, allowsPlainHTTP: true)")
         var request = request

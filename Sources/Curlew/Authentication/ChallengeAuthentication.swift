@@ -66,14 +66,14 @@ extension ChallengeContext: CustomStringConvertible, CustomReflectable {
 ///     $0.auth = .challenge { challenge, context in
 ///         guard challenge.scheme == .basic || challenge.scheme == .digest else { return .reject }
 ///         guard context.failures < 3 else { return .useDefault }
-///         let (user, password) = await askSomebody(challenge.realm)
+///         let (user, password) = await askUser(challenge.realm)
 ///         return .use(.password(user, password))
 ///     }
 /// }
 /// ```
 public struct ChallengeAuthentication: Authenticator {
     /// The maximum number of calls of the closure in one attempt.
-    static let mostQuestions = 10
+    static let maximumDecisions = 10
 
     private let decide: @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
 
@@ -93,15 +93,15 @@ public struct ChallengeAuthentication: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         // The request's own credentials would be sent again with every authenticator.
-        guard !request.saysWhoAsks else { return try await next(request) }
+        guard !request.hasOwnCredentials else { return try await next(request) }
         var response = try await next(request)
         var (questions, failures) = (0, 0)
-        while response.head.status == .unauthorized, !request.body.isSpent {
+        while response.head.status == .unauthorized, !request.body.isConsumed {
             let known = ChallengeContext(
                 request: request, response: response.head, failures: failures,
                 origin: ProtectedPlace(try request.target()).origin)
             guard let authenticator = try await answer(known, context, &questions) else { return response }
-            if let authenticator = authenticator as? any ChallengeAnswering {
+            if let authenticator = authenticator as? any ChallengeResponder {
                 response = try await authenticator.response(to: request, after: response, next: next)
             } else {
                 await response.discard()
@@ -117,11 +117,11 @@ public struct ChallengeAuthentication: Authenticator {
         _ known: ChallengeContext, _ context: InterceptorContext, _ questions: inout Int
     ) async throws -> (any Authenticator)? {
         for challenge in known.response.challenges {
-            guard questions < Self.mostQuestions else { return nil }
+            guard questions < Self.maximumDecisions else { return nil }
             questions += 1
             let answer: ChallengeAnswer
             do {
-                answer = try await context.abandonable { try await decide(challenge, known) }
+                answer = try await context.cancellable { try await decide(challenge, known) }
             } catch {
                 throw known.failure(error)
             }

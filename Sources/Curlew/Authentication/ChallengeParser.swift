@@ -9,7 +9,7 @@
 /// a few times.
 struct ChallengeParser {
     /// The maximum number of challenges that are read from a response.
-    static let mostChallenges = 32
+    static let maximumChallenges = 32
     /// The maximum total length of the names and values of a challenge, in bytes.
     static let longestChallenge = 8192
 
@@ -30,12 +30,12 @@ struct ChallengeParser {
     /// Returns the challenges in the values of one field.
     static func challenges(in values: [String]) -> [AuthenticationChallenge] {
         var all: [AuthenticationChallenge] = []
-        for value in values where all.count < mostChallenges {
+        for value in values where all.count < maximumChallenges {
             var parser = ChallengeParser(value)
             parser.parse()
             all += parser.found
         }
-        return Array(all.prefix(mostChallenges))
+        return Array(all.prefix(maximumChallenges))
     }
 
     /// Returns the parameters of a field that contains only parameters, by names in lower case.
@@ -49,7 +49,7 @@ struct ChallengeParser {
     private mutating func parse() {
         // Whether a comma, or the start of the value, precedes the next word.
         var isElement = true
-        while found.count < Self.mostChallenges, skipSeparators(&isElement) {
+        while found.count < Self.maximumChallenges, skipSeparators(&isElement) {
             guard let word = token() else {
                 skipElement()
                 continue

@@ -91,17 +91,17 @@ public struct PasswordAuthentication: Authenticator {
 }
 
 /// An authenticator that can respond to a challenge that has already arrived, without requesting another one.
-protocol ChallengeAnswering: Authenticator {
+protocol ChallengeResponder: Authenticator {
     func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse
 }
 
-extension DigestAuthentication: ChallengeAnswering {
+extension DigestAuthentication: ChallengeResponder {
     func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse {
         try await exchange.response(to: request, next, after: refusal)
     }
 }
 
-extension PasswordAuthentication: ChallengeAnswering {
+extension PasswordAuthentication: ChallengeResponder {
     func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse {
         try await exchange.response(to: request, next, after: refusal)
     }

@@ -61,7 +61,7 @@ struct DigestChallenge: Sendable, Hashable {
     let domain: [String]?
 
     /// The maximum number of URIs of `domain` that are kept.
-    private static let longestDomain = 32
+    private static let maximumDomainURIs = 32
 
     /// Returns nil for another scheme, and for a challenge that the client cannot respond to.
     ///
@@ -91,7 +91,8 @@ struct DigestChallenge: Sendable, Hashable {
         isStale = challenge["stale"]?.asciiLowercased == "true"
         hashesUser = challenge["userhash"]?.asciiLowercased == "true"
         isUTF8 = challenge["charset"]?.asciiLowercased == "utf-8"
-        let places = challenge["domain"]?.split(whereSeparator: { $0 == " " || $0 == "\t" }).prefix(Self.longestDomain)
+        let places = challenge["domain"]?.split(whereSeparator: { $0 == " " || $0 == "\t" }).prefix(
+            Self.maximumDomainURIs)
         domain = places.flatMap { $0.isEmpty ? nil : $0.map(String.init) }
     }
 

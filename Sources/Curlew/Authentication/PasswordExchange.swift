@@ -22,7 +22,7 @@ struct PasswordExchange: Sendable {
     /// The maximum number of times that a server may call a nonce stale in one attempt.
     ///
     /// A server that allows one use of each nonce calls it stale when requests are sent at the same time.
-    static let mostStale = 8
+    static let maximumStaleNonces = 8
     /// The length from which on a body waits for the server's response while nothing is known about the server.
     ///
     /// To send a smaller body twice is cheaper than to wait.
@@ -44,7 +44,7 @@ struct PasswordExchange: Sendable {
     func response(
         to request: Request, _ next: Next, after refusal: IncomingResponse? = nil
     ) async throws -> IncomingResponse {
-        if request.saysWhoAsks {
+        if request.hasOwnCredentials {
             if let refusal { return refusal }
             return try await next(request)
         }
@@ -56,31 +56,30 @@ struct PasswordExchange: Sendable {
         if let refusal {
             response = refusal
         } else {
-            response = try await next(try await showing(proof, request, target))
+            response = try await next(try await adding(proof: proof, to: request, target))
         }
-        var answers = 0
+        var responses = 0
         while true {
             guard response.head.status == .unauthorized else {
                 if let proof { spaces.accepted(proof, at: place, next: response.head.nextNonce) }
                 return response
             }
             guard let choice = choice(of: response.head.challenges),
-                mayAnswer(choice, after: proof, answers)
+                shouldRespond(choice, after: proof, responses)
             else {
                 if let proof { spaces.refused(proof, at: place) }
                 return response
             }
-            if request.body.isSpent { return response }
+            if request.body.isConsumed { return response }
             if case .basic = choice {
                 try request.refusePlainHTTP(
                     for: "Basic credentials", unless: rules.allowsPlainHTTP,
                     option: ".password(…, allowsPlainHTTP: true)", askedBy: response.head)
             }
-            answers += 1
-            let answer = begin(choice, at: place)
-            let repeated = try await showing(answer, request, target)
+            responses += 1
+            proof = begin(choice, at: place)
+            let repeated = try await adding(proof: proof, to: request, target)
             await response.discard()
-            proof = answer
             response = try await next(repeated)
         }
     }
@@ -96,15 +95,15 @@ struct PasswordExchange: Sendable {
 
     /// Returns whether the exchange responds to a challenge that arrives after some proof was sent.
     ///
-    /// - Parameter answers: The number of challenges that this attempt has already responded to. Zero after a proof was
+    /// - Parameter responses: The number of challenges that this attempt has already responded to. Zero after a proof was
     ///   sent means that the proof was sent without a challenge.
-    private func mayAnswer(_ choice: Choice, after proof: PasswordProof?, _ answers: Int) -> Bool {
+    private func shouldRespond(_ choice: Choice, after proof: PasswordProof?, _ responses: Int) -> Bool {
         switch (proof, choice) {
         case (nil, _): true
-        case (.digest(let turn), .digest(let challenge)) where challenge.nonce == turn.nonce: false
-        case (.digest, .digest(let challenge)) where challenge.isStale: answers < Self.mostStale
-        case (.basic(let old), .basic(let new)): answers == 0 && old != new
-        default: answers == 0
+        case (.digest(let nonceUse), .digest(let challenge)) where challenge.nonce == nonceUse.nonce: false
+        case (.digest, .digest(let challenge)) where challenge.isStale: responses < Self.maximumStaleNonces
+        case (.basic(let old), .basic(let new)): responses == 0 && old != new
+        default: responses == 0
         }
     }
 
@@ -115,11 +114,11 @@ struct PasswordExchange: Sendable {
         }
     }
 
-    // MARK: Showing
+    // MARK: Adding credentials
 
     /// Returns the request with its proof, or prepared so that the server can refuse it before its body is sent.
-    private func showing(
-        _ proof: PasswordProof?, _ request: Request, _ target: RequestTarget
+    private func adding(
+        proof: PasswordProof?, to request: Request, _ target: RequestTarget
     ) async throws(NetworkError) -> Request {
         var request = request
         if !request.body.isNone, request.options.expectContinue == nil {
@@ -134,28 +133,28 @@ struct PasswordExchange: Sendable {
         case .basic:
             request.fields[.authorization] =
                 try Credential.basic(credential.user, credential.password, for: request).fieldValue
-        case .digest(let turn): try await add(turn, to: &request, target)
+        case .digest(let nonceUse): try await add(nonceUse, to: &request, target)
         }
         return request
     }
 
     private func add(
-        _ turn: DigestTurn, to request: inout Request, _ target: RequestTarget
+        _ nonceUse: NonceUse, to request: inout Request, _ target: RequestTarget
     ) async throws(NetworkError) {
-        let quality = try quality(turn.challenge, request)
+        let quality = try quality(nonceUse.challenge, request)
         var hash = ""
         if quality == .integrity {
             // The digest has to cover exactly the bytes that are sent.
             request.options.compression = .off
-            hash = try await request.bodyDigest(turn.challenge.algorithm.digest)?.hexadecimal ?? ""
+            hash = try await request.bodyDigest(nonceUse.challenge.algorithm.digest)?.hexadecimal ?? ""
         }
         request.fields[.authorization] = credential.fieldValue(
-            turn, quality, method: request.method.rawValue, uri: target.pathAndQuery, bodyHash: hash)
+            nonceUse, quality, method: request.method.rawValue, uri: target.pathAndQuery, bodyHash: hash)
     }
 
     private func quality(
         _ challenge: DigestChallenge, _ request: Request
-    ) throws(NetworkError) -> DigestTurn.Quality {
+    ) throws(NetworkError) -> NonceUse.Quality {
         if challenge.isLegacy { return .legacy }
         let canHash = request.body.canReplay
         if challenge.offersIntegrity, canHash, rules.protectsBodies || !challenge.offersAuth { return .integrity }
@@ -200,9 +199,9 @@ extension ResponseHead {
 extension Request {
     /// Whether the request has credentials of its own, in an `Authorization` field or in its URL; authenticators add
     /// nothing to such a request.
-    var saysWhoAsks: Bool {
+    var hasOwnCredentials: Bool {
         if fields.contains(.authorization) { return true }
-        return urlText.utf8.contains(UInt8(ascii: "@")) && (try? target())?.userInfo != nil
+        return url.utf8.contains(UInt8(ascii: "@")) && (try? target())?.userInfo != nil
     }
 }
 

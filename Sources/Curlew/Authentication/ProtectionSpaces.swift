@@ -22,12 +22,12 @@ struct ProtectedPlace: Sendable, Hashable {
 /// The way in which a name and a password were sent to a server.
 enum PasswordProof: Sendable, Hashable {
     case basic(realm: String)
-    case digest(DigestTurn)
+    case digest(NonceUse)
 
     var realm: String {
         switch self {
         case .basic(let realm): realm
-        case .digest(let turn): turn.challenge.realm
+        case .digest(let nonceUse): nonceUse.challenge.realm
         }
     }
 }
@@ -67,12 +67,12 @@ final class ProtectionSpaces: Sendable {
     }
 
     /// The maximum number of realms that are remembered.
-    static let most = 64
+    static let maximumSpaces = 64
     /// The maximum number of nonces per realm whose uses are counted, for servers that send a new one with each
     /// refusal.
-    static let mostNonces = 16
+    static let maximumNonces = 16
     /// The maximum number of path prefixes per realm.
-    static let mostPrefixes = 32
+    static let maximumPrefixes = 32
 
     private let state = Lock(State())
     private let makeClientNonce: @Sendable () -> String
@@ -99,7 +99,7 @@ final class ProtectionSpaces: Sendable {
     }
 
     /// Returns the proof for a Digest challenge that has arrived.
-    func begin(_ challenge: DigestChallenge, at place: ProtectedPlace) -> DigestTurn {
+    func begin(_ challenge: DigestChallenge, at place: ProtectedPlace) -> NonceUse {
         let clientNonce = makeClientNonce()
         return state.withLock { state in
             let key = Key(origin: place.origin, realm: challenge.realm)
@@ -110,7 +110,7 @@ final class ProtectionSpaces: Sendable {
             let nonce = known.map { space.nonces.remove(at: $0) }
             space.add(nonce ?? Nonce(value: challenge.nonce, first: challenge.nonce, firstClient: clientNonce))
             state.spaces[key] = space
-            return state.turn(key, challenge, clientNonce)
+            return state.nonceUse(key, challenge, clientNonce)
         }
     }
 
@@ -137,11 +137,11 @@ final class ProtectionSpaces: Sendable {
             guard var space = state.spaces[key] else { return }
             space.isOpen = true
             if case .basic = proof, !space.prefixes.contains(where: place.path.hasPrefix) {
-                space.prefixes = Array((space.prefixes + [place.folder]).suffix(Self.mostPrefixes))
+                space.prefixes = Array((space.prefixes + [place.folder]).suffix(Self.maximumPrefixes))
             }
-            if case .digest(let turn) = proof, let next, !space.nonces.contains(where: { $0.value == next }) {
+            if case .digest(let nonceUse) = proof, let next, !space.nonces.contains(where: { $0.value == next }) {
                 // A session keeps the secret that it started with (RFC 7616 §3.4.2).
-                space.add(Nonce(value: next, first: turn.firstNonce, firstClient: turn.firstClientNonce))
+                space.add(Nonce(value: next, first: nonceUse.firstNonce, firstClient: nonceUse.firstClientNonce))
             }
             state.spaces[key] = space
         }
@@ -151,7 +151,7 @@ final class ProtectionSpaces: Sendable {
     func refused(_ proof: PasswordProof, at place: ProtectedPlace) {
         state.withLock { state in
             let key = Key(origin: place.origin, realm: proof.realm)
-            if case .digest(let turn) = proof, state.spaces[key]?.nonces.last?.value != turn.nonce { return }
+            if case .digest(let nonceUse) = proof, state.spaces[key]?.nonces.last?.value != nonceUse.nonce { return }
             state.spaces[key] = nil
         }
     }
@@ -160,7 +160,7 @@ final class ProtectionSpaces: Sendable {
 extension ProtectionSpaces.Space {
     /// Makes a nonce the current one.
     fileprivate mutating func add(_ nonce: ProtectionSpaces.Nonce) {
-        nonces = nonces.suffix(ProtectionSpaces.mostNonces - 1) + [nonce]
+        nonces = nonces.suffix(ProtectionSpaces.maximumNonces - 1) + [nonce]
     }
 }
 
@@ -182,13 +182,13 @@ extension ProtectionSpaces.State {
             touch(key)
             return .basic(realm: key.realm)
         }
-        return .digest(turn(key, challenge, clientNonce))
+        return .digest(nonceUse(key, challenge, clientNonce))
     }
 
     /// Counts one more use of the latest nonce, and returns it.
-    fileprivate mutating func turn(
+    fileprivate mutating func nonceUse(
         _ key: ProtectionSpaces.Key, _ challenge: DigestChallenge, _ clientNonce: String
-    ) -> DigestTurn {
+    ) -> NonceUse {
         touch(key)
         var nonce =
             spaces[key]?.nonces.popLast()
@@ -198,7 +198,7 @@ extension ProtectionSpaces.State {
         // Servers disagree on which of the client's nonces is part of a session's secret; with a single nonce there is
         // no ambiguity.
         let own = challenge.isSession ? nonce.firstClient : clientNonce
-        return DigestTurn(
+        return NonceUse(
             challenge: challenge, nonce: nonce.value, count: nonce.uses, clientNonce: own, firstNonce: nonce.first,
             firstClientNonce: nonce.firstClient)
     }
@@ -206,7 +206,7 @@ extension ProtectionSpaces.State {
     fileprivate mutating func touch(_ key: ProtectionSpaces.Key) {
         uses += 1
         spaces[key]?.usedAt = uses
-        guard spaces.count > ProtectionSpaces.most else { return }
+        guard spaces.count > ProtectionSpaces.maximumSpaces else { return }
         if let oldest = spaces.min(by: { $0.value.usedAt < $1.value.usedAt }) { spaces[oldest.key] = nil }
     }
 }

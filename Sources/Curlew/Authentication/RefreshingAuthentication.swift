@@ -125,11 +125,11 @@ public struct RefreshingAuthentication: Authenticator {
             if !held.isAccepted { source.accept(held.generation) }
             return response
         }
-        guard source.refuse(held.generation), !request.body.isSpent else { return response }
+        guard source.refuse(held.generation), !request.body.isConsumed else { return response }
         await response.discard()
         let fresh = try await token(for: request, context, refusedBy: response.head)
         let second = try await next(request.carrying(fresh.token))
-        source.judge(fresh.generation, isRefused: refusals.contains(second.head.status))
+        source.recordSecondResponse(fresh.generation, isRefused: refusals.contains(second.head.status))
         return second
     }
 
@@ -138,7 +138,7 @@ public struct RefreshingAuthentication: Authenticator {
     ) async throws -> TokenMachine.Held {
         if let held = source.ready { return held }
         do {
-            return try await context.abandonable { try await source.token() }
+            return try await context.cancellable { try await source.token() }
         } catch let failure as TokenFailure {
             throw NetworkError(
                 .authenticationFailed, phase: head == nil ? .preparing : .validating,

@@ -7,7 +7,7 @@ enum TokenFailure: Error {
     case notSaved(any Error)
     case tooSlow(Duration)
     case storeTooSlow(Duration)
-    case takenAway
+    case tokenRemoved
     /// Several fetches have failed, and the next one has not started yet.
     indirect case paused(Duration, after: TokenFailure?)
 
@@ -17,7 +17,7 @@ enum TokenFailure: Error {
         case .notFetched(let error as NetworkError) where error.kind == .authenticationFailed: error.cause ?? error
         case .notFetched(let error), .notSaved(let error): error
         case .paused(_, after: let failure): failure?.cause
-        case .tooSlow, .storeTooSlow, .takenAway: nil
+        case .tooSlow, .storeTooSlow, .tokenRemoved: nil
         }
     }
 
@@ -37,7 +37,7 @@ enum TokenFailure: Error {
         case .notFetched: "See the cause; the next request fetches a token again."
         case .notSaved, .storeTooSlow: "Check the token store; the token is used until the program ends."
         case .tooSlow: "Make the closure that gets tokens react to cancellation, or limit its time."
-        case .takenAway: "The program called replace(nil), for instance to log out."
+        case .tokenRemoved: "The program called replace(nil), for instance to log out."
         case .paused(_, after: let failure): failure?.hint ?? ""
         }
     }
@@ -52,7 +52,7 @@ extension TokenFailure: CustomStringConvertible {
         case .notSaved(let error): "the store failed to save it and threw \(type(of: error))."
         case .tooSlow(let timeout): "fetching one took longer than \(timeout)."
         case .storeTooSlow(let timeout): "the store took longer than \(timeout)."
-        case .takenAway: "it was removed while the request waited."
+        case .tokenRemoved: "it was removed while the request waited."
         case .paused(let left, after: _):
             "fetching one failed several times in a row, and is paused for \(left.inSeconds.rounded(.up)) s."
         }

@@ -18,14 +18,14 @@ struct TokenMachine {
         var isAccepted = false
     }
 
-    enum Answer: Hashable {
+    enum Decision: Hashable {
         case use(Held)
         /// Like `use`; in addition the caller has to start a refresh, for which no request waits.
-        case useAndFly(Held)
+        case useAndRefresh(Held)
         /// A refresh is in progress, and its end resumes the waiter.
         case wait
         /// Like `wait`; in addition the caller has to start the refresh.
-        case waitAndFly
+        case waitAndRefresh
         /// The refresh in progress takes too long.
         case fail
         /// The last refreshes failed, and no refresh starts for this duration.
@@ -38,19 +38,19 @@ struct TokenMachine {
         /// The token for the waiters; nil when there is no token for them.
         var held: Held?
         /// Whether the refresh brought no token for the current waiters, so that another refresh has to start.
-        var fliesAgain = false
+        var restartsRefresh = false
     }
 
-    private struct Flight {
+    private struct PendingRefresh {
         /// The generation of the token that the refresh replaces.
         let generation: UInt64
         var isOverdue = false
     }
 
     /// The number of consecutive failures, and the pause after the last of them.
-    private struct Setbacks {
+    private struct FailureStreak {
         /// The pauses, each twice as long as the previous one.
-        private static let backOff = BackOff(first: .seconds(1), longest: .seconds(60))
+        private static let backoff = Backoff(first: .seconds(1), longest: .seconds(60))
         private(set) var count = 0
         private var began = Date.distantPast
 
@@ -63,7 +63,7 @@ struct TokenMachine {
         /// start.
         func pause(_ now: Date) -> Duration? {
             guard count > 0, now >= began else { return nil }
-            let left = Setbacks.backOff.ceiling(after: count) - .seconds(now.timeIntervalSince(began))
+            let left = FailureStreak.backoff.ceiling(after: count) - .seconds(now.timeIntervalSince(began))
             return left > .zero ? left : nil
         }
     }
@@ -73,58 +73,58 @@ struct TokenMachine {
 
     private(set) var token: AccessToken?
     private(set) var generation: UInt64 = 0
-    private var flight: Flight?
+    private var refresh: PendingRefresh?
     private var waiters: Set<UInt64> = []
     /// The generation that the server has refused.
     private var refused: UInt64?
     /// The time at which the token has to be replaced.
     private var dueAt: Date?
     /// The refreshes that failed.
-    private var failures = Setbacks()
+    private var failures = FailureStreak()
     /// The refreshes whose token was refused like the token before it.
-    private var disappointments = Setbacks()
+    private var refusedRefreshes = FailureStreak()
     /// The generation that a server has accepted.
     private var accepted: UInt64?
     /// The generation that was judged last.
-    private var judged: UInt64?
+    private var lastJudged: UInt64?
 
     init(_ token: AccessToken?, skew: Duration, now: Date) {
         self.skew = skew
         adopt(token, now)
     }
 
-    var isFlying: Bool { flight != nil }
+    var isRefreshing: Bool { refresh != nil }
     var waiting: Int { waiters.count }
 
     /// Returns the token for immediate use; nil when the caller may have to wait or to start a refresh.
     func ready(_ now: Date) -> Held? {
-        guard let held = usable(now), !isDue(now) || flight != nil || failures.pause(now) != nil else { return nil }
+        guard let held = usable(now), !isDue(now) || refresh != nil || failures.pause(now) != nil else { return nil }
         return held
     }
 
     /// Returns what a request that needs a token has to do; `waiter` is a unique number.
-    mutating func ask(_ waiter: UInt64, now: Date) -> Answer {
+    mutating func ask(_ waiter: UInt64, now: Date) -> Decision {
         if let held = ready(now) { return .use(held) }
         if let held = usable(now) {
-            flight = Flight(generation: generation)
-            return .useAndFly(held)
+            refresh = PendingRefresh(generation: generation)
+            return .useAndRefresh(held)
         }
-        if let flight {
-            if flight.isOverdue { return .fail }
+        if let refresh {
+            if refresh.isOverdue { return .fail }
             waiters.insert(waiter)
             return .wait
         }
         // A single failure may be temporary: pause only from the second one on.
         if failures.count > 1, let pause = failures.pause(now) { return .pause(pause) }
-        flight = Flight(generation: generation)
+        refresh = PendingRefresh(generation: generation)
         waiters.insert(waiter)
-        return .waitAndFly
+        return .waitAndRefresh
     }
 
     /// Records that the server refused a token; returns false when a new token is unlikely to help.
     mutating func refuse(_ generation: UInt64, now: Date) -> Bool {
         guard generation == self.generation else { return true }
-        guard disappointments.pause(now) == nil else { return false }
+        guard refusedRefreshes.pause(now) == nil else { return false }
         refused = generation
         return true
     }
@@ -133,49 +133,49 @@ struct TokenMachine {
     mutating func accept(_ generation: UInt64) { if generation == self.generation { accepted = generation } }
 
     /// Records whether the server refused the second token of a request whose first token it had refused.
-    mutating func judge(_ generation: UInt64, isRefused: Bool, now: Date) {
+    mutating func recordSecondResponse(_ generation: UInt64, isRefused: Bool, now: Date) {
         guard generation == self.generation else { return }
         if !isRefused {
-            disappointments = Setbacks()
+            refusedRefreshes = FailureStreak()
             accepted = generation
-        } else if judged != generation {
-            disappointments.add(now)
+        } else if lastJudged != generation {
+            refusedRefreshes.add(now)
         }
-        judged = generation
+        lastJudged = generation
     }
 
     /// Removes a waiter while the refresh continues; returns false when there is no such waiter.
     mutating func leave(_ waiter: UInt64) -> Bool { waiters.remove(waiter) != nil }
 
     /// Ends the refresh with a token.
-    mutating func land(_ token: AccessToken, now: Date) -> Release {
-        guard isAwaited else { return turnBack() }
-        flight = nil
+    mutating func finishRefresh(_ token: AccessToken, now: Date) -> Release {
+        guard isAwaited else { return restartRefresh() }
+        refresh = nil
         adopt(token, now)
-        return everybody(Held(token: token, generation: generation))
+        return releaseWaiters(with: Held(token: token, generation: generation))
     }
 
     /// Ends the refresh without a token; waiters continue with the old token while it is usable.
-    mutating func crash(now: Date) -> Release {
-        guard isAwaited else { return turnBack() }
-        flight = nil
+    mutating func failRefresh(now: Date) -> Release {
+        guard isAwaited else { return restartRefresh() }
+        refresh = nil
         failures.add(now)
         defer {
             // The server may have refused the token for one particular request: it has accepted it for others, which
             // continue to use it.
             if refused == generation, accepted == generation {
                 refused = nil
-                disappointments.add(now)
+                refusedRefreshes.add(now)
             }
         }
-        return everybody(usable(now))
+        return releaseWaiters(with: usable(now))
     }
 
     /// Records that the refresh takes too long; no request waits for it from then on.
-    mutating func isLate(now: Date) -> Release {
-        guard flight != nil else { return Release() }
-        flight?.isOverdue = true
-        return everybody(usable(now))
+    mutating func markOverdue(now: Date) -> Release {
+        guard refresh != nil else { return Release() }
+        refresh?.isOverdue = true
+        return releaseWaiters(with: usable(now))
     }
 
     /// Replaces the token, or removes it for nil; waiters continue with the new token, or without one.
@@ -183,17 +183,17 @@ struct TokenMachine {
     /// The result of a refresh in progress is discarded.
     mutating func replace(_ token: AccessToken?, now: Date) -> Release {
         adopt(token, now)
-        disappointments = Setbacks()
-        return everybody(token.map { Held(token: $0, generation: generation) })
+        refusedRefreshes = FailureStreak()
+        return releaseWaiters(with: token.map { Held(token: $0, generation: generation) })
     }
 
     /// Whether the refresh in progress is to replace the current token.
-    var isAwaited: Bool { flight?.generation == generation }
+    var isAwaited: Bool { refresh?.generation == generation }
 
     /// Ends a refresh whose result is discarded; later waiters need another refresh.
-    private mutating func turnBack() -> Release {
-        flight = waiters.isEmpty ? nil : Flight(generation: generation)
-        return Release(fliesAgain: flight != nil)
+    private mutating func restartRefresh() -> Release {
+        refresh = waiters.isEmpty ? nil : PendingRefresh(generation: generation)
+        return Release(restartsRefresh: refresh != nil)
     }
 
     private mutating func adopt(_ token: AccessToken?, _ now: Date) {
@@ -201,7 +201,7 @@ struct TokenMachine {
         self.token = token
         refused = nil
         accepted = nil
-        failures = Setbacks()
+        failures = FailureStreak()
         dueAt = token?.expiry.map { expiry in
             // A token with a lifetime shorter than the skew is not replaced at once; otherwise every request would
             // replace it.
@@ -218,7 +218,7 @@ struct TokenMachine {
         return Held(token: token, generation: generation, isAccepted: accepted == generation)
     }
 
-    private mutating func everybody(_ held: Held?) -> Release {
+    private mutating func releaseWaiters(with held: Held?) -> Release {
         defer { waiters = [] }
         return Release(waiters: waiters, held: held)
     }

@@ -14,7 +14,7 @@ final class TokenSource: Sendable {
     private struct State {
         var machine: TokenMachine
         var waiting: [UInt64: Waiting] = [:]
-        var tickets: UInt64 = 0
+        var sequenceNumbers: UInt64 = 0
         var hasLoaded: Bool
         /// The token that the store had but that is not usable any more, kept until another token replaces it.
         var kept: AccessToken?
@@ -28,7 +28,7 @@ final class TokenSource: Sendable {
     private let fetch: Fetch
     /// The token that is used when the store is empty.
     private let first: AccessToken?
-    private let store: StoreLine?
+    private let store: SerialQueue?
     private let settings: RefreshingAuthentication.Settings
 
     /// The sources that fetch a token in this task; requests of this task are sent without a token of those sources.
@@ -40,7 +40,7 @@ final class TokenSource: Sendable {
     ) {
         let machine = TokenMachine(store == nil ? token : nil, skew: settings.skew, now: settings.now())
         state = Lock(State(machine: machine, hasLoaded: store == nil))
-        self.store = store.map { StoreLine($0) }
+        self.store = store.map { SerialQueue($0) }
         first = store == nil ? nil : token
         self.settings = settings
         self.fetch = fetch
@@ -53,7 +53,7 @@ final class TokenSource: Sendable {
     var current: AccessToken? { state.withLock { $0.machine.token ?? $0.kept ?? ($0.hasLoaded ? nil : first) } }
 
     /// Whether a token is being fetched.
-    var isFlying: Bool { state.withLock { $0.machine.isFlying } }
+    var isRefreshing: Bool { state.withLock { $0.machine.isRefreshing } }
 
     /// The number of requests that wait for a token.
     var waiting: Int { state.withLock { $0.machine.waiting } }
@@ -68,15 +68,15 @@ final class TokenSource: Sendable {
     ///
     /// - Throws: `TokenFailure`; `CancellationError` when the task is cancelled while it waits.
     func token() async throws -> TokenMachine.Held {
-        let ticket = state.withLock { state in
-            state.tickets += 1
-            return state.tickets
+        let sequenceNumber = state.withLock { state in
+            state.sequenceNumbers += 1
+            return state.sequenceNumbers
         }
         return try await withTaskCancellationHandler {
-            await withUnsafeContinuation { wait($0, ticket) }
+            await withUnsafeContinuation { wait($0, sequenceNumber) }
         } onCancel: {
             let waiting = state.withLock { state in
-                state.machine.leave(ticket) ? state.waiting.removeValue(forKey: ticket) : nil
+                state.machine.leave(sequenceNumber) ? state.waiting.removeValue(forKey: sequenceNumber) : nil
             }
             waiting?.resume(returning: .failure(CancellationError()))
         }.get()
@@ -92,16 +92,16 @@ final class TokenSource: Sendable {
     func accept(_ generation: UInt64) { state.withLock { $0.machine.accept(generation) } }
 
     /// Records whether the server refused the second token of a request whose first token it had refused.
-    func judge(_ generation: UInt64, isRefused: Bool) {
+    func recordSecondResponse(_ generation: UInt64, isRefused: Bool) {
         let now = settings.now()
-        state.withLock { $0.machine.judge(generation, isRefused: isRefused, now: now) }
+        state.withLock { $0.machine.recordSecondResponse(generation, isRefused: isRefused, now: now) }
     }
 
     /// Replaces the token; nil removes it, also for requests that wait for one.
     ///
     /// - Throws: The error that the store throws; `NetworkError` of kind `timedOut` when the store takes too long.
     func replace(_ token: AccessToken?) async throws {
-        release(or: .takenAway) { state, now in
+        release(or: .tokenRemoved) { state, now in
             state.hasLoaded = true
             state.kept = nil
             state.fetch?.cancel()
@@ -115,55 +115,55 @@ final class TokenSource: Sendable {
         }
     }
 
-    private func wait(_ waiting: Waiting, _ ticket: UInt64) {
+    private func wait(_ waiting: Waiting, _ sequenceNumber: UInt64) {
         let now = settings.now()
-        let answer = state.withLock { state -> Result<TokenMachine.Held, any Error>? in
+        let outcome = state.withLock { state -> Result<TokenMachine.Held, any Error>? in
             // The cancellation handler of a task that was cancelled earlier has found no continuation to resume.
             if Task.isCancelled { return .failure(CancellationError()) }
-            switch state.machine.ask(ticket, now: now) {
+            switch state.machine.ask(sequenceNumber, now: now) {
             case .use(let held): return .success(held)
-            case .useAndFly(let held):
-                fly(&state)
+            case .useAndRefresh(let held):
+                startRefresh(&state)
                 return .success(held)
             case .fail: return .failure(TokenFailure.tooSlow(settings.timeout))
             case .pause(let left): return .failure(TokenFailure.paused(left, after: state.lastFailure))
-            case .waitAndFly: fly(&state)
+            case .waitAndRefresh: startRefresh(&state)
             case .wait: break
             }
-            state.waiting[ticket] = waiting
+            state.waiting[sequenceNumber] = waiting
             return nil
         }
-        if let answer { waiting.resume(returning: answer) }
+        if let outcome { waiting.resume(returning: outcome) }
     }
 
     // MARK: Refreshes
 
     /// Starts a refresh in a task of its own, so that cancelling a waiting request does not cancel the refresh.
-    private func fly(_ state: inout State) {
+    private func startRefresh(_ state: inout State) {
         let (old, generation) = (state.machine.token ?? state.kept, state.machine.generation)
         let loads = !state.hasLoaded
         Task {
             await TokenSource.$fetching.withValue(TokenSource.fetching.union([ObjectIdentifier(self)])) {
-                await fly(from: old, generation, loads: loads)
+                await runRefresh(from: old, generation, loads: loads)
             }
         }
     }
 
-    private func fly(from old: AccessToken?, _ generation: UInt64, loads: Bool) async {
+    private func runRefresh(from old: AccessToken?, _ generation: UInt64, loads: Bool) async {
         do {
             let (kept, serves) = try await loads ? load() : (old, false)
-            if serves, let kept { return land(kept) }
+            if serves, let kept { return finishRefresh(kept) }
             // The token may have been replaced or removed while the store was loading.
             guard isAwaited else { throw CancellationError() }
             let token = try await fetched(kept, generation)
             // Save the token before the waiters continue: it may be the only one that can fetch another token.
-            land(token, failing: await save(token, generation))
+            finishRefresh(token, failing: await save(token, generation))
         } catch {
             let failure = error as? TokenFailure ?? .notFetched(error)
             release(or: failure) { state, now in
                 state.fetch = nil
                 state.lastFailure = failure
-                return state.machine.crash(now: now)
+                return state.machine.failRefresh(now: now)
             }
         }
     }
@@ -177,14 +177,14 @@ final class TokenSource: Sendable {
         state.withLock { $0.fetch = task }
         // The token may have been replaced in between.
         if !isAwaited { task.cancel() }
-        if let token = try await inTime({ try await task.value }) { return token }
+        if let token = try await withTimeout({ try await task.value }) { return token }
         task.cancel()
-        release(or: .tooSlow(settings.timeout)) { state, now in state.machine.isLate(now: now) }
-        if let token = try await inTime({ try await task.value }) { return token }
+        release(or: .tooSlow(settings.timeout)) { state, now in state.machine.markOverdue(now: now) }
+        if let token = try await withTimeout({ try await task.value }) { return token }
         // The closure may still return the only token that can fetch another one.
         Task {
             guard let token = try? await task.value else { return }
-            release(or: .takenAway) { state, now in
+            release(or: .tokenRemoved) { state, now in
                 guard state.machine.generation == generation else { return TokenMachine.Release() }
                 state.kept = nil
                 return state.machine.replace(token, now: now)
@@ -195,11 +195,11 @@ final class TokenSource: Sendable {
     }
 
     /// Returns the value of an operation; nil when the operation takes longer than the timeout, and continues.
-    private func inTime<Value: Sendable>(
+    private func withTimeout<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value? {
         let (clock, timeout) = (settings.clock, settings.timeout)
-        return try await Abandonment<Value?>.value(operation) {
+        return try await race(operation) { () async -> Result<Value?, any Error>? in
             do { try await clock.wait(for: timeout) } catch { return nil }
             return .success(nil)
         }
@@ -223,7 +223,7 @@ final class TokenSource: Sendable {
     private func stored(_ operation: @escaping @Sendable (any TokenStore) async throws -> Void) async -> TokenFailure? {
         guard let store else { return nil }
         do {
-            let isDone: Void? = try await inTime { try await store.use(operation) }
+            let isDone: Void? = try await withTimeout { try await store.use(operation) }
             return isDone == nil ? .storeTooSlow(settings.timeout) : nil
         } catch {
             return .notSaved(error)
@@ -233,7 +233,7 @@ final class TokenSource: Sendable {
     /// Loads the token of the store, and returns it and whether it is still valid.
     private func load() async throws -> (AccessToken?, serves: Bool) {
         guard let store else { return (nil, false) }
-        let loaded = try await inTime { [self] in
+        let loaded = try await withTimeout { [self] in
             try await store.use { [self] store -> AccessToken? in
                 if let kept = try await store.load() { return kept }
                 if isAwaited, let first { try await store.save(first) }
@@ -252,12 +252,12 @@ final class TokenSource: Sendable {
     /// Whether the current refresh is still expected to bring a token.
     private var isAwaited: Bool { state.withLock { $0.machine.isAwaited } }
 
-    private func land(_ token: AccessToken, failing failure: TokenFailure? = nil) {
-        release(or: .takenAway, failing: failure) { state, now in
+    private func finishRefresh(_ token: AccessToken, failing failure: TokenFailure? = nil) {
+        release(or: .tokenRemoved, failing: failure) { state, now in
             if state.machine.isAwaited { state.kept = nil }
             state.fetch = nil
             state.hasLoaded = true
-            return state.machine.land(token, now: now)
+            return state.machine.finishRefresh(token, now: now)
         }
     }
 
@@ -273,7 +273,7 @@ final class TokenSource: Sendable {
         let now = settings.now()
         let (waiting, held) = state.withLock { state in
             let release = change(&state, now)
-            if release.fliesAgain { fly(&state) }
+            if release.restartsRefresh { startRefresh(&state) }
             return (release.waiters.compactMap { state.waiting.removeValue(forKey: $0) }, release.held)
         }
         let outcome: Result<TokenMachine.Held, any Error> =

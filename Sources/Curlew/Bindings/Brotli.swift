@@ -3,7 +3,7 @@
 
 internal import Glibc
 
-/// The functions of brotli's decoder, by its stable C interface.
+/// The functions of brotli's decoder, loaded through its stable C interface.
 struct BrotliLibrary: Sendable {
     static let soname = "libbrotlidec.so.1"
 
@@ -26,10 +26,10 @@ struct BrotliLibrary: Sendable {
     fileprivate let errorCode: ErrorCode
     fileprivate let errorText: ErrorText
 
-    /// The brotli of this machine, opened once; nil when it is not installed.
+    /// The machine's brotli, opened once; nil when it is not installed.
     static let system = BrotliLibrary(library: soname)
 
-    /// Nil when the library or one of its functions is missing.
+    /// Opens a library; nil when it or one of its functions is missing.
     init?(library: String) {
         guard let symbols = LibrarySymbols(library),
             let create: Create = symbols.function("BrotliDecoderCreateInstance"),
@@ -46,7 +46,7 @@ struct BrotliLibrary: Sendable {
     }
 }
 
-/// Undoes br (RFC 7932); nothing may follow its one stream.
+/// Decodes br (RFC 7932); bytes after the end of the stream are an error.
 final class BrotliDecoder: Codec {
     private let library: BrotliLibrary
     private let decoder: OpaquePointer
@@ -65,15 +65,15 @@ final class BrotliDecoder: Codec {
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) throws(CodecFailure) -> CodecStep {
         if isComplete {
-            // It may have ended just when its output was full.
+            // The stream may have ended exactly when its output was full.
             guard input.isEmpty else { throw .corrupt("other bytes follow the end") }
             return CodecStep()
         }
-        var (available, room) = (input.count, output.count)
-        var next = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        var place = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var (availableInput, availableOutput) = (input.count, output.count)
+        var nextInput = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        var nextOutput = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let (failed, ended): (CInt, CInt) = (0, 1)
-        let result = library.decompress(decoder, &available, &next, &room, &place, nil)
+        let result = library.decompress(decoder, &availableInput, &nextInput, &availableOutput, &nextOutput, nil)
         if result == failed {
             let code = library.errorCode(decoder)
             // BROTLI_DECODER_ERROR_ALLOC_* (brotli/decode.h).
@@ -81,6 +81,6 @@ final class BrotliDecoder: Codec {
             throw .corrupt(library.errorText(code).map { String(cString: $0) } ?? "brotli's code \(code)")
         }
         isComplete = result == ended
-        return CodecStep(consumed: input.count - available, produced: output.count - room)
+        return CodecStep(consumed: input.count - availableInput, produced: output.count - availableOutput)
     }
 }

@@ -1,23 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings: where memory that the engine or a C library owns is lent to Foundation and to users.
+// This folder contains the bindings to C libraries, and the code that lends memory of the engine or of a C library to
+// Foundation and to callers.
 
 internal import CurlewEngine
 internal import CurlewShims
 internal import FoundationEssentials
 internal import Glibc
 
-/// Bytes of a body as they came: a collection that shares the memory they were received in.
+/// A chunk of a body as received: a collection that shares the memory of the receive buffer.
 ///
-/// Keeping a chunk keeps up to 64 KiB alive; copy what is kept for long with `Data(chunk)` or `Array(chunk)`.
+/// A chunk keeps up to 64 KiB alive; copy bytes that are kept for long with `Data(chunk)` or `Array(chunk)`.
 public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStringConvertible {
-    /// What the engine has it in.
+    /// The engine's storage of the bytes.
     let chunk: Chunk
 
     init(_ chunk: Chunk) { self.chunk = chunk }
 
-    /// Makes a chunk of bytes at hand.
+    /// Creates a chunk by copying bytes.
     ///
     /// - Parameter bytes: Any bytes.
     public init(_ bytes: some Sequence<UInt8>) { chunk = Chunk(Array(bytes)) }
@@ -25,21 +26,22 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
     /// Always 0.
     public var startIndex: Int { 0 }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     public var endIndex: Int { chunk.count }
 
     /// The byte at a position.
     public subscript(position: Int) -> UInt8 { chunk[position] }
 
-    /// A part of this chunk, which shares its memory.
+    /// Returns a part of this chunk, which shares its memory.
     func slice(_ range: Range<Int>) -> ByteChunk { ByteChunk(chunk.slice(range)) }
 
-    /// Where the first of some bytes in a row is, from a position on; in time that grows with the chunk alone.
+    /// Returns the position of the first occurrence of a byte sequence, from a position on; in time linear in the
+    /// chunk's length only.
     func position(of wanted: [UInt8], from start: Int) -> Int? {
         position(from: start) { curlew_find($0, $1, wanted, wanted.count) }
     }
 
-    /// Where the last of a byte is, from a position on.
+    /// Returns the position of the last occurrence of a byte, from a position on.
     func lastPosition(of byte: UInt8, from start: Int) -> Int? {
         position(from: start) { curlew_find_last($0, $1, byte) }
     }
@@ -52,38 +54,38 @@ public struct ByteChunk: RandomAccessCollection, Sendable, Hashable, CustomStrin
         }
     }
 
-    /// Lends the bytes to a closure, without copying them.
+    /// Calls a closure with the bytes, without copying them.
     ///
-    /// - Parameter body: Gets the bytes, which are valid only while it runs.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Parameter body: Receives the bytes, which are valid only while it runs.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure.
     public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try chunk.withUnsafeBytes(body)
     }
 
-    /// Lends the bytes to a closure, without copying them; never nil.
+    /// Calls a closure with the bytes, without copying them; never returns nil by itself.
     ///
-    /// - Parameter body: Gets the bytes, which are valid only while it runs.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Parameter body: Receives the bytes, which are valid only while it runs.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure.
     public func withContiguousStorageIfAvailable<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result? {
         try chunk.withContiguousStorageIfAvailable(body)
     }
 
-    /// Whether both hold the same bytes.
+    /// Whether both chunks contain the same bytes.
     public static func == (one: ByteChunk, other: ByteChunk) -> Bool { one.elementsEqual(other) }
 
     /// Hashes the bytes.
     public func hash(into hasher: inout Hasher) { chunk.withUnsafeBytes { hasher.combine(bytes: $0) } }
 
-    /// How many bytes, never which.
+    /// The number of bytes, never their values.
     public var description: String { "\(count) bytes" }
 }
 
 extension Data {
-    /// Takes a collected body over, without copying it.
+    /// Takes ownership of a collected body's memory, without copying it.
     init(taking body: CollectedBody?) {
         guard let (memory, count) = body?.takeMemory() else {
             self.init()

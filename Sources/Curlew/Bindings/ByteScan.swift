@@ -4,17 +4,17 @@
 internal import FoundationEssentials
 internal import Glibc
 
-// What decoders of streams ask of bytes: to be searched by libc, and to be taken over as text or data in one go.
+// Operations on bytes for the decoders of streams: searches by libc, and conversions to text or data in one step.
 
 extension ByteChunk {
-    /// Lends the bytes to a closure, with every access checked.
+    /// Calls a closure with the bytes as a span, which checks every access.
     func withSpan<Result>(_ body: (Span<UInt8>) throws -> Result) rethrows -> Result {
         try withUnsafeBytes { try body($0.bindMemory(to: UInt8.self).span) }
     }
 }
 
 extension Span<UInt8> {
-    /// Where a byte stands first from `start` on; nil when it stands nowhere.
+    /// Returns the first index of a byte from `start` on; nil when it does not occur.
     func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         withUnsafeBytes { bytes in
             guard start < bytes.count, let base = bytes.baseAddress,
@@ -24,12 +24,12 @@ extension Span<UInt8> {
         }
     }
 
-    /// The bytes as UTF-8, with U+FFFD for what is no character.
+    /// The bytes as UTF-8, with U+FFFD for invalid sequences.
     var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 
     /// A copy of the bytes.
     var data: Data { withUnsafeBytes { Data($0) } }
 
-    /// Adds the bytes to an array.
+    /// Appends the bytes to an array.
     func append(to array: inout [UInt8]) { withUnsafeBytes { array.append(contentsOf: $0) } }
 }

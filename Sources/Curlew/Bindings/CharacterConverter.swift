@@ -4,20 +4,20 @@
 package import FoundationEssentials
 internal import Glibc
 
-/// One conversion to UTF-8 by glibc's iconv(3), open for as long as the value lives; used by one task at a time.
+/// A conversion to UTF-8 by glibc's iconv(3), open during the lifetime of the value; for one task at a time.
 package struct CharacterConverter: ~Copyable {
-    /// Why there is no such conversion.
+    /// The reason why a conversion cannot be opened.
     package struct Refusal: Error, Equatable {
-        /// `EINVAL` when glibc does not have the table, or the reason why it could not be opened.
+        /// `EINVAL` when glibc does not have the table, otherwise the reason why it could not be opened.
         package let code: Int32
         /// Whether the table is missing on this machine.
         package var isMissing: Bool { code == EINVAL }
     }
 
-    /// Why a conversion stopped.
+    /// The reason why a conversion stopped.
     package enum Stop {
         case end
-        /// The bytes at the offset are no character.
+        /// The bytes at the offset are not a valid character.
         case invalid
         /// The input ends inside a character.
         case incomplete
@@ -27,7 +27,8 @@ package struct CharacterConverter: ~Copyable {
 
     /// Opens a conversion.
     ///
-    /// - Parameter charset: glibc's name of it. Never what a peer sent: glibc reads options and paths out of names.
+    /// - Parameter charset: glibc's name of the character set. Never pass a name sent by a peer: glibc interprets
+    ///   options and paths in names.
     /// - Throws: `Refusal`.
     package init(from charset: String) throws(Refusal) {
         guard let opened = iconv_open("UTF-8", charset), Int(bitPattern: opened) != -1 else {
@@ -38,7 +39,8 @@ package struct CharacterConverter: ~Copyable {
 
     deinit { _ = iconv_close(descriptor) }
 
-    /// Appends what the bytes from `offset` on mean, as far as they mean something; `offset` says how far that is.
+    /// Converts the bytes from `offset` on up to the first invalid or incomplete character, appends the text, and sets
+    /// `offset` to the end of the converted bytes.
     package func convert(_ data: Data, from offset: inout Int, into output: inout [UInt8]) -> Stop {
         data.withUnsafeBytes { raw -> Stop in
             var left = raw.count - offset
@@ -59,27 +61,27 @@ package struct CharacterConverter: ~Copyable {
         }
     }
 
-    /// Appends what the conversion has kept back, and forgets shift states.
+    /// Appends the text that the conversion still buffers, and resets its shift state.
     package func finish(into output: inout [UInt8]) {
-        output += [UInt8](unsafeUninitializedCapacity: smallestRoom) { buffer, count in
+        output += [UInt8](unsafeUninitializedCapacity: minimumOutput) { buffer, count in
             var target = Self.characters(buffer)
-            var room = buffer.count
-            _ = iconv(descriptor, nil, nil, &target, &room)
-            count = buffer.count - room
+            var availableOutput = buffer.count
+            _ = iconv(descriptor, nil, nil, &target, &availableOutput)
+            count = buffer.count - availableOutput
         }
     }
 
-    /// One call of iconv: 0, or errno.
+    /// Calls iconv once, and returns 0 or errno.
     private func step(
         _ input: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, into output: inout [UInt8]
     ) -> Int32 {
         var code: Int32 = 0
-        let capacity = min(largestRoom, smallestRoom + 2 * left)
+        let capacity = min(maximumOutput, minimumOutput + 2 * left)
         output += [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
             var target = Self.characters(buffer)
-            var room = capacity
-            code = iconv(descriptor, &input, &left, &target, &room) == -1 ? errno : 0
-            count = capacity - room
+            var availableOutput = capacity
+            code = iconv(descriptor, &input, &left, &target, &availableOutput) == -1 ? errno : 0
+            count = capacity - availableOutput
         }
         return code
     }
@@ -89,6 +91,6 @@ package struct CharacterConverter: ~Copyable {
     }
 }
 
-/// More than any character with what was kept back before it takes in UTF-8.
-private let smallestRoom = 32
-private let largestRoom = 64 << 10
+/// The smallest output buffer: more than any character needs in UTF-8, together with previously buffered text.
+private let minimumOutput = 32
+private let maximumOutput = 64 << 10

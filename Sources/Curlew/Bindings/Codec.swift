@@ -3,46 +3,46 @@
 
 internal import Glibc
 
-/// Why bytes could not be decoded or encoded.
+/// The reason why bytes could not be decoded or encoded.
 enum CodecFailure: Error, Equatable {
-    /// The bytes are not what the coding writes; the reason in the library's words.
+    /// The bytes are invalid in the coding; with the reason in the library's words.
     case corrupt(String)
     case outOfMemory
 }
 
-/// One coding's decoder, fed and emptied a buffer at a time, used by one task at a time.
+/// The decoder of one coding, which processes a buffer at a time; for one task at a time.
 protocol Codec: AnyObject {
-    /// Whether the input may end here: after the coding's own end, and not inside the next part.
+    /// Whether the input may end here: after the end mark of the coding, and not inside another part.
     var isComplete: Bool { get }
 
     /// Decodes as much of `input` as fits into `output`.
     ///
-    /// Asked with some input, or with none when the last call filled its output.
+    /// Call it with input, or without input if the last call filled its output.
     func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) throws(CodecFailure) -> CodecStep
 }
 
-/// How far one step went, in bytes.
+/// The progress of one step, in bytes.
 struct CodecStep {
     var consumed = 0
     var produced = 0
 }
 
-/// What one step gave.
-struct DecodedPiece {
+/// The result of one step.
+struct DecodedChunk {
     var consumed: Int
     var bytes: [UInt8]
-    /// Whether the output was filled, so that more may follow without more input.
+    /// Whether the output was filled, so that more output may follow without more input.
     var isFull: Bool
 }
 
-/// No step takes or gives more than this, so that whoever waits for one never waits long.
+/// The maximum input and output of a step, which bounds the duration of a step.
 private let largestStep = 64 << 10
 
 extension Codec {
-    /// Takes at most 64 KiB of `input` from `offset` on, and gives at most as much.
-    func decode(_ input: ByteChunk, from offset: Int) throws(CodecFailure) -> DecodedPiece {
+    /// Decodes at most 64 KiB of `input` from `offset` on, and returns at most 64 KiB.
+    func decode(_ input: ByteChunk, from offset: Int) throws(CodecFailure) -> DecodedChunk {
         var failure: CodecFailure?
         var taken = CodecStep()
         let bytes = [UInt8](unsafeUninitializedCapacity: largestStep) { buffer, count in
@@ -59,11 +59,11 @@ extension Codec {
         }
         if let failure { throw failure }
         if taken.consumed == 0 && taken.produced == 0 && offset < input.count {
-            throw .corrupt("the decoder stands still")
+            throw .corrupt("the decoder makes no progress")
         }
         let isSmall = bytes.count <= largestStep / 4
         // A short piece must not keep 64 KiB alive.
-        return DecodedPiece(
+        return DecodedChunk(
             consumed: taken.consumed, bytes: isSmall ? Array(bytes[...]) : bytes,
             isFull: taken.produced == largestStep)
     }
@@ -73,13 +73,13 @@ extension Codec {
 struct LibrarySymbols {
     private let handle: UnsafeMutableRawPointer
 
-    /// Nil when there is no library of that soname.
+    /// Opens a library; nil when no library has that soname.
     init?(_ soname: String) {
         guard let handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL) else { return nil }
         self.handle = handle
     }
 
-    /// A function by its name; the caller says what C type it has.
+    /// Returns a function by its name; the caller must pass its correct C type.
     func function<Function>(_ name: String, as type: Function.Type = Function.self) -> Function? {
         dlsym(handle, name).map { unsafeBitCast($0, to: type) }
     }

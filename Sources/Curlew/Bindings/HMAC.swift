@@ -3,27 +3,27 @@
 
 internal import CurlewShims
 
-/// A keyed digest (RFC 2104) of bytes that come in pieces, computed by OpenSSL.
+/// A keyed digest (RFC 2104) of bytes that arrive in pieces, computed by OpenSSL.
 ///
-/// For one task or thread at a time.
+/// It may be used by one task or thread at a time.
 final class HMAC {
     private let context: OpaquePointer
 
-    /// The code of no bytes so far; nil when OpenSSL has no digest of that name.
+    /// Creates the digest of no bytes; nil when OpenSSL has no digest of that name.
     init?(_ algorithm: MessageDigest.Algorithm, key: [UInt8]) {
         guard let method = EVP_MAC_fetch(nil, "HMAC", nil) else {
-            // What failed stands in the thread's queue, where the next to look would take it for its own.
+            // Remove the failure from the thread's error queue, where later code would take it for its own.
             ERR_clear_error()
             return nil
         }
-        // The context has a reference of its own.
+        // The context holds a reference of its own.
         defer { EVP_MAC_free(method) }
         guard let context = EVP_MAC_CTX_new(method) else { return nil }
-        // A key is filled up with zeros, so that this is the empty one, which OpenSSL would take for none.
+        // HMAC pads a key with zeros, so one zero byte equals the empty key, which OpenSSL treats as missing.
         let key = key.isEmpty ? [0] : key
         var name = algorithm.name.utf8CString
         let isReady = name.withUnsafeMutableBufferPointer { name in
-            // Parameters keep both pointers, so the name of the parameter has to live as long as they do.
+            // The parameters hold both pointers, so the parameter's name must live as long as they do.
             "digest".withCString { parameter in
                 let parameters = [
                     OSSL_PARAM_construct_utf8_string(parameter, name.baseAddress, 0), OSSL_PARAM_construct_end(),
@@ -41,7 +41,7 @@ final class HMAC {
 
     deinit { EVP_MAC_CTX_free(context) }
 
-    /// Takes the next bytes in.
+    /// Adds the next bytes.
     func update(_ bytes: some Sequence<UInt8>) {
         let done: Void? = bytes.withContiguousStorageIfAvailable { take($0) }
         if done == nil { Array(bytes).withUnsafeBufferPointer(take) }
@@ -52,7 +52,7 @@ final class HMAC {
         EVP_MAC_update(context, base, bytes.count)
     }
 
-    /// The code of everything taken in, which ends it: nothing may follow.
+    /// Returns the digest of all bytes and ends it: no bytes may follow.
     func finish() -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count = 0
@@ -60,14 +60,14 @@ final class HMAC {
         return Array(code.prefix(count))
     }
 
-    /// Whether both have the same bytes, found out in a time that only their lengths decide.
+    /// Whether both arrays contain the same bytes, in a time that depends only on their lengths.
     static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
         one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
     }
 }
 
 extension MessageDigest.Algorithm {
-    /// SHA-1 (FIPS 180-4), which still does in a keyed digest and nowhere else.
+    /// SHA-1 (FIPS 180-4), which is still secure in a keyed digest, but not elsewhere.
     static let sha1 = MessageDigest.Algorithm(name: "SHA1")
     /// SHA-384 (FIPS 180-4).
     static let sha384 = MessageDigest.Algorithm(name: "SHA2-384")

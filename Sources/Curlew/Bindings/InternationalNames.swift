@@ -3,12 +3,12 @@
 
 import Glibc
 
-/// Turns international host names into A-labels (RFC 5890) through libidn2, found at run time.
+/// Converts international host names to A-labels (RFC 5890) by libidn2, loaded at run time.
 ///
-/// The library is the one libcurl itself is linked with; it is opened here because libcurl's own conversion needs the
-/// process to have set a UTF-8 locale, and this one does not.
+/// libcurl itself is linked with the same library. Curlew opens it, because libcurl's own conversion requires a UTF-8
+/// locale of the process, and this conversion does not.
 struct InternationalNames: Sendable {
-    /// Why a name was refused, in libidn2's words.
+    /// The reason why a name is invalid, in libidn2's words.
     struct Refusal: Error {
         let message: String
     }
@@ -24,11 +24,12 @@ struct InternationalNames: Sendable {
     private let release: Release
     private let explain: Explain
 
-    /// The libidn2 of this machine, opened once; nil when it is not installed.
+    /// The machine's libidn2, opened once; nil when it is not installed.
     static let system = InternationalNames(library: "libidn2.so.0")
 
-    /// Opens a library by its soname and keeps it open for the life of the process; nil when it or one of its three
-    /// functions is missing.
+    /// Opens a library by its soname; nil when it or one of its three functions is missing.
+    ///
+    /// The library stays open until the process ends.
     init?(library: String) {
         guard let handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
             let convert = dlsym(handle, "idn2_to_ascii_8z"),
@@ -40,7 +41,7 @@ struct InternationalNames: Sendable {
         self.explain = unsafeBitCast(explain, to: Explain.self)
     }
 
-    /// The name with every label in ASCII, mapped as UTS #46 does without its transitional exceptions.
+    /// Returns the name with every label in ASCII, mapped by UTS #46 without its transitional exceptions.
     func ascii(_ name: String) throws(Refusal) -> String {
         let (composeInput, nonTransitional): (CInt, CInt) = (1, 8)
         var output: UnsafeMutablePointer<CChar>?

@@ -3,35 +3,35 @@
 
 internal import CurlewShims
 
-/// A cryptographic digest of bytes that come in pieces, computed by OpenSSL.
+/// A cryptographic digest of bytes that arrive in pieces, computed by OpenSSL.
 ///
-/// For one task or thread at a time.
+/// It may be used by one task or thread at a time.
 final class MessageDigest {
-    /// Which digest, by the name that OpenSSL's providers know it by.
+    /// A digest algorithm, by the name in OpenSSL's providers.
     struct Algorithm: Sendable, Hashable {
         let name: String
 
-        /// MD5 (RFC 1321), which a machine in FIPS mode does not have.
+        /// MD5 (RFC 1321), which is unavailable in FIPS mode.
         static let md5 = Algorithm(name: "MD5")
         /// SHA-256 (FIPS 180-4).
         static let sha256 = Algorithm(name: "SHA2-256")
-        /// SHA-512/256 (FIPS 180-4 §6.7): 256 bits with initial values of their own, no SHA-512 cut short.
+        /// SHA-512/256 (FIPS 180-4 §6.7): 256 bits with initial values of its own, not a truncated SHA-512.
         static let sha512t256 = Algorithm(name: "SHA2-512/256")
 
-        /// Whether this machine computes it.
+        /// Whether OpenSSL on this machine supports the algorithm.
         var isAvailable: Bool { MessageDigest(self) != nil }
     }
 
     private let context: OpaquePointer
 
-    /// A digest of no bytes so far; nil when OpenSSL has none of that name.
+    /// Creates the digest of no bytes; nil when OpenSSL has no digest of that name.
     init?(_ algorithm: Algorithm) {
         guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
-            // What failed stands in the thread's queue, where the next to look would take it for its own.
+            // Remove the failure from the thread's error queue, where later code would take it for its own.
             ERR_clear_error()
             return nil
         }
-        // The context has a reference of its own.
+        // The context holds a reference of its own.
         defer { EVP_MD_free(method) }
         guard let context = EVP_MD_CTX_new() else { return nil }
         guard EVP_DigestInit_ex(context, method, nil) == 1 else {
@@ -44,19 +44,19 @@ final class MessageDigest {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    /// Takes the next bytes in.
+    /// Adds the next bytes.
     func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         EVP_DigestUpdate(context, base, bytes.count)
     }
 
-    /// Takes the next bytes in.
+    /// Adds the next bytes.
     func update(_ bytes: some Sequence<UInt8>) {
         let done: Void? = bytes.withContiguousStorageIfAvailable { update(UnsafeRawBufferPointer($0)) }
         if done == nil { Array(bytes).withUnsafeBytes(update) }
     }
 
-    /// The digest of everything taken in, which ends it: nothing may follow.
+    /// Returns the digest of all bytes and ends it: no bytes may follow.
     func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
@@ -64,7 +64,7 @@ final class MessageDigest {
         return Array(digest.prefix(Int(count)))
     }
 
-    /// The digest of everything taken in so far; more may follow.
+    /// Returns the digest of all bytes so far; more may follow.
     func current() -> [UInt8] {
         guard let copy = EVP_MD_CTX_new() else { return [] }
         defer { EVP_MD_CTX_free(copy) }
@@ -75,7 +75,7 @@ final class MessageDigest {
         return Array(digest.prefix(Int(count)))
     }
 
-    /// The digest of bytes at hand; nil when OpenSSL has none of that name.
+    /// Returns the digest of bytes; nil when OpenSSL has no digest of that name.
     static func digest(_ algorithm: Algorithm, of bytes: some Sequence<UInt8>) -> [UInt8]? {
         guard let digest = MessageDigest(algorithm) else { return nil }
         digest.update(bytes)

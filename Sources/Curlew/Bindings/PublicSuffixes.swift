@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The public suffix list (publicsuffix.org), through libpsl, found at run time.
+/// The public suffix list (publicsuffix.org), from libpsl, loaded at run time.
 ///
-/// The library is the one that libcurl itself is linked with on most distributions.
+/// On most distributions libcurl itself is linked with the same library.
 struct PublicSuffixes: Sendable {
     private typealias Open = @convention(c) (UnsafePointer<CChar>?) -> OpaquePointer?
     private typealias Ask = @convention(c) @Sendable (OpaquePointer?, UnsafePointer<CChar>, CInt) -> CInt
 
     private let ask: Ask
-    /// Safe because libpsl never changes a list once it is loaded; this one stays for the life of the process.
+    /// Safe because libpsl never changes a loaded list, and this list stays loaded until the process ends.
     private nonisolated(unsafe) let list: OpaquePointer
 
-    /// The list of this machine, read once; nil when libpsl is not installed or has no list.
+    /// The machine's list, read once; nil when libpsl is not installed or has no list.
     static let system = PublicSuffixes(library: "libpsl.so.5")
 
-    /// Opens a library by its soname and reads the newest list that it knows: its own or the one of the distribution.
+    /// Opens a library by its soname and reads the newest list available: libpsl's own or that of the distribution.
     init?(library: String) {
         guard let symbols = LibrarySymbols(library),
             let open: Open = symbols.function("psl_latest"), let ask: Ask = symbols.function("psl_is_public_suffix2"),
@@ -25,9 +25,11 @@ struct PublicSuffixes: Sendable {
         self.list = list
     }
 
-    /// Whether a registry lets anyone register names right below a domain, an A-label in lower case.
+    /// Whether a domain, given as an A-label in lower case, is a suffix below which a registry registers names for the
+    /// public.
     ///
-    /// The suffixes of companies (`github.io`) do not count: these hold certificates for them. Every top-level domain does.
+    /// The suffixes of companies (`github.io`) do not count: the companies hold certificates for them. Every top-level
+    /// domain counts.
     func contains(_ domain: String) -> Bool {
         let registries: CInt = 1
         return domain.withCString { ask(list, $0, registries) } == 1

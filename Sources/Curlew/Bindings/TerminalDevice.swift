@@ -5,23 +5,23 @@ internal import CurlewEngine
 internal import Glibc
 internal import CurlewSupport
 
-/// Where progress is shown, and the clock it is shown by; tests bring their own.
+/// The terminal that shows progress, and its clock; tests pass their own.
 struct TerminalDevice: Sendable {
     struct Size: Sendable, Hashable {
         var columns = 80
         var rows = 24
     }
 
-    /// How large the terminal is at this moment.
+    /// Returns the current size of the terminal.
     var size: @Sendable () -> Size
-    /// Writes all of a text; false when nothing more will get through.
+    /// Writes all of a text; returns false when no further text can be written.
     var write: @Sendable (String) async -> Bool
-    /// Nanoseconds of a steady clock.
+    /// Returns the nanoseconds of a monotonic clock.
     var now: @Sendable () -> UInt64
-    /// Waits, not longer than until the task is cancelled.
+    /// Waits for a time, or until the task is cancelled.
     var pause: @Sendable (Duration) async -> Void
 
-    /// A descriptor of this process.
+    /// Creates a device for a descriptor of this process.
     static func descriptor(_ descriptor: Int32) -> TerminalDevice {
         TerminalDevice(
             size: { size(of: descriptor) },
@@ -34,10 +34,10 @@ struct TerminalDevice: Sendable {
 
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// A variable of the environment.
+    /// Returns a variable of the environment.
     static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-    /// What the kernel says of the terminal, else the environment, else the size of old.
+    /// Returns the terminal's size from the kernel, otherwise from the environment, otherwise 80 columns and 24 rows.
     static func size(
         of descriptor: Int32, variable: (String) -> String? = { variable($0) }
     ) -> Size {
@@ -50,11 +50,13 @@ struct TerminalDevice: Sendable {
         return Size(columns: side(window.ws_col, "COLUMNS", 80), rows: side(window.ws_row, "LINES", 24))
     }
 
-    /// How long a descriptor that does not block may take nothing.
+    /// The milliseconds that a non-blocking descriptor may accept no bytes.
     private static let patience: Int32 = 5000
 
-    /// Writes all of a text, on a thread whose signals are blocked: a pipe without a reader is an error there and no
-    /// `SIGPIPE`, and a terminal of other programs in front is written to.
+    /// Writes all of a text, on a thread whose signals are blocked.
+    ///
+    /// On that thread a pipe without a reader is an error instead of `SIGPIPE`, and a background process can write to
+    /// its terminal.
     static func write(_ text: String, to descriptor: Int32, patience: Int32 = patience) -> Bool {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {

@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import CurlewShims
 internal import Glibc
 
-/// zlib's functions, by its stable C interface.
+/// The functions of zlib, loaded through its stable C interface.
 struct ZlibLibrary: Sendable {
     static let soname = "libz.so.1"
 
@@ -25,10 +25,10 @@ struct ZlibLibrary: Sendable {
     fileprivate let deflate: Run
     fileprivate let deflateEnd: Act
 
-    /// The zlib of this machine, opened once; nil when it is not installed.
+    /// The machine's zlib, opened once; nil when it is not installed.
     static let system = ZlibLibrary(library: soname)
 
-    /// Nil when the library or one of its functions is missing.
+    /// Opens a library; nil when it or one of its functions is missing.
     init?(library: String) {
         guard let symbols = LibrarySymbols(library),
             let inflateInit: InflateInit = symbols.function("inflateInit2_"),
@@ -49,7 +49,7 @@ struct ZlibLibrary: Sendable {
     }
 }
 
-/// How deflated data is wrapped; zlib's numbers for it.
+/// The format around deflated data, by zlib's numbers.
 enum ZlibFormat: CInt, Sendable {
     /// RFC 1952.
     case gzip = 31
@@ -68,14 +68,14 @@ private enum Code {
     static let noFlush: CInt = 0
     static let syncFlush: CInt = 2
     static let finish: CInt = 4
-    /// zlib compares the first character with that of its own version, and the size with that of its own struct.
+    /// zlib compares the first character with its own version's, and the size with that of its own struct.
     static let version = "1"
     static let size = CInt(MemoryLayout<curlew_z_stream>.size)
 }
 
-/// Undoes gzip and deflate.
+/// Decodes gzip and deflate.
 final class Inflater: Codec {
-    /// gzip, or what HTTP calls deflate: zlib's format (RFC 9110 §8.4.1.2), or raw deflate as some servers send it.
+    /// gzip, or HTTP's deflate: zlib's format (RFC 9110 §8.4.1.2), or raw deflate, which some servers send.
     enum Expectation { case gzip, deflate }
 
     private enum Stage { case fresh, inside, ended, padded }
@@ -85,7 +85,7 @@ final class Inflater: Codec {
     private let stream: UnsafeMutablePointer<curlew_z_stream>
     private var isOpen = false
     private var stage = Stage.fresh
-    /// The first bytes, until there are enough to tell zlib's format from raw deflate.
+    /// The first bytes, until there are enough to distinguish zlib's format from raw deflate.
     private var opening: [UInt8] = []
 
     init(_ library: ZlibLibrary, _ expectation: Expectation) {
@@ -107,7 +107,7 @@ final class Inflater: Codec {
     ) throws(CodecFailure) -> CodecStep {
         switch stage {
         case .inside: return try inflate(input, output)
-        case .ended, .padded: return input.isEmpty ? CodecStep() : try goOn(input, output)
+        case .ended, .padded: return input.isEmpty ? CodecStep() : try continueAfterEnd(input, output)
         case .fresh:
             if expectation == .gzip {
                 try open(.gzip)
@@ -127,9 +127,11 @@ final class Inflater: Codec {
         }
     }
 
-    /// zlib's two bytes name the method 8, a window of at most 32 KiB, and are a multiple of 31 (RFC 1950 §2.2).
+    /// Whether the first two bytes are a zlib header: method 8, a window of at most 32 KiB, and a multiple of 31 (RFC
+    /// 1950 §2.2).
     ///
-    /// Raw deflate would have to begin with a stored block whose unused bits are set, which nobody writes.
+    /// Raw deflate with the same bytes would have to begin with a stored block whose unused bits are set, which no
+    /// encoder writes.
     private var looksLikeZlib: Bool {
         opening[0] & 0x0F == 8 && opening[0] >> 4 <= 7 && (Int(opening[0]) << 8 | Int(opening[1])) % 31 == 0
     }
@@ -142,8 +144,8 @@ final class Inflater: Codec {
         stage = .inside
     }
 
-    /// After a gzip member another may follow (RFC 1952 §2.2), or zeros, which fill up blocks; nothing else.
-    private func goOn(
+    /// Continues after the end of a gzip member, where only another member (RFC 1952 §2.2) or padding zeros may follow.
+    private func continueAfterEnd(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) throws(CodecFailure) -> CodecStep {
         let zeros = input.prefix { $0 == 0 }.count
@@ -179,7 +181,7 @@ final class Inflater: Codec {
     }
 }
 
-/// Compresses, for request bodies.
+/// Compresses request bodies.
 final class Deflater: BodyTransform {
     private let library: ZlibLibrary
     private let stream: UnsafeMutablePointer<curlew_z_stream>
@@ -206,13 +208,13 @@ final class Deflater: BodyTransform {
 
     func finish() throws -> [UInt8] { try run([], Code.finish, atMost: .max) }
 
-    /// All of `bytes` compressed; nil when that is no smaller.
+    /// Returns all of `bytes` compressed; nil when the result is not smaller.
     func compressed(_ bytes: [UInt8]) throws(CodecFailure) -> [UInt8]? {
         let result = try run(bytes, Code.finish, atMost: bytes.count)
         return result.count < bytes.count ? result : nil
     }
 
-    /// What zlib gives for `bytes`; cut off soon after `most`.
+    /// Returns zlib's output for `bytes`, cut off soon after `most` bytes.
     private func run(_ bytes: [UInt8], _ mode: CInt, atMost most: Int) throws(CodecFailure) -> [UInt8] {
         var result: [UInt8] = []
         var rest = bytes[...]

@@ -4,7 +4,7 @@
 internal import CurlewShims
 internal import Glibc
 
-/// The functions of zstd's decoder, by its stable C interface.
+/// The functions of zstd's decoder, loaded through its stable C interface.
 struct ZstandardLibrary: Sendable {
     static let soname = "libzstd.so.1"
 
@@ -25,10 +25,10 @@ struct ZstandardLibrary: Sendable {
     fileprivate let isError: IsError
     fileprivate let errorName: ErrorName
 
-    /// The zstd of this machine, opened once; nil when it is not installed.
+    /// The machine's zstd, opened once; nil when it is not installed.
     static let system = ZstandardLibrary(library: soname)
 
-    /// Nil when the library or one of its functions is missing.
+    /// Opens a library; nil when it or one of its functions is missing.
     init?(library: String) {
         guard let symbols = LibrarySymbols(library),
             let create: Create = symbols.function("ZSTD_createDStream"),
@@ -47,7 +47,7 @@ struct ZstandardLibrary: Sendable {
     }
 }
 
-/// Undoes zstd (RFC 8878): any number of frames, each with a window of at most 8 MiB (RFC 9659).
+/// Decodes zstd (RFC 8878): any number of frames, each with a window of at most 8 MiB (RFC 9659).
 final class ZstandardDecoder: Codec {
     private let library: ZstandardLibrary
     private let decoder: OpaquePointer
@@ -67,7 +67,7 @@ final class ZstandardDecoder: Codec {
     func step(
         _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer
     ) throws(CodecFailure) -> CodecStep {
-        // Between frames there is nothing to come without more input.
+        // Between frames the decoder has no output without more input.
         if isComplete && input.isEmpty { return CodecStep() }
         var source = curlew_zstd_input(src: input.baseAddress, size: input.count, pos: 0)
         var target = curlew_zstd_output(dst: output.baseAddress, size: output.count, pos: 0)

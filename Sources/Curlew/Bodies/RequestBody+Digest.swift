@@ -11,11 +11,8 @@ extension Request {
     /// only once is then used up.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed` or `cancelled`.
     func bodyDigest(_ algorithm: MessageDigest.Algorithm) async throws(NetworkError) -> [UInt8]? {
-        switch body.content {
-        case .none: return MessageDigest.digest(algorithm, of: [])
-        case .bytes(let bytes): return MessageDigest.digest(algorithm, of: bytes)
-        default: break
-        }
+        if body.isNone { return MessageDigest.digest(algorithm, of: []) }
+        if let bytes = body.bytes { return MessageDigest.digest(algorithm, of: bytes) }
         guard let digest = MessageDigest(algorithm) else { return nil }
         let upload: TransferPlan.Upload
         do throws(SourceFailure) {

@@ -31,6 +31,20 @@ struct JoinedBody: Sendable {
     /// Shorter bodies of known bytes are passed to libcurl in one go, so that they leave together with the head.
     private static let small: Int64 = 64 << 10
 
+    /// The lengths of the pieces, as far as known for the current or latest sending; empty before the body is first
+    /// sent.
+    var knownLengths: [Int64?] { lengths.all }
+
+    private func mapped<Failure: Error>(
+        _ change: (RequestBody) throws(Failure) -> RequestBody
+    ) throws(Failure) -> JoinedBody {
+        var changed: [Piece] = []
+        for piece in pieces { changed.append(Piece(body: try change(piece.body), label: piece.label)) }
+        return JoinedBody(changed, flaw: flaw, lengths: lengths)
+    }
+}
+
+extension JoinedBody: BodySource {
     /// The sum of the pieces' lengths; nil while the length of a piece is unknown, or when the sum overflows.
     var length: Int64? {
         var sum: Int64 = 0
@@ -43,77 +57,66 @@ struct JoinedBody: Sendable {
         return sum
     }
 
-    /// The lengths of the pieces, as far as known for the current or latest sending; empty before the body is first
-    /// sent.
-    var knownLengths: [Int64?] { lengths.all }
+    var canReplay: Bool { pieces.allSatisfy(\.body.canReplay) }
+    var isConsumed: Bool { pieces.contains(where: \.body.isConsumed) }
+    var needsOwnDescriptor: Bool { pieces.contains(where: \.body.needsOwnDescriptor) }
 
     /// The whole body, or nil unless every piece is bytes in memory or empty.
-    var bytesAtHand: [UInt8]? {
+    var bytes: [UInt8]? {
         var bytes: [UInt8] = []
-        for piece in pieces {
-            switch piece.body.content {
-            case .none: continue
-            case .bytes(let own): bytes += own
-            default: return nil
-            }
+        for piece in pieces where !piece.body.isNone {
+            guard let own = piece.body.bytes else { return nil }
+            bytes += own
         }
         return bytes
     }
 
-    func mapped<Failure: Error>(_ change: (RequestBody) throws(Failure) -> RequestBody) throws(Failure) -> JoinedBody {
-        var changed: [Piece] = []
-        for piece in pieces { changed.append(Piece(body: try change(piece.body), label: piece.label)) }
-        return JoinedBody(changed, flaw: flaw, lengths: lengths)
+    var shellInput: ShellInput {
+        if let bytes { return .bytes(bytes) }
+        return .sequence(pieces.map { $0.body.source?.shellInput ?? .bytes([]) }, length: length)
     }
 
-    /// Converts the body to the engine's upload type.
-    /// - Throws: `SourceFailure` when a file or descriptor cannot be read.
+    /// An empty piece: a joined body inside of another one is flattened before it is opened.
+    func open() -> BodyPiece { BodyPiece(.bytes([])) }
+
     func upload() throws(SourceFailure) -> TransferPlan.Upload {
-        if let length, length < Self.small, let bytes = bytesAtHand {
+        if let length, length < Self.small, let bytes {
             lengths.begin(pieces.map(\.body.length))
             return .bytes(bytes)
         }
-        var made: [BodyPiece] = []
-        for piece in pieces { made.append(try piece.made()) }
-        return .pipe(try .pieces(made, lengths: lengths))
-    }
-}
-
-extension JoinedBody.Piece {
-    /// Converts the piece to the engine's type; a joined body inside a piece must have been flattened before.
-    fileprivate func made() throws(SourceFailure) -> BodyPiece {
-        switch body.content {
-        case .none, .joined: BodyPiece(.bytes([]), label: label)
-        case .bytes(let bytes): BodyPiece(.bytes(bytes), label: label)
-        case .file(let path): BodyPiece(.file(path), label: label)
-        case .descriptor(let number, let length):
-            BodyPiece(
-                .descriptor(try OwnedDescriptor(duplicating: number), length: length), label: label, canReplay: false)
-        case .kept(let owner, let length, let use):
-            BodyPiece(.descriptor(owner, length: length), label: label, canReplay: false, use: use)
-        case .stream(let stream):
-            BodyPiece(
-                .producer(length: stream.length, open: stream.open), label: label, canReplay: stream.canReplay,
-                use: stream.use)
+        var opened: [BodyPiece] = []
+        for piece in pieces {
+            let body = if let source = piece.body.source { try source.open() } else { BodyPiece(.bytes([])) }
+            opened.append(body.labeled(piece.label))
         }
+        return .pipe(try .pieces(opened, lengths: lengths))
     }
+
+    func measuredLength() throws(SourceFailure) -> Int64? {
+        if let length { length } else { try upload().declaredLength }
+    }
+
+    func withOwnDescriptor() throws(SourceFailure) -> any BodySource {
+        try mapped { body throws(SourceFailure) in try body.withOwnDescriptor() }
+    }
+
+    func withoutDescriptor() -> any BodySource { mapped { $0.withoutDescriptor() } }
 }
 
 extension RequestBody {
     /// The reason why a joined body cannot be sent; nil for every other body.
-    var flaw: JoinedBody.Flaw? { if case .joined(let joined) = content { joined.flaw } else { nil } }
+    var flaw: JoinedBody.Flaw? { (source as? JoinedBody)?.flaw }
 
     /// The name of the first part that can be read only once; nil for a body without parts.
-    var onceOnlyPart: String? {
-        guard case .joined(let joined) = content else { return nil }
-        return joined.pieces.first { !$0.body.canReplay }?.label
+    var nonReplayablePart: String? {
+        (source as? JoinedBody)?.pieces.first { !$0.body.canReplay }?.label
     }
 
     /// Returns a hint for an error about a body that must be sent a second time but can be read only once.
     ///
     /// - Parameter otherwise: An alternative remedy, which completes the sentence.
     func replayHint(or otherwise: String) -> String {
-        let part = onceOnlyPart.map { " It is \($0) that can be read only once." } ?? ""
+        let part = nonReplayablePart.map { " It is \($0) that can be read only once." } ?? ""
         return "Give a body that can be replayed, or \(otherwise)." + part
     }
 
@@ -136,11 +139,9 @@ extension RequestBody {
 
 extension JoinedBody.Piece {
     /// The pieces of a joined body, or the piece itself; no pieces if there is no body.
-    var parted: [JoinedBody.Piece] {
-        switch body.content {
-        case .none: []
-        case .joined(let joined): joined.pieces.map { JoinedBody.Piece(body: $0.body, label: label ?? $0.label) }
-        default: [self]
-        }
+    var flattenedPieces: [JoinedBody.Piece] {
+        guard let source = body.source else { return [] }
+        guard let joined = source as? JoinedBody else { return [self] }
+        return joined.pieces.map { JoinedBody.Piece(body: $0.body, label: label ?? $0.label) }
     }
 }

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CurlewEngine
-internal import Glibc
 
 /// A request's body as chunks of at most 64 KiB, read by the iterating task instead of being sent.
 ///
 /// A body that can be read only once is used up by the iteration.
-struct BodyPieces: AsyncSequence, Sendable {
+struct BodyChunks: AsyncSequence, Sendable {
     typealias Element = [UInt8]
     typealias Failure = NetworkError
 
@@ -41,20 +40,16 @@ extension RequestBody {
     /// size.
     /// - Throws: `NetworkError` of kind `invalidRequest`.
     func knownLength() throws(NetworkError) -> Int64? {
-        if let length { return length }
-        switch content {
-        case .file, .descriptor, .kept, .joined:
-            do throws(SourceFailure) { return try upload().declaredLength } catch { throw .unreadableBody(error) }
-        default: return nil
-        }
+        guard let source else { return 0 }
+        do throws(SourceFailure) { return try source.measuredLength() } catch { throw .unreadableBody(error) }
     }
 
     /// Reads the whole body; returns nil when it has more bytes than the limit.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed`, `bodyNotReplayable` or `cancelled`.
     func collected(upTo limit: Int) async throws(NetworkError) -> [UInt8]? {
-        if case .bytes(let bytes) = content { return bytes.count <= limit ? bytes : nil }
+        if let bytes { return bytes.count <= limit ? bytes : nil }
         var all: [UInt8] = []
-        for try await piece in BodyPieces(body: self) {
+        for try await piece in BodyChunks(body: self) {
             guard all.count + piece.count <= limit else { return nil }
             all += piece
         }
@@ -62,10 +57,7 @@ extension RequestBody {
     }
 
     /// Whether the body is a file that does not exist.
-    var isMissingFile: Bool {
-        guard case .file(let path) = content else { return false }
-        return !path.utf8.contains(0) && access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)
-    }
+    var isMissingFile: Bool { (source as? FileBody)?.isMissing ?? false }
 }
 
 extension NetworkError {

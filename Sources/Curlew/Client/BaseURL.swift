@@ -63,8 +63,8 @@ public struct BaseURL: Sendable, Hashable {
     public var host: String { target.host }
 
     /// Returns the URL for a call's path, and whether that URL has another origin (RFC 6454 §4).
-    func url(of path: String) -> (text: String, isElsewhere: Bool) {
-        if Self.isPlain(path) { return (text + path, false) }
+    func url(of path: String) -> (text: String, isCrossOrigin: Bool) {
+        if Self.isSimpleSuffix(path) { return (text + path, false) }
         let isAbsolute = Self.isAbsolute(path)
         if joining == .joined, !isAbsolute { return (joined(path), false) }
         // The text before a colon in the first segment is not a scheme: "./" prevents that reading (RFC 3986 §4.2).
@@ -76,13 +76,15 @@ public struct BaseURL: Sendable, Hashable {
     }
 
     /// Whether a path leaves this URL although the joining is `.joined`.
-    func isLeft(by path: String) -> Bool {
-        guard joining == .joined, !Self.isPlain(path) else { return false }
-        guard Self.isAbsolute(path) else { return Self.below(path.utf8.prefix(while: Self.isInPath)).isAbove }
+    func excludes(_ path: String) -> Bool {
+        guard joining == .joined, !Self.isSimpleSuffix(path) else { return false }
+        guard Self.isAbsolute(path) else {
+            return Self.normalizedBelowBase(path.utf8.prefix(while: Self.isInPath)).isAbove
+        }
         guard let other = try? RequestTarget(URLReference.resolve(path, against: target)),
             other.isSameOrigin(as: target), other.path.hasPrefix(target.path)
         else { return true }
-        return Self.below(other.path.utf8.dropFirst(target.path.utf8.count)).isAbove
+        return Self.normalizedBelowBase(other.path.utf8.dropFirst(target.path.utf8.count)).isAbove
     }
 
     /// Whether a path is an absolute URL.
@@ -92,7 +94,7 @@ public struct BaseURL: Sendable, Hashable {
     }
 
     /// Whether resolving a path only appends it to the base URL.
-    private static func isPlain(_ path: String) -> Bool {
+    private static func isSimpleSuffix(_ path: String) -> Bool {
         var isAtStart = true
         for byte in path.utf8 {
             switch byte {
@@ -109,12 +111,12 @@ public struct BaseURL: Sendable, Hashable {
     /// Returns the URL of a path under the `.joined` rule; it cannot leave the base URL's path.
     private func joined(_ path: String) -> String {
         let whole = path.utf8.prefix(while: Self.isInPath)
-        return text + String(decoding: Self.below(whole).path, as: UTF8.self) + path[whole.endIndex...]
+        return text + String(decoding: Self.normalizedBelowBase(whole).path, as: UTF8.self) + path[whole.endIndex...]
     }
 
     /// Returns a path without its leading slashes and dot segments (RFC 3986 §5.2.4), and whether its dot segments lead
     /// above its start.
-    private static func below(_ path: some Collection<UInt8>) -> (path: [UInt8], isAbove: Bool) {
+    private static func normalizedBelowBase(_ path: some Collection<UInt8>) -> (path: [UInt8], isAbove: Bool) {
         let slash = UInt8(ascii: "/")
         var segments: [[UInt8]] = []
         var isAbove = false

@@ -125,25 +125,25 @@ extension Body {
     // MARK: Any
 
     private static func written<S: AsyncSequence & Sendable>(
-        _ elements: S, _ canReplay: Bool, _ type: MediaType, _ ends: WrittenEnds = WrittenEnds(),
+        _ elements: S, _ canReplay: Bool, _ type: MediaType, _ ends: BodyEnds = BodyEnds(),
         _ write: @escaping @Sendable (S.Element, Int) throws -> [UInt8]
     ) -> Body {
-        stream(WrittenSequence(base: elements, ends: ends, write: write), canReplay: canReplay, type: type)
+        stream(EncodedSequence(base: elements, ends: ends, write: write), canReplay: canReplay, type: type)
     }
 
     private static func written<S: Sequence & Sendable>(
-        _ elements: S, _ type: MediaType, _ ends: WrittenEnds = WrittenEnds(),
+        _ elements: S, _ type: MediaType, _ ends: BodyEnds = BodyEnds(),
         _ write: @escaping @Sendable (S.Element, Int) throws -> [UInt8]
     ) -> Body {
         stream(
-            WrittenElements(base: elements, ends: ends, write: write), canReplay: elements is any Collection, type: type
+            EncodedElements(base: elements, ends: ends, write: write), canReplay: elements is any Collection, type: type
         )
     }
 }
 
-extension WrittenEnds {
+extension BodyEnds {
     /// The brackets of a JSON array.
-    fileprivate static let array = WrittenEnds(start: [UInt8(ascii: "[")], end: [UInt8(ascii: "]")])
+    fileprivate static let array = BodyEnds(start: [UInt8(ascii: "[")], end: [UInt8(ascii: "]")])
 }
 
 extension MediaType {

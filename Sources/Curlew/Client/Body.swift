@@ -19,7 +19,7 @@ internal import FoundationEssentials
 /// `as JSONValue`.
 public struct Body: Sendable {
     enum Content: Sendable {
-        case made(RequestBody, MediaType?)
+        case raw(RequestBody, MediaType?)
         /// A value to encode: with its own format, or with the client's format if its own is nil.
         case value((any RequestFormat)?, @Sendable (any RequestFormat) throws -> Data)
     }
@@ -152,15 +152,15 @@ public struct Body: Sendable {
     /// - Parameters:
     ///   - body: The body.
     ///   - type: The `Content-Type`; nil for no `Content-Type`.
-    public static func raw(_ body: RequestBody, type: MediaType?) -> Body { Body(content: .made(body, type)) }
+    public static func raw(_ body: RequestBody, type: MediaType?) -> Body { Body(content: .raw(body, type)) }
 
     /// Encodes the body and returns it with its media type.
     ///
     /// - Parameter client: The client's format, for a value without its own format.
     /// - Throws: The error of the format.
-    func made(by client: any RequestFormat) throws -> (RequestBody, MediaType?) {
+    func encoded(by client: any RequestFormat) throws -> (RequestBody, MediaType?) {
         switch content {
-        case .made(let body, let type): return (body, type)
+        case .raw(let body, let type): return (body, type)
         case .value(let own, let encode):
             let format = own ?? client
             return (.bytes(try encode(format)), format.contentType)
@@ -172,7 +172,7 @@ extension Body: CustomStringConvertible, CustomReflectable {
     /// The media type and the length of the body; never its bytes.
     public var description: String {
         switch content {
-        case .made(let body, let type):
+        case .raw(let body, let type):
             "\(type.map { "\($0)" } ?? "a body")" + (body.length.map { ", \($0) bytes" } ?? "")
         case .value(let format, _): "a value as \(format.map { "\($0.contentType)" } ?? "the client writes it")"
         }

@@ -16,13 +16,13 @@ extension Client {
         let types = serializer.accepts
         var request = try request(for: call, accepting: types)
         let isBodyWanted = S.self != EmptySerializer.self && S.self != HeadSerializer.self
-        if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.answerLimit)) }
+        if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.errorBodyLimit)) }
         let rule = ResponseRule(request, types)
         let (body, head): (Data, ResponseHead)
         do throws(NetworkError) {
             (body, head) = try await session.core.collect(request)
         } catch {
-            (body, head) = try rule.start(of: error, isEnough: !isBodyWanted)
+            (body, head) = try rule.receivedPart(of: error, ignoresRest: !isBodyWanted)
         }
         return try await rule.output(of: serializer, body, head)
     }
@@ -31,14 +31,14 @@ extension Client {
     public func transfer<S: ResponseSerializer>(_ call: Call, using serializer: S) -> Transfer<S.Output> {
         let serializer = serializer.bound(to: responses)
         let (token, rule) = run(of: call, accepting: serializer.accepts)
-        let made = OnceMade<S.Output>()
+        let lazyOutput = Lazy<S.Output>()
         return Transfer(
             token,
             output: { response throws(NetworkError) in
-                try await made.value { () async throws(NetworkError) in
+                try await lazyOutput.value { () async throws(NetworkError) in
                     try await rule.output(of: serializer, response.value, response.head)
                 }
-            }, failure: rule.reconsidered)
+            }, failure: rule.errorToReport)
     }
 
     /// Returns the elements of a call's response as they arrive.
@@ -53,7 +53,7 @@ extension Client {
             let request = try request(for: call, accepting: types)
             return (session.core.transfer(request), ResponseRule(request, types))
         } catch {
-            let request = error.request ?? bareRequest(for: call, to: base.url(of: call.path.text).text)
+            let request = error.request ?? baseRequest(for: call, to: base.url(of: call.path.text).text)
             return (session.core.transfer(request, refusedBy: error), ResponseRule(request, types))
         }
     }
@@ -68,19 +68,19 @@ extension Client {
     ///     list adds no field.
     /// - Throws: `NetworkError` of kind `invalidRequest` or `encodingFailed`.
     public func request(for call: Call, accepting types: [MediaType] = [.any]) throws(NetworkError) -> Request {
-        let (url, isElsewhere) = base.url(of: call.path.text)
-        var request = bareRequest(for: call, to: url)
+        let (url, isCrossOrigin) = base.url(of: call.path.text)
+        var request = baseRequest(for: call, to: url)
         if let misleading = call.path.misleading { throw .misleadingPath(misleading, request) }
-        guard !base.isLeft(by: call.path.text) else { throw .leavingPath(request) }
-        request.interceptors = surrounding(elsewhere: isElsewhere)
+        guard !base.excludes(call.path.text) else { throw .leavingPath(request) }
+        request.interceptors = requestInterceptors(isCrossOrigin: isCrossOrigin)
         request.trust = ownTrust
         do {
             // Another origin does not get the client's query: it may contain keys.
-            let own = isElsewhere ? Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
+            let own = isCrossOrigin ? Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
             let query = try own.merging(call.query).text(configuration.queryEncoder)
-            request.urlText = Curlew.url(url, appending: query)
+            request.url = Curlew.url(url, appending: query)
             if let body = call.body {
-                let (bytes, type) = try body.made(by: requests)
+                let (bytes, type) = try body.encoded(by: requests)
                 request.body = bytes
                 if let type, !bytes.isNone { request.fields[.contentType] = type.description }
             }
@@ -91,26 +91,28 @@ extension Client {
         if let accept = accepted == ownTypes.types ? ownTypes.field : MediaType.acceptField(for: accepted) {
             request.fields[.accept] = accept
         }
-        request.apply(isElsewhere || request.options.isAnonymous ? fields(elsewhere: request) : configuration.fields)
+        request.apply(
+            isCrossOrigin || request.options.isAnonymous ? fieldsWithoutCredentials(for: request) : configuration.fields
+        )
         // The client's Content-Type does not apply to a request without a body.
         if request.body.isNone { request.fields.remove(.contentType) }
         request.apply(call.fields)
         return request
     }
 
-    private func surrounding(elsewhere isElsewhere: Bool) -> [any Interceptor] {
-        if isElsewhere { return interceptors.filter { !($0 is any Authenticator) } }
+    private func requestInterceptors(isCrossOrigin: Bool) -> [any Interceptor] {
+        if isCrossOrigin { return interceptors.filter { !($0 is any Authenticator) } }
         return auth.map { interceptors + [$0] } ?? interceptors
     }
 
     /// Returns the client's fields without credentials, for requests to other origins and anonymous requests.
-    private func fields(elsewhere request: Request) -> HeaderChanges {
+    private func fieldsWithoutCredentials(for request: Request) -> HeaderChanges {
         let policies = [request.options.redirects, session.configuration.redirects].compactMap(\.self)
         return configuration.fields.withoutSensitiveFields(and: policies.flatMap(\.sensitiveFields))
     }
 
     /// Returns the request of a call before any step that can fail.
-    private func bareRequest(for call: Call, to url: String) -> Request {
+    private func baseRequest(for call: Call, to url: String) -> Request {
         Request(call.method, url, options: configuration.options.merging(call.options))
     }
 }

@@ -27,7 +27,7 @@ struct ResponseRule: Sendable {
 
     /// Returns the error to report for a transfer's error: an error about the body of a response with an unacceptable
     /// status becomes the error about the status.
-    func reconsidered(_ error: NetworkError) -> NetworkError {
+    func errorToReport(_ error: NetworkError) -> NetworkError {
         guard let head = error.response, error.isAboutBody, !statuses.contains(head.status),
             let refusal = refusal(of: head, startingWith: Data(error.body))
         else { return error }
@@ -37,13 +37,13 @@ struct ResponseRule: Sendable {
 
     /// Returns the received part of the body, and the head, of a response whose body is incomplete.
     ///
-    /// - Parameter isEnough: Whether the caller does not need the rest of the body.
-    /// - Throws: The reconsidered error, unless the received part is enough.
-    func start(of error: NetworkError, isEnough: Bool) throws(NetworkError) -> (Data, ResponseHead) {
-        if isEnough, error.kind == .bodyTooLarge, let head = error.response, statuses.contains(head.status) {
+    /// - Parameter ignoresRest: Whether the caller ignores the rest of the body.
+    /// - Throws: The error to report, unless the received part is enough.
+    func receivedPart(of error: NetworkError, ignoresRest: Bool) throws(NetworkError) -> (Data, ResponseHead) {
+        if ignoresRest, error.kind == .bodyTooLarge, let head = error.response, statuses.contains(head.status) {
             return (Data(error.body), head)
         }
-        throw reconsidered(error)
+        throw errorToReport(error)
     }
 
     /// Returns the serializer's output for an acceptable response.

@@ -7,14 +7,14 @@ internal import CurlewSupport
 /// A reader that decodes a transfer's body with a serializer after it has accepted the head.
 struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     /// The time limit for reading the body of a refused response.
-    private static var patience: Duration { .seconds(1) }
+    private static var refusalTimeout: Duration { .seconds(1) }
 
     private let token: TransferToken
     private let reader: TransferReader
     private let serializer: Serializer
     private let rule: ResponseRule
     private var head: ResponseHead?
-    private var kept: Serializer.State?
+    private var decoderState: Serializer.State?
     private var end: Result<Void, NetworkError>?
 
     init(_ token: TransferToken, _ serializer: Serializer, _ rule: ResponseRule) {
@@ -55,28 +55,28 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
     private nonisolated(nonsending) mutating func begin(_ head: ResponseHead) async throws(NetworkError) {
         self.head = head
         if rule.refusal(of: head, startingWith: nil) != nil {
-            let (body, error) = await start()
+            let (body, error) = await startOfBody()
             if Task.isCancelled, let error { throw error }
             // An empty body after an error is unknown, not empty.
             let isUnknown = error != nil && body.isEmpty
             if let refusal = rule.refusal(of: head, startingWith: isUnknown ? nil : body) { throw refusal }
         }
-        do { kept = try serializer.begin(head) } catch { throw failure(error, in: nil) }
+        do { decoderState = try serializer.begin(head) } catch { throw failure(error, in: nil) }
     }
 
     /// Returns the start of a refused response's body, and the error that ended the read.
     ///
-    /// It reads up to `NetworkError.answerLimit` bytes for at most `patience`.
-    private nonisolated(nonsending) func start() async -> (Data, NetworkError?) {
+    /// It reads up to `NetworkError.errorBodyLimit` bytes for at most `refusalTimeout`.
+    private nonisolated(nonsending) func startOfBody() async -> (Data, NetworkError?) {
         let run = token.run
-        let patience = Task {
-            try await ContinuousClock().wait(for: Self.patience)
+        let timeout = Task {
+            try await ContinuousClock().wait(for: Self.refusalTimeout)
             run.cancel()
         }
-        defer { patience.cancel() }
+        defer { timeout.cancel() }
         var body = Data()
         do throws(NetworkError) {
-            while body.count < NetworkError.answerLimit, let element = try await reader.next() {
+            while body.count < NetworkError.errorBodyLimit, let element = try await reader.next() {
                 if case .bytes(let chunk) = element { body.append(contentsOf: chunk) }
             }
         } catch {
@@ -87,10 +87,10 @@ struct SerializedReader<Serializer: StreamSerializer>: StreamReader {
 
     /// Decodes a chunk; a failure is reported after the elements before it.
     private mutating func decode(_ chunk: ByteChunk?, _ elements: inout [Serializer.Element]) {
-        guard var state = kept else { return }
-        // Clearing `kept` makes the state uniquely referenced, so the decoder changes it without a copy.
-        kept = nil
-        defer { kept = state }
+        guard var state = decoderState else { return }
+        // Clearing `decoderState` makes the state uniquely referenced, so the decoder changes it without a copy.
+        decoderState = nil
+        defer { decoderState = state }
         do {
             try serializer.decode(chunk, &state, into: &elements)
             if chunk != nil, serializer.isOver(state) { finish() }

@@ -5,10 +5,10 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// What undoes content codings for all transfers of a session, and how far it goes.
+/// The content codings that all transfers of a session can decode, and the limit of the decompression ratio.
 final class DecodingPolicy: Sendable {
     let codings: ContentCodings
-    /// Decoded bytes for one of the wire, nil for any number.
+    /// The maximum number of decoded bytes for one received byte; nil for any number.
     let ratio: Int?
 
     init(_ codings: ContentCodings, ratio: Int? = nil) {
@@ -17,42 +17,42 @@ final class DecodingPolicy: Sendable {
     }
 }
 
-/// The decoding of one body, driven step by step by whoever wants it, with everything that can end it early.
+/// The decoding of one body, which its reader drives step by step; cancellation, timeouts and limits end it early.
 final class BodyDecoding: @unchecked Sendable {
-    // Safe because one task at a time goes on with it, inside a reader's turn or a lock; the tally has its own lock.
+    // Safe because one task at a time runs a step, inside a reader's turn or a lock; the decodedCount has its own lock.
 
-    /// The codings undone, as the response named them.
+    /// The names of the codings to decode, as in the response.
     let encoding: String
-    /// The head to hand over: without what was true of the encoded body alone.
+    /// The head for the caller, without the fields that only describe the encoded body.
     let head: ResponseHead
     private let received: ResponseHead
     private let request: Request
     private let engine: EngineTransfer
     private let ratio: Int?
     private var decoder: Result<ContentDecoder, NetworkError>?
-    private var isFed = false
-    /// Nanoseconds of work since the wire was done: what the reader does in between is not the transfer's time.
+    private var hasInput = false
+    /// Nanoseconds of decoding since the last byte was received; the reader's time between steps does not count.
     private var spent: UInt64 = 0
-    private let tally = Lock<Int64>(0)
-    /// Most bytes that may come out, and the first ones that went in, for a body that is collected.
+    private let decodedCount = Lock<Int64>(0)
+    /// For a collected body, the maximum number of decoded bytes, and the first received bytes.
     private var limit: Int?
     private var prefix: [UInt8] = []
 
-    /// Nil when the body is to be taken as it came.
+    /// Creates the decoding of a body; nil when the body is to be delivered as it was received.
     init?(_ raw: RawHead, _ request: Request, _ engine: EngineTransfer, _ policy: DecodingPolicy?) {
         guard let policy, raw.isEncoded, engine.plan.method != "HEAD",
             ![204, 206, 304].contains(raw.status)
         else { return nil }
-        let received = ResponseHead(raw, url: request.urlText)
+        let received = ResponseHead(raw, url: request.url)
         guard let value = received[.contentEncoding] else { return nil }
         let names = ContentCodings.names(in: value)
         if names.isEmpty { return nil }
         do throws(NetworkError) {
             decoder = .success(try policy.codings.decoder(for: names))
             let block = HeaderFields.block(raw.bytes, without: [.contentEncoding, .contentLength], from: 0)
-            head = ResponseHead(rawBlock: block, url: request.urlText) ?? received
+            head = ResponseHead(rawBlock: block, url: request.url) ?? received
         } catch {
-            // Told when there is a body to decode.
+            // The error is thrown when there is a body to decode.
             decoder = .failure(error)
             head = received
         }
@@ -63,27 +63,27 @@ final class BodyDecoding: @unchecked Sendable {
         ratio = policy.ratio
     }
 
-    /// Decoded bytes so far, from any thread.
-    var decodedBytes: Int64 { tally.withLock { $0 } }
+    /// The number of decoded bytes so far, readable from any thread.
+    var decodedBytes: Int64 { decodedCount.withLock { $0 } }
 
-    /// Takes the next wire bytes, when the last step was `.starved`.
+    /// Takes the next received bytes, after the last step returned `.starved`.
     func feed(_ chunk: ByteChunk) {
-        isFed = true
+        hasInput = true
         if case .success(let decoder) = decoder { decoder.feed(chunk) }
     }
 
-    /// Takes a whole body, of which at most `limit` bytes may come out.
+    /// Takes a whole body, which may have at most `limit` decoded bytes.
     func feed(whole chunk: ByteChunk, limit: Int) {
         self.limit = limit
         prefix = Array(chunk.prefix(NetworkError.bodyLimit))
         feed(chunk)
     }
 
-    /// Goes on a little.
+    /// Runs one step of the decoding.
     /// - Throws: `NetworkError` in phase `decoding`: `cancelled`, `timedOut`, `bodyTooLarge`, `corruptEncoding`,
     ///   `unsupported`, `resourceExhausted`.
     func step() throws(NetworkError) -> ContentDecoder.Step {
-        guard isFed, let decoder else { return .starved }
+        guard hasInput, let decoder else { return .starved }
         do throws(NetworkError) {
             let standing = engine.standing
             let now = Monotonic.now()
@@ -93,7 +93,7 @@ final class BodyDecoding: @unchecked Sendable {
             if case .bytes = step { try count(try decoder.get()) }
             return step
         } catch {
-            throw withFacts(error)
+            throw addingContext(error)
         }
     }
 
@@ -101,11 +101,11 @@ final class BodyDecoding: @unchecked Sendable {
     /// - Throws: `NetworkError` of kind `truncatedEncoding`.
     func finish() throws(NetworkError) {
         defer { decoder = nil }
-        guard isFed, case .success(let decoder) = decoder else { return }
-        do throws(NetworkError) { try decoder.finish() } catch { throw withFacts(error) }
+        guard hasInput, case .success(let decoder) = decoder else { return }
+        do throws(NetworkError) { try decoder.finish() } catch { throw addingContext(error) }
     }
 
-    /// Frees what decoders keep.
+    /// Frees the decoders.
     func abandon() { decoder = nil }
 
     private func check(_ standing: EngineTransfer.Standing, _ now: UInt64) throws(NetworkError) {
@@ -122,10 +122,10 @@ final class BodyDecoding: @unchecked Sendable {
             hint: "\(ByteCount(decodedBytes)) were decoded by then.")
     }
 
-    /// Counts what came out, and stops a body that grows beyond what is allowed.
+    /// Counts the decoded bytes, and throws when the body exceeds the limit or the ratio.
     private func count(_ decoder: ContentDecoder) throws(NetworkError) {
         let produced = decoder.produced
-        tally.withLock { $0 = produced }
+        decodedCount.withLock { $0 = produced }
         let consumed = max(decoder.consumed, 1)
         if let limit, produced > Int64(limit) {
             throw NetworkError(
@@ -140,10 +140,10 @@ final class BodyDecoding: @unchecked Sendable {
             .bodyTooLarge, phase: .decoding,
             "The response body grows by more than \(ratio) to 1: \(ByteCount(produced)) decoded "
                 + "from \(ByteCount(decoder.fed)).",
-            hint: "Raise limits.decompressionRatio if the server is right to send it.")
+            hint: "Raise limits.decompressionRatio if such a body is expected.")
     }
 
-    private func withFacts(_ error: NetworkError) -> NetworkError {
+    private func addingContext(_ error: NetworkError) -> NetworkError {
         let start = engine.standing.startedAt
         return error.with(
             request: request, response: received, body: prefix,
@@ -151,10 +151,10 @@ final class BodyDecoding: @unchecked Sendable {
     }
 }
 
-/// The decoding of a collected body: done once, however many tasks await its value.
+/// The decoding of a collected body, which runs once for any number of tasks that await its value.
 ///
-/// Whoever waits goes on with it, a step at a time and in turns, so that a task that is cancelled leaves at once and
-/// the others need nobody to take over.
+/// The waiting tasks run the steps in turns, one step at a time. A cancelled task can therefore leave at once, and the
+/// other tasks continue without it.
 final class CollectedDecoding: Sendable {
     private struct State {
         var data = Data()
@@ -166,17 +166,18 @@ final class CollectedDecoding: Sendable {
 
     init(_ decoding: BodyDecoding) { self.decoding = decoding }
 
-    /// The decoded body, the same every time.
-    /// - Throws: As ``BodyDecoding/step()`` and ``BodyDecoding/finish()`` do; the same every time but for `cancelled`.
+    /// Returns the decoded body, the same for every call.
+    /// - Throws: The errors of ``BodyDecoding/step()`` and ``BodyDecoding/finish()``; the same error for every call,
+    ///   except for `cancelled`.
     func value() async throws(NetworkError) -> Data {
         var turn = Turn()
         while true {
             if let result = state.withLock({ advance(&$0) }) { return try result.get() }
-            await turn.giveWayIfOver()
+            await turn.yieldIfOver()
         }
     }
 
-    /// One step; nil while there are more.
+    /// Runs one step, and returns nil while there are more.
     private func advance(_ state: inout State) -> Result<Data, NetworkError>? {
         if let result = state.result { return result }
         do throws(NetworkError) {

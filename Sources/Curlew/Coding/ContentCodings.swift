@@ -1,19 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Coding is what a body goes through between the wire and its reader: content codings (RFC 9110 §8.4) undone in small
-// steps, and request bodies compressed. It knows bytes, fields and errors; Transfer and Session decide what goes through.
+// Coding decodes the content codings of response bodies (RFC 9110 §8.4) in small steps, and compresses request bodies.
+// It uses only bytes, fields and errors; Transfer and Session decide which bodies are decoded or compressed.
 
-/// A way of compressing bodies that we can undo, by its name in `Content-Encoding`.
+/// A content coding that Curlew can decode; the raw value is its name in `Content-Encoding`.
 enum ContentCoding: String, CaseIterable {
     case gzip, deflate, br, zstd
 
-    /// The coding that a token in lower case names (RFC 9110 §8.4.1); nil for unknown ones.
+    /// Finds the coding of a token in lower case (RFC 9110 §8.4.1); nil for an unknown token.
     init?(token: String) {
         // RFC 9110 §8.4.1.3: x-gzip is gzip.
         self.init(rawValue: token == "x-gzip" ? "gzip" : token)
     }
 
-    /// The library that undoes it, and Debian's package of it.
+    /// The library that decodes the coding, and its package in Debian.
     var library: (soname: String, package: String) {
         switch self {
         case .gzip, .deflate: (ZlibLibrary.soname, "zlib1g")
@@ -23,7 +23,7 @@ enum ContentCoding: String, CaseIterable {
     }
 }
 
-/// The content codings this machine has the libraries for.
+/// The content codings whose libraries are installed on this machine.
 struct ContentCodings: Sendable {
     var zlib: ZlibLibrary?
     var brotli: BrotliLibrary?
@@ -32,8 +32,8 @@ struct ContentCodings: Sendable {
     static let system = ContentCodings(
         zlib: ZlibLibrary.system, brotli: BrotliLibrary.system, zstandard: ZstandardLibrary.system)
 
-    /// Each layer multiplies what a few bytes can become, and needs memory.
-    private static let mostStacked = 2
+    /// The maximum number of nested codings: each coding multiplies the possible size of the body, and needs memory.
+    private static let maximumNested = 2
 
     func has(_ coding: ContentCoding) -> Bool {
         switch coding {
@@ -43,27 +43,28 @@ struct ContentCodings: Sendable {
         }
     }
 
-    /// The value of `Accept-Encoding` (RFC 9110 §12.5.3); nil when there is nothing to offer.
+    /// The value of `Accept-Encoding` (RFC 9110 §12.5.3); nil when no library is installed.
     var acceptEncoding: String? {
         let names = ContentCoding.allCases.filter(has).map(\.rawValue)
         return names.isEmpty ? nil : names.joined(separator: ", ")
     }
 
-    /// The codings in a value of `Content-Encoding`, in the order they were applied; identity is left out.
+    /// Returns the codings in a value of `Content-Encoding`, in the order they were applied, without "identity".
     static func names(in value: String) -> [String] {
         value.split(separator: ",")
             .map { $0.lowercased().filter { $0 != " " && $0 != "\t" } }
             .filter { !$0.isEmpty && $0 != "identity" }
     }
 
-    /// What undoes codings applied in this order.
-    /// - Throws: `NetworkError` of kind `invalidResponse` for a coding that Curlew does not know and so never asked for;
-    ///   `unsupported` for one whose library is missing, naming its package, and for too many.
+    /// Creates a decoder for codings that were applied in this order.
+    /// - Throws: `NetworkError` of kind `invalidResponse` for an unknown coding, which Curlew never requests;
+    ///   `unsupported` for a coding whose library is missing, with the name of its package, and for too many codings;
+    ///   `resourceExhausted` without memory for a decoder.
     func decoder(for names: [String]) throws(NetworkError) -> ContentDecoder {
-        guard names.count <= Self.mostStacked else {
+        guard names.count <= Self.maximumNested else {
             throw NetworkError(
                 .unsupported, phase: .decoding,
-                "The response has \(names.count) content codings, one in another; at most \(Self.mostStacked) are undone.",
+                "The response has \(names.count) nested content codings; at most \(Self.maximumNested) can be decoded.",
                 hint: Self.way)
         }
         var stages: [ContentDecoder.Stage] = []
@@ -72,14 +73,14 @@ struct ContentCodings: Sendable {
                 throw NetworkError(
                     .invalidResponse, phase: .decoding,
                     "The server used the content coding “\(name.shortened(to: 64).escapingControls)”, which Curlew does "
-                        + "not know and did not ask for.", hint: Self.way)
+                        + "not support and did not request.", hint: Self.way)
             }
             stages.append(ContentDecoder.Stage(coding, try codec(for: coding)))
         }
         return ContentDecoder(stages)
     }
 
-    private static let way = "Set options.decompression to .off to get the bytes as they came."
+    private static let way = "Set options.decompression to .off to receive the encoded bytes."
 
     private func codec(for coding: ContentCoding) throws(NetworkError) -> any Codec {
         do throws(CodecFailure) {
@@ -99,7 +100,7 @@ struct ContentCodings: Sendable {
         let (soname, package) = coding.library
         return NetworkError(
             .unsupported, phase: .decoding,
-            "The response is in the content coding “\(coding.rawValue)”, and \(soname) is not installed.",
+            "The response has the content coding “\(coding.rawValue)”, but \(soname) is not installed.",
             hint: "Install it (\(package) in Debian), or set options.decompression to .off.")
     }
 }

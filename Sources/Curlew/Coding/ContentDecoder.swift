@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Undoes the content codings of one body, a step at a time: wire bytes are fed, decoded ones come out.
+/// Decodes the content codings of one body step by step: the caller feeds received bytes and gets decoded bytes.
 ///
-/// Bounded whatever the ratio: a step takes and gives at most 64 KiB, and nothing is taken while something is left to
-/// give. Used by one task at a time.
+/// Memory is bounded at every ratio: a step consumes and produces at most 64 KiB, and consumes no input while output is
+/// left. One task at a time may use the decoder.
 final class ContentDecoder {
-    /// One coding, with the input it has not used yet.
+    /// One coding with its unused input.
     struct Stage {
         let coding: ContentCoding
         let codec: any Codec
         fileprivate var input = ByteChunk([])
         fileprivate var offset = 0
-        /// The last step filled its output, so more may come without more input.
+        /// Whether the last step filled its output, so that more output can follow without more input.
         fileprivate var isFull = false
 
         init(_ coding: ContentCoding, _ codec: any Codec) {
@@ -35,34 +35,34 @@ final class ContentDecoder {
         }
     }
 
-    /// What one step came to.
+    /// The result of one step.
     enum Step {
         case bytes(ByteChunk)
-        /// Nothing to give yet, and more to do.
+        /// The step has no output, and more steps can follow.
         case working
-        /// Nothing more to give without more input.
+        /// The decoder has no more output without more input.
         case starved
     }
 
-    /// Outermost first.
+    /// The stages, the outermost coding first.
     private var stages: [Stage]
-    /// Wire bytes taken so far.
+    /// The number of received bytes that were fed so far.
     private(set) var fed: Int64 = 0
-    /// Wire bytes used so far.
+    /// The number of received bytes that were used so far.
     var consumed: Int64 { fed - Int64((stages.first?.input.count ?? 0) - (stages.first?.offset ?? 0)) }
-    /// Bytes given so far.
+    /// The number of decoded bytes so far.
     private(set) var produced: Int64 = 0
 
     init(_ stages: [Stage]) { self.stages = stages }
 
-    /// Takes the next wire bytes.
-    /// - Precondition: The last step was `.starved`, or there was none.
+    /// Takes the next received bytes.
+    /// - Precondition: The last step returned `.starved`, or no step has run.
     func feed(_ chunk: ByteChunk) {
         fed += Int64(chunk.count)
         stages[0].take(chunk)
     }
 
-    /// Does a little: the innermost coding that can goes on.
+    /// Runs one step of the innermost coding that has work.
     /// - Throws: `NetworkError` of kind `corruptEncoding` or `resourceExhausted` in phase `decoding`.
     func step() throws(NetworkError) -> Step {
         guard let index = stages.lastIndex(where: \.hasWork) else { return .starved }
@@ -81,14 +81,14 @@ final class ContentDecoder {
         return .bytes(ByteChunk(bytes))
     }
 
-    /// Checks that the body is complete; one without any bytes is, whatever its coding.
+    /// Checks that the body is complete; an empty body is complete in every coding.
     /// - Throws: `NetworkError` of kind `truncatedEncoding` in phase `decoding`.
     func finish() throws(NetworkError) {
         guard fed > 0, let open = stages.first(where: { !$0.codec.isComplete }) else { return }
         throw NetworkError(
             .truncatedEncoding, phase: .decoding,
             "The body ended before its content coding “\(open.coding.rawValue)” did, after \(ByteCount(fed)).",
-            hint: "What was decoded until then is not the whole; the sender or somebody between broke off.")
+            hint: "The decoded bytes are incomplete; the server or an intermediary ended the body early.")
     }
 
     static func error(_ failure: CodecFailure, in coding: ContentCoding) -> NetworkError {
@@ -96,12 +96,12 @@ final class ContentDecoder {
         case .corrupt(let reason):
             NetworkError(
                 .corruptEncoding, phase: .decoding,
-                "The body is not what its content coding “\(coding.rawValue)” promises: \(reason.escapingControls).",
-                hint: "Look at the bytes as they came, with options.decompression set to .off.")
+                "The body is not valid in its content coding “\(coding.rawValue)”: \(reason.escapingControls).",
+                hint: "Set options.decompression to .off to inspect the encoded bytes.")
         case .outOfMemory:
             NetworkError(
                 .resourceExhausted, phase: .decoding,
-                "There is no memory to decode the content coding “\(coding.rawValue)”.")
+                "There is not enough memory to decode the content coding “\(coding.rawValue)”.")
         }
     }
 }

@@ -1,47 +1,50 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What happens to responses that are compressed (RFC 9110 §8.4).
+/// Whether compressed responses are requested and decoded (RFC 9110 §8.4).
 ///
 /// ```swift
 /// request.options.decompression = .off     // the archive as it is stored
 /// ```
 public enum Decompression: String, Sendable, Hashable, Codable, CaseIterable {
-    /// gzip, deflate, br and zstd are offered as far as their libraries are installed, and undone; the response's head
-    /// is handed over without `Content-Encoding` and `Content-Length`. At most two codings, one in another, are undone;
-    /// more are an error of kind `unsupported`.
+    /// The request offers gzip, deflate, br and zstd, as far as their libraries are installed, and the response is
+    /// decoded.
     ///
-    /// `Accept-Encoding` is left alone when the request sets it, and is "identity" beside a `Range`, since part of a
-    /// compressed body is of no use. Partial responses (206) are never decoded.
+    /// The head of a decoded response has no `Content-Encoding` and no `Content-Length`. At most two nested codings are
+    /// decoded; more codings are an error of kind `unsupported`.
+    ///
+    /// If the request sets `Accept-Encoding`, the field stays unchanged. With a `Range` it is "identity", since a part
+    /// of a compressed body is useless. Partial responses (206) are never decoded.
     case automatic
-    /// Nothing is offered and nothing undone: head and bytes are handed over as they came.
+    /// The request offers no coding, and the response is not decoded: head and bytes are delivered as received.
     case off
 }
 
 /// Whether and how request bodies are compressed (RFC 9110 §8.4).
 ///
-/// A server has to be known to understand it; most answer 415 otherwise. Bodies whose request sets `Content-Encoding`
-/// itself are left alone. Bytes at hand are compressed at once, by whoever makes the transfer, which for many megabytes
-/// takes its time; streams and files are compressed where they are read.
+/// Use it only for servers that accept compressed requests; most others respond with 415. The body of a request that
+/// sets `Content-Encoding` is not compressed. Bytes in memory are compressed at once, by the caller that creates the
+/// transfer, which takes time for many megabytes; streams and files are compressed in the task or thread that reads
+/// them.
 ///
 /// ```swift
 /// request.options.compression = .gzip(above: .kibibytes(16))
 /// ```
 public struct RequestCompression: Sendable, Hashable {
-    /// Bodies known to have no more bytes than this are sent as they are; nil compresses none.
+    /// The size up to which a body of known size is sent uncompressed; nil for no compression at all.
     public let threshold: ByteCount?
 
     private init(threshold: ByteCount?) { self.threshold = threshold }
 
-    /// Bodies are sent as they are.
+    /// Bodies are sent uncompressed.
     public static let off = RequestCompression(threshold: nil)
 
     /// Bodies are compressed with gzip (RFC 1952), in the task or thread that produces them.
     ///
-    /// Bytes at hand and text keep a `Content-Length`, and go as they are when that is shorter; files, descriptors and
-    /// streams are sent in chunks, since their compressed length is not known before. A declared length counts the
-    /// bytes of the source.
-    /// - Parameter threshold: Bodies known to have no more bytes than this are sent as they are; 1 KiB by default.
+    /// Bytes in memory and text keep a `Content-Length`, and are sent uncompressed when that is shorter. Files,
+    /// descriptors and streams are sent in chunks, since their compressed length is not known in advance. A declared
+    /// length counts the bytes of the source.
+    /// - Parameter threshold: The size up to which a body of known size is sent uncompressed; 1 KiB by default.
     public static func gzip(above threshold: ByteCount = .kibibytes(1)) -> RequestCompression {
         RequestCompression(threshold: threshold)
     }
@@ -52,8 +55,8 @@ extension RequestCompression: Codable {
         case gzipAbove
     }
 
-    /// Decodes an object: `gzipAbove` is the threshold in bytes, and without it nothing is compressed.
-    /// - Throws: `DecodingError` when it is something else, or negative.
+    /// Decodes an object whose member `gzipAbove` is the threshold in bytes; without the member, no body is compressed.
+    /// - Throws: `DecodingError` for another value and for a negative threshold.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         threshold = try container.decodeIfPresent(ByteCount.self, forKey: .gzipAbove)
@@ -64,7 +67,7 @@ extension RequestCompression: Codable {
     }
 
     /// Encodes an object that `init(from:)` reads.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(threshold, forKey: .gzipAbove)

@@ -12,7 +12,7 @@ extension IncomingResponse {
     /// The error for a response with a content coding that the download did not accept.
     ///
     /// Decoding such a response could produce a file a thousand times as large as the server's.
-    var unaskedCoding: NetworkError {
+    var unacceptedCoding: NetworkError {
         NetworkError(
             .unsupported, phase: .validating,
             "The server sent the file in a content coding, which the download did not ask for.",

@@ -4,77 +4,80 @@
 extension DownloadQueue {
     /// A run that waits for a slot, with its position in the order of arrival.
     struct Waiter {
-        let ticket: UInt64
+        let sequenceNumber: UInt64
         let run: TransferRun
     }
 
     /// The runs that wait for a slot.
     ///
-    /// Runs of normal priority that are not paused are in `line`, where the next one is found without a search. The
+    /// Runs of normal priority that are not paused are in `arrivals`, where the next one is found without a search. The
     /// other runs are in `others`, which is searched one by one each time.
     struct Waiters {
         private static let normal = Request.Priority.normal.rawValue
         private static let slack = 64
 
-        /// The runs in `line`, by ticket.
-        private var plain: [UInt64: TransferRun] = [:]
-        /// The tickets of `plain` in the order of arrival, and stale tickets of runs that have left.
-        private var line: [UInt64] = []
-        /// The number of stale tickets at the start of `line`.
+        /// The runs in `arrivals`, by sequence number.
+        private var normalPriority: [UInt64: TransferRun] = [:]
+        /// The sequence numbers of `normalPriority` in the order of arrival, and stale numbers of runs that have left.
+        private var arrivals: [UInt64] = []
+        /// The number of stale numbers at the start of `arrivals`.
         private var head = 0
         /// The runs with another priority and those that were paused.
         private var others: [Waiter] = []
-        /// The tickets by the runs' ids.
-        private var tickets: [UInt64: UInt64] = [:]
-        private var lastTicket: UInt64 = 0
+        /// The sequence numbers by the runs' ids.
+        private var sequenceNumbers: [UInt64: UInt64] = [:]
+        private var lastSequenceNumber: UInt64 = 0
         /// How often the state of a run was read so far.
         private(set) var visits = 0
 
-        var count: Int { plain.count + others.count }
+        var count: Int { normalPriority.count + others.count }
 
         /// Adds a run at the end.
         ///
-        /// - Returns: The run's ticket.
+        /// - Returns: The run's sequence number.
         mutating func append(_ run: TransferRun) -> UInt64 {
-            lastTicket += 1
-            tickets[run.id] = lastTicket
-            if isPlain(run) {
-                plain[lastTicket] = run
-                line.append(lastTicket)
+            lastSequenceNumber += 1
+            sequenceNumbers[run.id] = lastSequenceNumber
+            if checkNormal(run) {
+                normalPriority[lastSequenceNumber] = run
+                arrivals.append(lastSequenceNumber)
             } else {
-                others.append(Waiter(ticket: lastTicket, run: run))
+                others.append(Waiter(sequenceNumber: lastSequenceNumber, run: run))
             }
-            return lastTicket
+            return lastSequenceNumber
         }
 
-        private mutating func isPlain(_ run: TransferRun) -> Bool {
+        private mutating func checkNormal(_ run: TransferRun) -> Bool {
             visits += 1
             return !run.isPaused && run.priority == Self.normal
         }
 
         /// Removes a run that does not want a slot any more; a no-op when it does not wait.
-        mutating func remove(_ ticket: UInt64) {
-            let run = plain.removeValue(forKey: ticket)
-            if let run { return forget(run, ticket) }
-            guard let index = others.firstIndex(where: { $0.ticket == ticket }) else { return }
-            forget(others.remove(at: index).run, ticket)
+        mutating func remove(_ sequenceNumber: UInt64) {
+            let run = normalPriority.removeValue(forKey: sequenceNumber)
+            if let run { return forget(run, sequenceNumber) }
+            guard let index = others.firstIndex(where: { $0.sequenceNumber == sequenceNumber }) else { return }
+            forget(others.remove(at: index).run, sequenceNumber)
         }
 
-        private mutating func forget(_ run: TransferRun, _ ticket: UInt64) {
-            if tickets[run.id] == ticket { tickets[run.id] = nil }
+        private mutating func forget(_ run: TransferRun, _ sequenceNumber: UInt64) {
+            if sequenceNumbers[run.id] == sequenceNumber { sequenceNumbers[run.id] = nil }
         }
 
-        /// Moves a run out of `line` when it was paused or has another priority.
-        mutating func standingChanged(_ run: TransferRun) {
-            guard let ticket = tickets[run.id], plain[ticket] != nil, !isPlain(run) else { return }
-            plain[ticket] = nil
-            others.append(Waiter(ticket: ticket, run: run))
+        /// Moves a run out of `arrivals` when it was paused or has another priority.
+        mutating func priorityOrPauseChanged(_ run: TransferRun) {
+            guard let sequenceNumber = sequenceNumbers[run.id], normalPriority[sequenceNumber] != nil, !checkNormal(run)
+            else { return }
+            normalPriority[sequenceNumber] = nil
+            others.append(Waiter(sequenceNumber: sequenceNumber, run: run))
         }
 
         /// Removes and returns the next run; nil when no run waits or all are paused.
         mutating func takeNext(_ order: Order) -> Waiter? {
             var best: (waiter: Waiter, priority: Int)?
-            if let (ticket, run) = endOfLine(order) { best = (Waiter(ticket: ticket, run: run), Self.normal) }
+            if let (sequenceNumber, run) = nextArrival(order) {
+                best = (Waiter(sequenceNumber: sequenceNumber, run: run), Self.normal)
+            }
             for waiter in others {
                 visits += 1
                 if waiter.run.isPaused { continue }
@@ -83,29 +86,31 @@ extension DownloadQueue {
                     best = (waiter, priority)
                     continue
                 }
-                let isFirst = waiter.ticket < known.waiter.ticket
+                let isFirst = waiter.sequenceNumber < known.waiter.sequenceNumber
                 let isInTurn = priority == known.priority && isFirst == (order == .firstInFirstOut)
                 if isInTurn || priority > known.priority { best = (waiter, priority) }
             }
-            if let best { remove(best.waiter.ticket) }
+            if let best { remove(best.waiter.sequenceNumber) }
             return best?.waiter
         }
 
-        /// Returns the first or last run of `line`, depending on the order, and drops stale tickets.
-        private mutating func endOfLine(_ order: Order) -> (UInt64, TransferRun)? {
+        /// Returns the first or last run of `arrivals`, depending on the order, and drops stale numbers.
+        private mutating func nextArrival(_ order: Order) -> (UInt64, TransferRun)? {
             switch order {
             case .firstInFirstOut:
-                while head < line.count, plain[line[head]] == nil { head += 1 }
+                while head < arrivals.count, normalPriority[arrivals[head]] == nil { head += 1 }
             case .lastInFirstOut:
-                while head < line.count, plain[line[line.count - 1]] == nil { line.removeLast() }
+                while head < arrivals.count, normalPriority[arrivals[arrivals.count - 1]] == nil {
+                    arrivals.removeLast()
+                }
             }
-            if head > line.count / 2 + Self.slack {
-                line.removeFirst(head)
+            if head > arrivals.count / 2 + Self.slack {
+                arrivals.removeFirst(head)
                 head = 0
             }
-            guard head < line.count else { return nil }
-            let ticket = order == .firstInFirstOut ? line[head] : line[line.count - 1]
-            return plain[ticket].map { (ticket, $0) }
+            guard head < arrivals.count else { return nil }
+            let sequenceNumber = order == .firstInFirstOut ? arrivals[head] : arrivals[arrivals.count - 1]
+            return normalPriority[sequenceNumber].map { (sequenceNumber, $0) }
         }
     }
 }

@@ -28,7 +28,7 @@ public final class DownloadQueue: Sendable {
         var atMost: Int
         var running = 0
         var waiters = Waiters()
-        /// The tickets of downloads that have a slot and have not noticed it yet.
+        /// The sequence numbers of downloads that have a slot and have not noticed it yet.
         var admitted: Set<UInt64> = []
     }
 
@@ -68,15 +68,15 @@ public final class DownloadQueue: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled first; the caller has no slot to release then.
     func enter(_ run: TransferRun) async throws(CancellationError) {
-        let ticket = state.withLock { $0.waiters.append(run) }
+        let sequenceNumber = state.withLock { $0.waiters.append(run) }
         advance()
         while true {
             let seen = run.signal.count
-            if state.withLock({ $0.admitted.remove(ticket) != nil }) { return }
+            if state.withLock({ $0.admitted.remove(sequenceNumber) != nil }) { return }
             if await run.signal.wait(after: seen), !Task.isCancelled { continue }
             let wasAdmitted = state.withLock { state in
-                state.waiters.remove(ticket)
-                return state.admitted.remove(ticket) != nil
+                state.waiters.remove(sequenceNumber)
+                return state.admitted.remove(sequenceNumber) != nil
             }
             if wasAdmitted { leave() }
             throw CancellationError()
@@ -90,7 +90,7 @@ public final class DownloadQueue: Sendable {
     }
 
     /// Tells the queue that a transfer was paused or resumed, or has another priority.
-    func standingChanged(_ run: TransferRun) { state.withLock { $0.waiters.standingChanged(run) } }
+    func priorityOrPauseChanged(_ run: TransferRun) { state.withLock { $0.waiters.priorityOrPauseChanged(run) } }
 
     /// How often the state of a run was read so far; tests use it.
     var visits: Int { state.withLock { $0.waiters.visits } }
@@ -105,7 +105,7 @@ extension DownloadQueue.State {
     fileprivate mutating func admit(_ order: DownloadQueue.Order) -> TransferRun? {
         guard running < atMost else { return nil }
         guard let next = waiters.takeNext(order) else { return nil }
-        admitted.insert(next.ticket)
+        admitted.insert(next.sequenceNumber)
         running += 1
         return next.run
     }

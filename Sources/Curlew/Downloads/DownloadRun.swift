@@ -15,11 +15,11 @@ struct DownloadPlan: Sendable {
     var token: ResumeToken?
     /// The URL in the part file's note, if the request has another URL.
     var source: String?
-    var witness: (any DownloadWitness)?
+    var witness: (any DownloadObserver)?
 }
 
 /// The shared state of one download: its progress, its file for readers, and its result.
-final class DownloadRun: TransferKeeper {
+final class DownloadRun: Sendable {
     private struct State {
         var received: Int64 = 0
         var transferred: Int64 = 0
@@ -27,7 +27,7 @@ final class DownloadRun: TransferKeeper {
         var head: ResponseHead?
         var request: Request?
         /// The file being written, for concurrent readers.
-        var file: PartFile?
+        var file: PartialFile?
         var written: Int64 = 0
         /// How often the download restarted at the first byte after readers could see bytes.
         var generation = 0
@@ -36,14 +36,14 @@ final class DownloadRun: TransferKeeper {
         /// Whether to delete the part file when the download ends without a file.
         var isDiscarded = false
         /// Whether the current attempt was dropped because of a long pause.
-        var isDropped = false
+        var wasDropped = false
         /// Whether the request can be sent again, or the download resumed, over another connection.
-        var canGoOn = false
+        var canResume = false
         /// Whether the download waits for a slot in its queue.
         var isQueued = false
         var grace: Task<Void, Never>?
         /// The additional connections that fetch chunks from the end.
-        weak var crew: SegmentCrew?
+        weak var fetcher: RangeFetcher?
     }
 
     let plan: DownloadPlan
@@ -65,7 +65,7 @@ final class DownloadRun: TransferKeeper {
     var copy: IncomingResponse? {
         let (head, request) = state.withLock { ($0.head, $0.request) }
         guard let head, let request else { return nil }
-        return IncomingResponse(head, IncomingBody(FollowedFile(self), carrier: nil), request, nil)
+        return IncomingResponse(head, IncomingBody(GrowingFileSource(self), carrier: nil), request, nil)
     }
 
     /// Returns the downloaded file.
@@ -86,12 +86,12 @@ final class DownloadRun: TransferKeeper {
 
     var isDiscarded: Bool { state.withLock { $0.isDiscarded } }
 
-    func priorityChanged(_ run: TransferRun) { plan.options.queue?.standingChanged(run) }
+    func priorityChanged(_ run: TransferRun) { plan.options.queue?.priorityOrPauseChanged(run) }
 
     func pauseChanged(_ run: TransferRun) {
-        plan.options.queue?.standingChanged(run)
+        plan.options.queue?.priorityOrPauseChanged(run)
         if !run.isPaused { plan.options.queue?.advance() }
-        state.withLock { $0.crew }?.pauseChanged()
+        state.withLock { $0.fetcher }?.pauseChanged()
         let grace = plan.options.boundedGrace
         state.withLock { state in
             state.grace?.cancel()
@@ -105,7 +105,7 @@ final class DownloadRun: TransferKeeper {
                 repeat {
                     do { try await ContinuousClock().wait(for: wait) } catch { return }
                     wait = max(grace, .seconds(1))
-                } while self?.giveUpConnection(of: run) == false
+                } while self?.dropConnectionIfResumable(of: run) == false
             }
         }
     }
@@ -113,15 +113,15 @@ final class DownloadRun: TransferKeeper {
     /// Drops the connection of a paused download if the download can be resumed.
     ///
     /// - Returns: Whether the caller can stop: the connection was dropped, or the download is not paused any more.
-    private func giveUpConnection(of run: TransferRun?) -> Bool {
+    private func dropConnectionIfResumable(of run: TransferRun?) -> Bool {
         guard let run else { return true }
         let gives = state.withLock { state -> Bool? in
             guard state.end == nil, run.isPaused else { return nil }
-            state.isDropped = state.canGoOn
-            return state.canGoOn
+            state.wasDropped = state.canResume
+            return state.canResume
         }
         if gives == true {
-            state.withLock { $0.crew }?.drop()
+            state.withLock { $0.fetcher }?.drop()
             run.dropAttempt()
         }
         return gives ?? true
@@ -130,10 +130,10 @@ final class DownloadRun: TransferKeeper {
     // MARK: For the task that downloads
 
     /// Returns whether the connection was dropped because of a pause, and clears the flag.
-    func takeDrop() -> Bool {
+    func clearDropped() -> Bool {
         state.withLock { state in
-            defer { state.isDropped = false }
-            return state.isDropped
+            defer { state.wasDropped = false }
+            return state.wasDropped
         }
     }
 
@@ -147,10 +147,10 @@ final class DownloadRun: TransferKeeper {
     }
 
     /// Records that a request is being sent, and whether it can be sent again before its response arrives.
-    func asks(canAskAgain: Bool) { state.withLock { $0.canGoOn = canAskAgain } }
+    func willSend(canSendAgain: Bool) { state.withLock { $0.canResume = canSendAgain } }
 
     /// Sets the additional connections that fetch chunks from the end; nil when there are no more.
-    func employs(_ crew: SegmentCrew?) { state.withLock { $0.crew = crew } }
+    func setFetcher(_ fetcher: RangeFetcher?) { state.withLock { $0.fetcher = fetcher } }
 
     func received(_ count: Int) {
         state.withLock { state in
@@ -160,18 +160,18 @@ final class DownloadRun: TransferKeeper {
     }
 
     /// Records the response whose body is being written to the file from `offset` on.
-    func reads(_ response: IncomingResponse, into file: PartFile, at offset: Int64, canGoOn: Bool) {
+    func willReceive(_ response: IncomingResponse, into file: PartialFile, at offset: Int64, canResume: Bool) {
         state.withLock { state in
             let isAnew = offset == 0
             // Readers that have read no byte yet can continue, so the generation stays when nothing was written.
             if isAnew, state.file != nil, state.written > 0 { state.generation += 1 }
-            (state.file, state.written, state.canGoOn) = (file, offset, canGoOn)
+            (state.file, state.written, state.canResume) = (file, offset, canResume)
             if state.head == nil || isAnew { (state.head, state.request) = (response.head, response.request) }
         }
         signal.send()
     }
 
-    func wrote(_ size: Int64) {
+    func didWrite(_ size: Int64) {
         state.withLock { $0.written = size }
         signal.send()
     }
@@ -193,7 +193,7 @@ final class DownloadRun: TransferKeeper {
     // MARK: For concurrent readers
 
     struct Standing {
-        let file: PartFile?
+        let file: PartialFile?
         let written: Int64
         let generation: Int
         let end: Result<DownloadedFile, NetworkError>?
@@ -206,13 +206,13 @@ final class DownloadRun: TransferKeeper {
     }
 }
 
-/// Reads the file of a download from its start while it grows.
-private final class FollowedFile: ChunkSource {
+/// A source that reads the file of a download from its start while the file grows.
+private final class GrowingFileSource: ChunkSource {
     private static let piece = 64 << 10
 
     private let run: DownloadRun
     private let generation: Int
-    private let file: Lock<PartFile?>
+    private let file: Lock<PartialFile?>
     private let position = Lock<Int64>(0)
 
     init(_ run: DownloadRun) {
@@ -258,8 +258,8 @@ private final class FollowedFile: ChunkSource {
             }
             guard let file = file.withLock({ $0 }) ?? now.file else { return nil }
             // Bytes beyond `written` may be a gap in front of chunks that other connections have fetched.
-            let most = Int(min(Int64(Self.piece), now.written - position))
-            let chunk = try await Self.read(file, at: position, upTo: most)
+            let limit = Int(min(Int64(Self.piece), now.written - position))
+            let chunk = try await Self.read(file, at: position, upTo: limit)
             // If the download restarted meanwhile, the chunk may have bytes of the new content: discard it.
             return chunk.isEmpty || run.standing.generation != generation ? nil : chunk
         } catch {
@@ -268,16 +268,16 @@ private final class FollowedFile: ChunkSource {
     }
 
     /// Opens a file for reading.
-    private static func open(_ path: String) async throws(DiskFailure) -> PartFile {
-        try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in try PartFile.reading(path) }
+    private static func open(_ path: String) async throws(DiskFailure) -> PartialFile {
+        try await DiskThread.saving.result(at: path) { () throws(DiskFailure) in try PartialFile.reading(path) }
     }
 
     /// Reads a chunk of a file.
     private static func read(
-        _ file: PartFile, at position: Int64, upTo most: Int
+        _ file: PartialFile, at position: Int64, upTo limit: Int
     ) async throws(DiskFailure) -> ByteChunk {
         let chunk = try await DiskThread.saving.result(at: file.path) { () throws(DiskFailure) in
-            try file.read(at: position, upTo: most)
+            try file.read(at: position, upTo: limit)
         }
         return ByteChunk(chunk)
     }

@@ -11,8 +11,8 @@ public struct DownloadedFile: Sendable, Hashable {
     public let bytes: Int64
     /// The head of the last response.
     ///
-    /// Where the download went on with a part that is of status 206, with the length of the rest, and 416 where all the
-    /// bytes were there already.
+    /// A resumed download has a response with status 206 and the length of the rest, or with status 416 when all bytes
+    /// were stored already.
     public let response: ResponseHead
     /// The digest of the file, if one was checked or requested.
     public let checksum: Checksum?
@@ -59,7 +59,7 @@ public struct DownloadOptions: Sendable, Hashable {
     public var digest: Checksum.Algorithm?
 
     /// The minimum size in bytes of a chunk that is requested separately.
-    var smallestPiece: Int64 = 1 << 20
+    var minimumChunk: Int64 = 1 << 20
 
     /// Creates options with their default values.
     public init() {}

@@ -57,7 +57,7 @@ private final class OpenedBody: ChunkSource {
 extension IncomingResponse {
     /// Writes the body to a file, which gets its final name when it is complete.
     ///
-    /// A failed save deletes what it has written: only ``Session/download(_:to:overwrite:expecting:saving:)`` can
+    /// A failed save deletes what it has written: only ``Session/download(_:to:overwrite:expecting:options:)`` can
     /// resume. The status is not checked.
     ///
     /// - Parameters:
@@ -71,19 +71,20 @@ extension IncomingResponse {
     @discardableResult
     public func save(
         to destination: DownloadDestination, overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
-        saving options: DownloadOptions = DownloadOptions()
+        options: DownloadOptions = DownloadOptions()
     ) async throws(NetworkError) -> DownloadedFile {
-        var part: DownloadPart?
+        var part: PartialDownload?
         do {
             try request.check(expecting: [checksum], computing: options.digest)
             let path = try destination.absolute.path(for: head)
             try await request.check(path, overwrite)
-            var made = try await DownloadPart(at: path + ".part", of: request.urlText, expected: nil, options: options)
-            { _ in }
+            var made = try await PartialDownload(at: path + ".part", of: request.url, expected: nil, options: options) {
+                _ in
+            }
             part = made
             defer { part = made }
             let algorithm = checksum?.algorithm ?? options.digest
-            try await made.begin(nil, of: request.urlText, total: nil)
+            try await made.begin(nil, of: request.url, total: nil)
             if let algorithm { try await made.keepDigest(algorithm) }
             for try await chunk in bytes { try await made.append(chunk) }
             if let checksum {
@@ -110,9 +111,11 @@ extension IncomingResponse {
 }
 
 extension NetworkError {
-    static func mismatch(_ wanted: Checksum, _ found: Checksum, _ who: String, _ request: Request) -> NetworkError {
+    static func mismatch(_ wanted: Checksum, _ found: Checksum, _ expectation: String, _ request: Request)
+        -> NetworkError
+    {
         NetworkError(
-            .checksumMismatch, phase: .validating, "The digest of the bytes is \(found), but \(who) \(wanted).",
+            .checksumMismatch, phase: .validating, "The digest of the bytes is \(found), but \(expectation) \(wanted).",
             hint: "The received bytes were discarded; download again, or check the digest.", request: request)
     }
 }

@@ -60,13 +60,13 @@ struct RecordTable {
         let wasOver = slots[place]?.isOver ?? false
         slots[place] = record
         if record.isOver == wasOver { return }
-        if wasOver { leaveOver(place) } else { over.insert(place, at: overIndex(of: place)) }
+        if wasOver { removeFromOver(place) } else { over.insert(place, at: overIndex(of: place)) }
     }
 
     mutating func remove(_ id: StoredDownload.ID) {
         visits += 1
         guard let place = places.removeValue(forKey: id) else { return }
-        if slots[place]?.isOver == true { leaveOver(place) }
+        if slots[place]?.isOver == true { removeFromOver(place) }
         slots[place] = nil
         guard slots.count > 2 * places.count + Self.slack else { return }
         visits += slots.count
@@ -83,7 +83,7 @@ struct RecordTable {
         return nil
     }
 
-    private mutating func leaveOver(_ place: Int) { over.remove(at: overIndex(of: place)) }
+    private mutating func removeFromOver(_ place: Int) { over.remove(at: overIndex(of: place)) }
 
     /// Returns the index of a slot in `over`, or the index at which to insert it (binary search).
     private func overIndex(of place: Int) -> Int {

@@ -35,7 +35,7 @@ extension Request {
 
     private func notComputed(_ algorithm: Checksum.Algorithm) -> NetworkError {
         NetworkError(
-            .unsupported, phase: .preparing, "OpenSSL on this machine does not support \(algorithm.rawValue).", request: self
+            .unsupported, phase: .preparing, "OpenSSL on this machine lacks \(algorithm.rawValue).", request: self
         )
     }
 
@@ -51,7 +51,7 @@ extension Request {
                 path.isEmpty ? "The file has no path." : "“\(path.escapingControls)” is not a file's path.",
                 hint: "Use .directory to let the server name the file.", request: self)
         }
-        if name.count > FileName.longest { throw DiskFailure("cannot make", path, ENAMETOOLONG) }
+        if name.count > FileName.longest { throw DiskFailure("cannot create", path, ENAMETOOLONG) }
         if overwrite == .uniquify { return }
         let found = await DiskThread.saving.value(at: path) {
             (DiskFile.exists(path), DiskFile.isDirectory(itself: path))

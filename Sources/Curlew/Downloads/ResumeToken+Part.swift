@@ -7,7 +7,7 @@ extension ResumeToken {
     /// Deletes the part file and its note, when the download is not to be resumed.
     ///
     /// A part file that another download is writing, or that belongs to another URL by now, stays.
-    public func discard() async { await DownloadPart.remove(part, of: url) }
+    public func discard() async { await PartialDownload.remove(part, of: url) }
 }
 
 extension ResumeToken {

@@ -53,7 +53,7 @@ struct SegmentPlan: Sendable, Hashable {
         return claims.values.contains { $0.lowerBound <= front && !$0.isEmpty } ? .awaited : .missing
     }
 
-    /// The offset at which the main download stops, as things stand.
+    /// The offset at which the main download stops, given the current chunks.
     ///
     /// A chunk without a response does not stop it: if the server refused that chunk, the main download would have to
     /// send another request for the rest.

@@ -20,7 +20,8 @@ extension Session {
     /// print(file.path, file.bytes)
     /// ```
     ///
-    /// - Parameters: ///   - request: A GET or POST request, or a URL as a string literal; `options.statuses` and
+    /// - Parameters:
+    ///   - request: A GET or POST request, or a URL as a string literal; `options.statuses` and
     ///   `options.accepting` select the acceptable responses.
     ///   - destination: The destination of the file; nil uses the session's destination for downloads.
     ///   - overwrite: The policy for an existing file of the same name; by default the download fails.
@@ -33,12 +34,14 @@ extension Session {
     @discardableResult
     public nonisolated func download(
         _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
-        expecting checksum: Checksum? = nil, saving options: DownloadOptions = DownloadOptions()
+        expecting checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
     ) async throws(NetworkError) -> DownloadedFile {
-        try await transfer(request, to: destination, overwrite: overwrite, expecting: checksum, saving: options).value
+        try await downloadTransfer(
+            request, to: destination, overwrite: overwrite, expecting: checksum, options: options
+        ).value
     }
 
-    /// Returns the cold transfer of a download, as ``download(_:to:overwrite:expecting:saving:)`` runs it.
+    /// Returns the cold transfer of a download, as ``download(_:to:overwrite:expecting:options:)`` runs it.
     ///
     /// The transfer's `bytes` and `stream` read the file from its start while it is being received. Any number of
     /// readers may do so at any time, and a slow reader does not delay the download; the bytes they read are not
@@ -52,9 +55,9 @@ extension Session {
     ///   - checksum: The expected digest of the file.
     ///   - options: The options of the download.
     /// - Returns: The transfer.
-    public nonisolated func transfer(
+    public nonisolated func downloadTransfer(
         _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
-        expecting checksum: Checksum? = nil, saving options: DownloadOptions = DownloadOptions()
+        expecting checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
     ) -> Transfer<DownloadedFile> {
         guard let destination = destination ?? core.downloads else {
             let error = NetworkError(
@@ -70,7 +73,7 @@ extension Session {
     /// Resumes an interrupted download.
     ///
     /// To resume a download of a ``Client`` with the client's trust, fields and credentials, call
-    /// ``Client/resume(from:fields:options:saving:)`` instead.
+    /// ``Client/resume(from:fields:options:downloadOptions:)`` instead.
     ///
     /// - Parameters:
     ///   - token: The token of the interrupted download.
@@ -80,7 +83,7 @@ extension Session {
     /// - Returns: The cold transfer of the same file to the same path; it starts at the first byte when the part file
     ///   no longer exists.
     public nonisolated func resume(
-        from token: ResumeToken, request: Request? = nil, saving options: DownloadOptions = DownloadOptions()
+        from token: ResumeToken, request: Request? = nil, options: DownloadOptions = DownloadOptions()
     ) -> Transfer<DownloadedFile> {
         download(
             request ?? Request(token.url),
@@ -95,8 +98,8 @@ extension Session {
         let run = DownloadRun(plan)
         var request = request
         // The request of an earlier download still has that download's step.
-        request.interceptors.removeAll { $0 is DownloadStep }
-        request.interceptors.insert(DownloadStep(), at: 0)
+        request.interceptors.removeAll { $0 is DownloadInterceptor }
+        request.interceptors.insert(DownloadInterceptor(), at: 0)
         return Transfer(core.transfer(request, for: run)) { _ throws(NetworkError) in try run.file() }
     }
 }
@@ -110,7 +113,7 @@ extension Transfer where Output == DownloadedFile {
     ///   file was complete.
     @discardableResult
     public func cancel(producingResumeToken isWanted: Bool) async -> ResumeToken? {
-        guard let run = token.run.keeper as? DownloadRun else { return nil }
+        guard let run = token.run.keeper else { return nil }
         if !isWanted { run.discard() }
         token.run.cancel()
         if let drive = token.run.state.withLock({ $0.drive }) { await token.run.settled(drive) }

@@ -22,7 +22,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     }
 
     /// A complete part file that is about to be renamed to its final name.
-    struct Placing: Sendable, Hashable, Codable {
+    struct PendingRename: Sendable, Hashable, Codable {
         var part: String
         var path: String
         var inode: UInt64
@@ -34,7 +34,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
         var identity: FileIdentity { FileIdentity(inode: inode, size: bytes, writtenAt: writtenAt) }
     }
 
-    struct Saving: Sendable, Hashable, Codable {
+    struct StoredOptions: Sendable, Hashable, Codable {
         var createsDirectories: Bool
         var isSynced: Bool
         var pauseGrace: Duration
@@ -77,8 +77,8 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     public internal(set) var failure: String?
     /// How often the download was retried after a failure; it makes each further failure differ from the one before.
     var retries = 0
-    var placing: Placing?
-    var saving: Saving
+    var placing: PendingRename?
+    var saving: StoredOptions
 
     /// Creates the record of a new download.
     ///
@@ -86,7 +86,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     ///   stored.
     init(
         _ request: Request, to destination: DownloadDestination, overwrite: DownloadOverwrite,
-        expecting checksum: Checksum?, saving: DownloadOptions, userInfo: [String: String],
+        expecting checksum: Checksum?, options: DownloadOptions, userInfo: [String: String],
         withholding more: Set<HeaderName> = []
     ) throws(NetworkError) {
         func refusal(_ flaw: NetworkError.RequestFlaw, _ message: String, _ hint: String) -> NetworkError {
@@ -108,7 +108,7 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
             throw refusal(.destination, "A closure that chooses the path cannot be stored.", "Use .file or .directory.")
         }
         id = UUID().uuidString
-        url = request.urlText
+        url = request.url
         func isSecret(_ name: HeaderName) -> Bool { name.isSensitive || more.contains(name) }
         fields = HeaderFields(request.fields.filter { !isSecret($0.name) })
         var withheld: [HeaderName] = []
@@ -116,14 +116,14 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
             withheld.append(field.name)
         }
         withheldFields = withheld
-        options = request.options
+        self.options = request.options
         self.overwrite = overwrite
         self.checksum = checksum
         self.userInfo = userInfo
-        self.saving = Saving(
-            createsDirectories: saving.createsDirectories, isSynced: saving.isSynced, pauseGrace: saving.pauseGrace,
-            resumes: saving.resumes, failsWhenChanged: saving.failsWhenChanged, digest: saving.digest,
-            segments: saving.segments)
+        self.saving = StoredOptions(
+            createsDirectories: options.createsDirectories, isSynced: options.isSynced, pauseGrace: options.pauseGrace,
+            resumes: options.resumes, failsWhenChanged: options.failsWhenChanged, digest: options.digest,
+            segments: options.segments)
         guard let text = try? JSONEncoder().encode(self), (try? JSONDecoder().decode(Self.self, from: text)) == self
         else {
             throw refusal(
@@ -167,10 +167,10 @@ public struct StoredDownload: Sendable, Hashable, Identifiable {
     }
 
     /// Increments `attempts`, which saturates.
-    mutating func countAttempt() { attempts = min(attempts, .max - 1) + 1 }
+    mutating func incrementAttempts() { attempts = min(attempts, .max - 1) + 1 }
 
     /// Increments `retries`, which saturates.
-    mutating func countRetry() { retries = min(retries, .max - 1) + 1 }
+    mutating func incrementRetries() { retries = min(retries, .max - 1) + 1 }
 
     /// Whether the download has finished or failed.
     var isOver: Bool { state == .finished || state == .failed }

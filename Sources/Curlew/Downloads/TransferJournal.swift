@@ -19,7 +19,7 @@ final class TransferJournal: Sendable {
     }
 
     /// The number of a line, for waiting until that line is written.
-    struct Ticket: Sendable { fileprivate let number: UInt64 }
+    struct LineNumber: Sendable { fileprivate let number: UInt64 }
 
     fileprivate struct State {
         var records: RecordTable
@@ -37,18 +37,18 @@ final class TransferJournal: Sendable {
         /// The number of lines in the file.
         var lines: Int
         /// Whether the file lacks changes that are in memory, so that it must be rewritten.
-        var isBehind: Bool
+        var needsRewrite: Bool
     }
 
     static let header = "curlew-transfers 1"
-    private static let most = 256 << 20
+    private static let maximumSize = 256 << 20
     /// The number of obsolete lines that a file may always have.
-    private static let slack = 1000
+    private static let minimumObsoleteLines = 1000
 
     /// How many records a rewrite encodes at once.
     private static let batch = 16
 
-    private let home: OwnDirectory
+    private let home: PrivateDirectory
     private let file: JournalFile
     private let lock: Lock<DirectoryLock?>
     private let state: Lock<State>
@@ -63,16 +63,16 @@ final class TransferJournal: Sendable {
     ///   another format, and a foreign-store failure when another user has created, or may write to, the directory or a
     ///   file in it.
     init(in directory: String) throws(DiskFailure) {
-        home = try OwnDirectory(directory)
+        home = try PrivateDirectory(directory)
         let owner = try DirectoryLock(home)
         lock = Lock(owner)
         file = try JournalFile("journal", in: home)
-        let bytes = try file.contents(upTo: Self.most)
+        let bytes = try file.contents(upTo: Self.maximumSize)
         let replayed = try Replay(bytes, file.path)
         state = Lock(
             State(
                 records: RecordTable(replayed.records), damaged: replayed.isDamaged ? bytes : nil, lines: 0,
-                isBehind: true))
+                needsRewrite: true))
         do throws(DiskFailure) { try rewrite() } catch {
             // On a full disk the records stay readable, and the file stays as it is until there is free space.
             guard error.isFull else { throw error }
@@ -105,8 +105,8 @@ final class TransferJournal: Sendable {
 
     // MARK: Changes
 
-    /// Adds or replaces a record; the record is on the disk after the ticket was settled.
-    func put(_ record: StoredDownload) -> Ticket {
+    /// Adds or replaces a record; the record is on the disk after its line was written.
+    func put(_ record: StoredDownload) -> LineNumber {
         state.withLock { state in
             state.records.put(record)
             return state.add(Entry(put: record))
@@ -114,8 +114,8 @@ final class TransferJournal: Sendable {
     }
 
     /// Changes a record, if there is one.
-    func change(_ id: String, _ change: (inout StoredDownload) -> Void) -> Ticket? {
-        state.withLock { state -> Ticket? in
+    func change(_ id: String, _ change: (inout StoredDownload) -> Void) -> LineNumber? {
+        state.withLock { state -> LineNumber? in
             guard var record = state.records.find(id) else { return nil }
             change(&record)
             state.records.put(record)
@@ -124,50 +124,52 @@ final class TransferJournal: Sendable {
     }
 
     /// Removes a record.
-    func drop(_ id: String) -> Ticket {
+    func drop(_ id: String) -> LineNumber {
         state.withLock { state in
             state.records.remove(id)
             return state.add(Entry(drop: id))
         }
     }
 
-    /// Waits until the line of a ticket is in the file.
+    /// Waits until a line is in the file.
     ///
     /// The lines that several tasks wait for at once are written and synced together.
     ///
     /// - Parameter isSynced: Whether the line must also be synced to the disk.
     /// - Throws: The failure of the write; the next change then rewrites the whole journal.
-    func settle(_ ticket: Ticket, isSynced: Bool = true) async throws(DiskFailure) {
+    func waitUntilWritten(_ lineNumber: LineNumber, isSynced: Bool = true) async throws(DiskFailure) {
         let isDone = state.withLock { state in
-            if ticket.number <= (isSynced ? state.synced : state.written) { return true }
+            if lineNumber.number <= (isSynced ? state.synced : state.written) { return true }
             if isSynced { state.isSyncWanted = true }
             return false
         }
         if isDone { return }
-        try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in try self.write(for: ticket) }
+        try await DiskThread.syncing.result(at: file.path) { () throws(DiskFailure) in try self.write(for: lineNumber) }
     }
 
     /// Waits until all lines so far are on the disk.
-    func settle() async throws(DiskFailure) { try await settle(Ticket(number: state.withLock { $0.last })) }
+    func waitUntilWritten() async throws(DiskFailure) {
+        try await waitUntilWritten(LineNumber(number: state.withLock { $0.last }))
+    }
 
-    private func write(for ticket: Ticket) throws(DiskFailure) {
-        if isClosed { throw DiskFailure("the store was closed, cannot write", file.path, ebadf) }
-        let (bytes, isSynced, number, isBehind) = state.withLock { state in
+    private func write(for lineNumber: LineNumber) throws(DiskFailure) {
+        if isClosed { throw DiskFailure("the store was closed, cannot write", file.path, closedNumber) }
+        let (bytes, isSynced, number, needsRewrite) = state.withLock { state in
             defer {
                 (state.pending, state.isSyncWanted) = ([], false)
                 state.lines += state.pendingLines
                 state.pendingLines = 0
             }
-            let isBehind = state.isBehind || state.lines > 2 * state.records.count + Self.slack
-            return (state.pending, state.isSyncWanted, state.last, isBehind)
+            let needsRewrite = state.needsRewrite || state.lines > 2 * state.records.count + Self.minimumObsoleteLines
+            return (state.pending, state.isSyncWanted, state.last, needsRewrite)
         }
-        if !bytes.isEmpty || isSynced || isBehind {
+        if !bytes.isEmpty || isSynced || needsRewrite {
             do throws(DiskFailure) {
-                if isBehind { try rewrite() } else { try file.append(bytes, isSynced: isSynced) }
+                if needsRewrite { try rewrite() } else { try file.append(bytes, isSynced: isSynced) }
             } catch {
                 state.withLock { state in
                     state.failure = (number, error)
-                    state.isBehind = true
+                    state.needsRewrite = true
                 }
                 throw error
             }
@@ -176,9 +178,9 @@ final class TransferJournal: Sendable {
                 if isSynced { state.synced = max(state.synced, number) }
             }
         }
-        // A write for another ticket had this line too, and failed.
+        // A write for another line had this line too, and failed.
         let failure = state.withLock { state in
-            state.written < ticket.number ? state.failure?.1 : nil
+            state.written < lineNumber.number ? state.failure?.1 : nil
         }
         if let failure { throw failure }
     }
@@ -202,17 +204,17 @@ final class TransferJournal: Sendable {
         state.withLock { state in
             state.lines = records.count
             (state.written, state.synced) = (max(state.written, number), max(state.synced, number))
-            state.isBehind = false
+            state.needsRewrite = false
         }
     }
 }
 
 extension TransferJournal.State {
-    fileprivate mutating func add(_ entry: TransferJournal.Entry) -> TransferJournal.Ticket {
+    fileprivate mutating func add(_ entry: TransferJournal.Entry) -> TransferJournal.LineNumber {
         pending += entry.line
         pendingLines += 1
         last += 1
-        return TransferJournal.Ticket(number: last)
+        return TransferJournal.LineNumber(number: last)
     }
 }
 
@@ -242,11 +244,13 @@ extension TransferJournal {
             let rest = lines.popLast()
             guard let header = lines.popFirst() else {
                 // The file is new, or its header is incomplete.
-                guard header(startsWith: rest ?? []) else { throw DiskFailure("there is no journal in", path, eproto) }
+                guard header(startsWith: rest ?? []) else {
+                    throw DiskFailure("there is no journal in", path, wrongFormatNumber)
+                }
                 return
             }
             guard header.elementsEqual(TransferJournal.header.utf8) else {
-                throw DiskFailure("there is no journal of this version in", path, eproto)
+                throw DiskFailure("there is no journal of this version in", path, wrongFormatNumber)
             }
             var places: [String: Int] = [:]
             var found: [StoredDownload?] = []
@@ -288,6 +292,6 @@ extension TransferJournal {
 }
 
 /// The error number for a file with another format (EPROTO).
-private let eproto: Int32 = 71
+private let wrongFormatNumber: Int32 = 71
 /// The error number for a closed file (EBADF).
-private let ebadf: Int32 = 9
+private let closedNumber: Int32 = 9

@@ -28,27 +28,27 @@ extension TransferStore {
     fileprivate func report(after last: StoredDownload?, hasDrained: Bool) async -> Report? {
         // Keep the record if it has changed: a download that was retried meanwhile is reported again when it is over.
         if let last, journal[last.id] == last {
-            let ticket = journal.drop(last.id)
+            let lineNumber = journal.drop(last.id)
             delivered.remove(last.id)
             // Another reader may have waited for this acknowledgement.
             signal.send()
             // If this write fails, a later process delivers the report again.
-            try? await journal.settle(ticket)
+            try? await journal.waitUntilWritten(lineNumber)
         }
         while !Task.isCancelled, !journal.isClosed {
             let seen = signal.count
             if let next = journal.firstOver(except: delivered) {
                 delivered.insert(next.id)
                 // Sync the record before reporting it; report it even if the sync fails.
-                try? await journal.settle()
+                try? await journal.waitUntilWritten()
                 // The download may have been retried or removed during the sync.
                 guard journal[next.id] == next else {
-                    handBack(next)
+                    returnReport(next)
                     continue
                 }
                 return next.state == .finished ? .finished(next) : .failed(next)
             }
-            if !hasDrained, live.isEmpty, isResting { return .drained }
+            if !hasDrained, transfers.isEmpty, areAllResumable { return .drained }
             // After `drained`, wait for a change first.
             guard await signal.wait(after: seen) else { return nil }
         }
@@ -56,13 +56,13 @@ extension TransferStore {
     }
 
     /// Whether all records are of downloads that ended in this process and can be resumed.
-    private var isResting: Bool {
+    private var areAllResumable: Bool {
         // Compare the counts first: this property is read with each change.
-        resting.count >= journal.count && journal.records.allSatisfy { resting.contains($0.id) }
+        resumable.count >= journal.count && journal.records.allSatisfy { resumable.contains($0.id) }
     }
 
     /// Makes a report available again whose reader has gone without acknowledging it.
-    fileprivate func handBack(_ record: StoredDownload) {
+    fileprivate func returnReport(_ record: StoredDownload) {
         // After a retry, another reader may have the record.
         if journal[record.id].map({ $0.retries == record.retries }) ?? true { delivered.remove(record.id) }
         signal.send()
@@ -87,7 +87,7 @@ extension TransferStore {
 
             deinit {
                 guard let last else { return }
-                Task { [store] in await store.handBack(last) }
+                Task { [store] in await store.returnReport(last) }
             }
 
             /// Waits for the next report; nil when the task is cancelled or the store is closed.

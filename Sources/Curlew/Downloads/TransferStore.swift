@@ -8,7 +8,7 @@ internal import CurlewSupport
 ///
 /// ```swift
 /// let store = try await TransferStore(at: "/var/lib/mirror/transfers")
-/// for earlier in await store.reattach(session) { print("going on with", earlier.record) }
+/// for earlier in await store.reattach(session) { print("resuming", earlier.record) }
 /// try await store.download("https://example.com/big.iso", on: session, to: .directory("/srv/iso"))
 /// for await report in store.reports {
 ///     switch report {
@@ -34,15 +34,15 @@ public actor TransferStore {
     public nonisolated let queue: DownloadQueue
     nonisolated let journal: TransferJournal
     /// The transfers that were started and have not ended, by record id.
-    var live: [String: Transfer<DownloadedFile>] = [:]
+    var transfers: [String: Transfer<DownloadedFile>] = [:]
     /// The ids of downloads that ended in this process without being over, for example because they were cancelled.
-    var resting: Set<String> = []
+    var resumable: Set<String> = []
     /// The ids of records that a reader of reports has received and not acknowledged yet.
     var delivered: Set<String> = []
     /// The ids of downloads whose record is being written before they start.
-    private var beginning: Set<String> = []
+    private var starting: Set<String> = []
     /// The ids of downloads that are being removed.
-    private var leaving: Set<String> = []
+    private var removing: Set<String> = []
     private var isClosing = false
     nonisolated let signal = Signal()
 
@@ -74,14 +74,14 @@ public actor TransferStore {
             for record in journal.records {
                 guard let placing = record.placing else { continue }
                 let name = try await DiskThread.saving.result(at: placing.part) { () throws(DiskFailure) in
-                    try record.finishPlacing()
+                    try record.finishRename()
                 }
-                let ticket = journal.change(record.id) { record in
+                let lineNumber = journal.change(record.id) { record in
                     record.placing = nil
                     if let name { record.finish(at: name) }
                 }
                 // On a full disk the change stays in memory, and the next process detects the file again.
-                do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
+                do throws(DiskFailure) { if let lineNumber { try await journal.waitUntilWritten(lineNumber) } } catch {
                     guard error.isFull else { throw error }
                 }
             }
@@ -112,17 +112,17 @@ public actor TransferStore {
     /// The sequences of reports end. A store closes itself when the last reference to it and its transfers is gone.
     public func close() async {
         isClosing = true
-        for transfer in live.values { transfer.cancel() }
+        for transfer in transfers.values { transfer.cancel() }
         // A task of its own, so that closing completes even if the caller is cancelled: after the lock is released,
         // this process must not write any more.
         await Task { await self.end() }.value
     }
 
     private func end() async {
-        while !beginning.isEmpty || !leaving.isEmpty { _ = await signal.wait(after: signal.count) }
-        while let (id, transfer) = live.first {
+        while !starting.isEmpty || !removing.isEmpty { _ = await signal.wait(after: signal.count) }
+        while let (id, transfer) = transfers.first {
             await transfer.cancel(producingResumeToken: true)
-            isOver(id, transfer.id)
+            transferEnded(id, transfer.id)
         }
         await journal.close()
         signal.send()
@@ -154,24 +154,24 @@ public actor TransferStore {
     public func download(
         _ request: Request, on session: Session = .shared, to destination: DownloadDestination,
         overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
-        saving options: DownloadOptions = DownloadOptions(), userInfo: [String: String] = [:],
+        options: DownloadOptions = DownloadOptions(), userInfo: [String: String] = [:],
         withholding withheld: Set<HeaderName> = []
     ) async throws(NetworkError) -> StoredTransfer {
         let record = try StoredDownload(
-            request, to: destination, overwrite: overwrite, expecting: checksum, saving: options, userInfo: userInfo,
+            request, to: destination, overwrite: overwrite, expecting: checksum, options: options, userInfo: userInfo,
             withholding: withheld)
         let closed = NetworkError(invalid: .usage, "The store is closed.", request: request)
         if isClosing { throw closed }
-        beginning.insert(record.id)
-        defer { hasBegun(record.id) }
+        starting.insert(record.id)
+        defer { recordWritten(record.id) }
         do throws(DiskFailure) {
-            try await journal.settle(journal.put(record))
+            try await journal.waitUntilWritten(journal.put(record))
         } catch {
-            await forget(record.id)
+            await discardRecord(record.id)
             throw NetworkError(error, request: request)
         }
         if isClosing {
-            await forget(record.id)
+            await discardRecord(record.id)
             throw closed
         }
         guard isKnown(record.id) else { throw .cancelled(.preparing, request) }
@@ -190,22 +190,22 @@ public actor TransferStore {
     public func reattach(
         _ session: Session = .shared, adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
     ) -> [StoredTransfer] {
-        var transfers: [StoredTransfer] = []
+        var started: [StoredTransfer] = []
         if isClosing { return [] }
-        for id in journal.records.map(\.id) where !beginning.contains(id) {
-            let running = live[id]
+        for id in journal.records.map(\.id) where !starting.contains(id) {
+            let running = transfers[id]
             let isRunning = running.map { $0.state != .finished } ?? false
             // Read the record again: the download may have ended while others were started.
             guard isKnown(id), let record = journal[id], !record.isOver else { continue }
             if let running, isRunning {
-                transfers.append(StoredTransfer(record: record, transfer: running))
+                started.append(StoredTransfer(record: record, transfer: running))
                 continue
             }
             var request = record.request
             adapt(record, &request)
-            transfers.append(begin(record, by: request, on: session))
+            started.append(begin(record, by: request, on: session))
         }
-        return transfers
+        return started
     }
 
     /// Retries a failed download, and resumes from its part file.
@@ -225,15 +225,15 @@ public actor TransferStore {
         _ id: StoredDownload.ID, on session: Session = .shared,
         adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
     ) async throws(NetworkError) -> StoredTransfer? {
-        guard !isClosing, let failed = journal[id], failed.state == .failed, beginning.insert(id).inserted else {
+        guard !isClosing, let failed = journal[id], failed.state == .failed, starting.insert(id).inserted else {
             return nil
         }
-        defer { hasBegun(id) }
-        let ticket = journal.change(id) { record in
+        defer { recordWritten(id) }
+        let lineNumber = journal.change(id) { record in
             (record.state, record.failure) = (.waiting, nil)
-            record.countRetry()
+            record.incrementRetries()
         }
-        do throws(DiskFailure) { if let ticket { try await journal.settle(ticket) } } catch {
+        do throws(DiskFailure) { if let lineNumber { try await journal.waitUntilWritten(lineNumber) } } catch {
             // The retry could not be recorded: restore the failed record.
             _ = journal.change(id) { $0 = failed }
             throw NetworkError(error, request: nil)
@@ -252,58 +252,60 @@ public actor TransferStore {
     public func remove(_ id: StoredDownload.ID) async throws(NetworkError) {
         guard let record = journal[id] else { return }
         // `isKnown` is false from now on, so the download cannot be started again while this method waits.
-        let isFirst = leaving.insert(id).inserted
+        let isFirst = removing.insert(id).inserted
         defer {
-            if isFirst { leaving.remove(id) }
+            if isFirst { removing.remove(id) }
             signal.send()
         }
-        if let transfer = live[id], transfer.state != .finished {
+        if let transfer = transfers[id], transfer.state != .finished {
             await transfer.cancel(producingResumeToken: false)
         }
         if record.state != .finished, let part = record.place.part(of: record.url) {
-            await DownloadPart.remove(part, of: record.url)
+            await PartialDownload.remove(part, of: record.url)
         }
-        let ticket = journal.drop(id)
+        let lineNumber = journal.drop(id)
         delivered.remove(id)
-        resting.remove(id)
-        do throws(DiskFailure) { try await journal.settle(ticket) } catch { throw NetworkError(error, request: nil) }
+        resumable.remove(id)
+        do throws(DiskFailure) { try await journal.waitUntilWritten(lineNumber) } catch {
+            throw NetworkError(error, request: nil)
+        }
     }
 
     /// Returns whether the store has the record and is not removing it.
-    private func isKnown(_ id: String) -> Bool { journal[id] != nil && !leaving.contains(id) }
+    private func isKnown(_ id: String) -> Bool { journal[id] != nil && !removing.contains(id) }
 
-    private func hasBegun(_ id: String) {
-        beginning.remove(id)
+    private func recordWritten(_ id: String) {
+        starting.remove(id)
         signal.send()
     }
 
-    private func forget(_ id: String) async {
+    private func discardRecord(_ id: String) async {
         // If this write fails, the next change rewrites the journal without the record.
-        try? await journal.settle(journal.drop(id))
+        try? await journal.waitUntilWritten(journal.drop(id))
     }
 
     private func begin(_ record: StoredDownload, by request: Request, on session: Session) -> StoredTransfer {
         let plan = DownloadPlan(
             destination: record.place, overwrite: record.overwrite, checksum: record.checksum,
             options: record.options(in: queue), source: record.url,
-            witness: StoreWitness(store: self, id: record.id))
+            witness: JournalingObserver(store: self, id: record.id))
         let transfer = session.download(request, plan)
-        live[record.id] = transfer
-        resting.remove(record.id)
+        transfers[record.id] = transfer
+        resumable.remove(record.id)
         transfer.start()
         // Clean up after every end, even of a transfer that never started.
         Task {
             _ = try? await transfer.value
-            self.isOver(record.id, transfer.id)
+            self.transferEnded(record.id, transfer.id)
         }
         return StoredTransfer(record: record, transfer: transfer)
     }
 
-    private func isOver(_ id: String, _ transfer: UInt64) {
+    private func transferEnded(_ id: String, _ transfer: UInt64) {
         // Another transfer may run the download by now.
-        guard live[id]?.id == transfer else { return }
-        live[id] = nil
-        if let record = journal[id], !record.isOver { resting.insert(id) }
+        guard transfers[id]?.id == transfer else { return }
+        transfers[id] = nil
+        if let record = journal[id], !record.isOver { resumable.insert(id) }
         signal.send()
     }
 }
@@ -327,50 +329,50 @@ extension StoredDownload {
 }
 
 /// An observer of one download that writes its state into the store's journal.
-private struct StoreWitness: DownloadWitness {
+private struct JournalingObserver: DownloadObserver {
     let store: TransferStore
     let id: String
 
-    func begins() async {
-        let ticket = store.journal.change(id) { record in
+    func didStart() async {
+        let lineNumber = store.journal.change(id) { record in
             record.state = .running
-            record.countAttempt()
+            record.incrementAttempts()
             record.failure = nil
         }
         // No other step depends on this record, so it is not synced to the disk and errors are ignored.
-        if let ticket { try? await store.journal.settle(ticket, isSynced: false) }
+        if let lineNumber { try? await store.journal.waitUntilWritten(lineNumber, isSynced: false) }
     }
 
-    func places(_ part: FileIdentity, from partPath: String, at path: String) async throws(DiskFailure) {
-        let ticket = store.journal.change(id) { record in
-            record.placing = StoredDownload.Placing(
+    func willRename(_ part: FileIdentity, from partPath: String, to path: String) async throws(DiskFailure) {
+        let lineNumber = store.journal.change(id) { record in
+            record.placing = StoredDownload.PendingRename(
                 part: DiskFile.absolute(partPath), path: DiskFile.absolute(path), inode: part.inode,
                 writtenAt: part.writtenAt, bytes: part.size, bootID: DiskFile.bootID)
             record.bytes = part.size
         }
-        if let ticket { try await store.journal.settle(ticket) }
+        if let lineNumber { try await store.journal.waitUntilWritten(lineNumber) }
     }
 
-    func ended(_ result: Result<DownloadedFile, NetworkError>, isDiscarded: Bool) async {
-        let ticket: TransferJournal.Ticket?
+    func didEnd(_ result: Result<DownloadedFile, NetworkError>, isDiscarded: Bool) async {
+        let lineNumber: TransferJournal.LineNumber?
         switch result {
         case .success(let file):
-            ticket = store.journal.change(id) { record in
+            lineNumber = store.journal.change(id) { record in
                 record.placing = nil
                 record.finish(at: file.path, bytes: file.bytes)
             }
         case .failure where isDiscarded:
-            ticket = store.journal.drop(id)
+            lineNumber = store.journal.drop(id)
         case .failure(let error):
             let isToGoOn = error.kind == .cancelled || error.kind == .sessionClosed
-            ticket = store.journal.change(id) { record in
+            lineNumber = store.journal.change(id) { record in
                 record.placing = nil
                 record.state = isToGoOn ? .waiting : .failed
                 if !isToGoOn { record.failure = "\(error.code): \(error.message)" }
             }
         }
         // If this write fails, the next process detects the outcome from the files.
-        if let ticket { try? await store.journal.settle(ticket) }
+        if let lineNumber { try? await store.journal.waitUntilWritten(lineNumber) }
         store.signal.send()
     }
 }

@@ -71,16 +71,12 @@ extension NetworkError {
 
         /// The hint, and which part of the body keeps it from being sent again.
         func hint(naming body: RequestBody) -> String? {
-            guard let part = body.onceOnlyPart else { return hint }
+            guard let part = body.nonReplayablePart else { return hint }
             return (hint.map { $0 + " " } ?? "") + "It is \(part) that can be read only once."
         }
 
         init(_ failure: EngineFailure, of request: Request? = nil) {
             switch failure.reason {
-            case .curl(35, let text) where failure.phase == .securing && Self.isAnswerWithoutTLS(text):
-                self = Meaning(
-                    .tlsFailed, "The server speaks plain HTTP, or another protocol without TLS, at this port.",
-                    hint: "Use http:// instead of https://, or the port where the server speaks TLS.", code: 35)
             case .curl(let code, let text): self = Meaning(code: code, text: text, phase: failure.phase)
             case .cancelled: self = Meaning(.cancelled, "The transfer was cancelled.")
             case .closed:
@@ -93,13 +89,13 @@ extension NetworkError {
                 self = Meaning(
                     .cannotResolve, "The host “\(host)” cannot be resolved: \(text).",
                     hint: "Check the host name and the name servers.", code: 6)
-            case .notRepeated:
+            case .notRetried:
                 self = Meaning(
                     .connectionLost, "The reused connection ended before an answer came.",
                     hint:
                         "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
                 )
-            case .answerCut:
+            case .responseTruncated:
                 self = Meaning(.connectionLost, "The HTTP/2 stream ended before the response was complete.", code: 92)
             case .refusedExpectation, .refusedCoding:
                 self = Meaning(
@@ -118,30 +114,25 @@ extension NetworkError {
                 self = Meaning(
                     .invalidResponse, "The response head has more than \(ByteCount(Int64(limit))).",
                     hint: "Raise limits.responseHead if the server is right to send it.")
-            case .handshakeCut:
+            case .handshakeTruncated:
                 self = Meaning(
                     .connectionLost, "The connection ended inside the TLS handshake.",
                     hint: "The server went away before anything was sent, or speaks no TLS there.", code: 35)
             case .headTruncated:
                 self = Meaning(.connectionLost, "The connection ended inside the response head.")
-            case .invalidHead, .invalidTrailers, .invalidChunks, .lineTooLong, .endNotAnnounced:
+            case .invalidHead, .invalidTrailers, .invalidChunks, .lineTooLong, .endNotSignalled:
                 self = .malformed(failure.reason)
             case .untrusted(let cause):
                 self = Meaning(
                     .untrusted, "The server is not trusted: \(cause).",
                     hint: (cause as? any DetailedCause)?.hint
                         ?? "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
-            case .notJudged:
+            case .notEvaluated:
                 self = Meaning(.untrusted, "The server did not show who it is, so nothing was sent.")
             case .identityRefused(let alert, let hadIdentity, let authorities):
                 self = .identityRefused(alert, hadIdentity, authorities)
             default: self = Meaning(localOf: failure.reason)
             }
-        }
-
-        /// Whether OpenSSL found something else than a TLS record: its names for that are about the record's first bytes.
-        private static func isAnswerWithoutTLS(_ text: String) -> Bool {
-            text.contains("wrong version number") || text.contains(":http request")
         }
 
         /// What a server sent that has no one meaning, or may have been cut.
@@ -233,12 +224,13 @@ extension NetworkError {
                     hint: "The server or the network hangs; try again later, or raise the limit.")
             case .slow(let bytes):
                 Meaning(
-                    .timedOut, "Fewer than \(ByteCount(bytes)) moved within \(text("slowest")).",
-                    hint: "The server or the network is slow. Try again later, or set `timeouts.slowest` to nil for a "
+                    .timedOut, "Fewer than \(ByteCount(bytes)) moved within \(text("minimumRate")).",
+                    hint:
+                        "The server or the network is slow. Try again later, or set `timeouts.minimumRate` to nil for a "
                         + "stream whose elements are rare.")
             case .total:
                 Meaning(
-                    .timedOut, NetworkError.lateness(of: request, after: length),
+                    .timedOut, NetworkError.totalTimeoutMessage(of: request, after: length),
                     hint: "Raise the limit if the transfer may take longer.")
             }
         }
@@ -247,8 +239,8 @@ extension NetworkError {
             _ report: EngineFailure.QueueReport, after nanoseconds: UInt64, of request: Request?
         ) -> Meaning {
             let limit = NetworkError.limit("queue", .nanoseconds(Int64(clamping: nanoseconds)), of: request)
-            var reasons = ["\(report.active) of \(report.places) places at \(report.host) are taken"]
-            if report.active < report.places {
+            var reasons = ["\(report.active) of \(report.slots) places at \(report.host) are taken"]
+            if report.active < report.slots {
                 reasons.append("\(report.connections) of \(report.connectionLimit) connections are in use")
             }
             reasons.append("\(report.waiting) transfers wait for it")
@@ -262,39 +254,46 @@ extension NetworkError {
                 hint: "Start fewer transfers at once, or raise limits.connectionsPerHost or limits.connections.")
         }
 
-        /// libcurl's result codes, by number: they never change (libcurl-errors).
         private init(code: UInt32, text: String, phase: EngineFailure.Phase) {
             let (kind, hint): (Kind, String?) =
-                switch code {
-                // libcurl's name for an answer without a status line (HTTP/0.9), once something was sent.
-                case 1 where [.sending, .waiting, .receiving].contains(phase):
+                switch CurlFault(code: code, text: text) {
+                // After the request was sent, libcurl reports a response without a status line (HTTP/0.9) like this.
+                case .unsupportedProtocol where [.sending, .waiting, .receiving].contains(phase):
                     (.invalidResponse, "Check that an HTTP server listens there.")
-                case 1: (.unsupported, "Curlew speaks http and https.")
-                case 3: (.invalidRequest, nil)
-                case 5: (.cannotResolve, "Check the proxy's host name.")
-                case 6: (.cannotResolve, "Check the host name and the name servers.")
-                case 7: (.cannotConnect, "Check that the server listens and no firewall is between.")
-                case 8, 43, 61: (.invalidResponse, nil)
-                case 16: (.connectionLost, "The server is going away, or it broke the rules of HTTP/2.")
-                case 92 where text.contains("PROTOCOL_ERROR"), 56 where text.contains("nghttp2_session_mem_recv"):
-                    (.invalidResponse, "One side broke the rules of HTTP/2, or was flooded.")
-                case 92: (.connectionLost, "The server broke off the HTTP/2 stream.")
-                case 18 where phase == .receiving: (.connectionLost, "The body is shorter than announced.")
-                case 18: (.connectionLost, "The server closed the connection without an answer.")
-                case 27: (.resourceExhausted, nil)
-                case 28: (.timedOut, nil)
-                case 35: (phase == .securing ? .tlsFailed : .connectionLost, nil)
-                case 52: (.connectionLost, "The server closed the connection without an answer.")
-                case 55, 56: (.connectionLost, nil)
-                case 58, 59, 66, 77, 80, 83, 90, 91, 98: (.tlsFailed, nil)
-                case 60: (.untrusted, nil)
-                case 65:
+                case .unsupportedProtocol: (.unsupported, "Curlew supports http and https.")
+                case .malformedURL: (.invalidRequest, nil)
+                case .cannotResolveProxy: (.cannotResolve, "Check the proxy's host name.")
+                case .cannotResolveHost: (.cannotResolve, "Check the host name and the name servers.")
+                case .cannotConnect: (.cannotConnect, "Check that the server listens and that no firewall blocks it.")
+                case .malformedResponse, .badArgument, .badContentCoding, .malformedChunks, .headTooLarge:
+                    (.invalidResponse, nil)
+                case .connectionFailed:
+                    (.connectionLost, "The server is shutting down the connection, or it violated HTTP/2.")
+                case .protocolViolation: (.invalidResponse, "One side violated HTTP/2, or was flooded.")
+                case .streamReset, .streamClosed, .streamRefused:
+                    (.connectionLost, "The server reset the HTTP/2 stream.")
+                case .truncated where phase == .receiving:
+                    (.connectionLost, "The body is shorter than announced.")
+                case .truncated, .emptyReply:
+                    (.connectionLost, "The server closed the connection without a response.")
+                case .outOfMemory: (.resourceExhausted, nil)
+                case .timedOut: (.timedOut, nil)
+                case .plainText where phase == .securing:
+                    (.tlsFailed, "Use http:// instead of https://, or the port where the server speaks TLS.")
+                case .handshakeFailed, .plainText: (phase == .securing ? .tlsFailed : .connectionLost, nil)
+                case .sendFailed, .receiveFailed, .retriesExhausted: (.connectionLost, nil)
+                case .tlsFailed: (.tlsFailed, nil)
+                case .untrusted: (.untrusted, nil)
+                case .cannotRewind:
                     (
                         .bodyNotReplayable,
-                        "The connection was stale, or the server wants the body again; give one that can be replayed."
+                        "The connection was stale, or the server wants the body again; give a body that can be replayed."
                     )
-                default: (.internal, nil)
+                case .other: (.internal, nil)
                 }
+            let isPlainText = kind == .tlsFailed && CurlFault(code: code, text: text) == .plainText
+            let text =
+                isPlainText ? "The server speaks plain HTTP, or another protocol without TLS, at this port." : text
             self.init(kind, text.hasSuffix(".") ? text : text + ".", hint: hint, code: Int32(bitPattern: code))
         }
     }

@@ -15,9 +15,9 @@ extension NetworkError: CustomStringConvertible {
         return "\(kind) while \(phase): \(message)".escapingControls + suffix
     }
 
-    /// A tree of all there is to know, one line per fact, with the same redaction as ``description``.
+    /// A tree of all facts, one line per fact, with the same redaction as ``description``.
     ///
-    /// Of the body only the size is shown. Causes that are not `NetworkError` are shown as they describe themselves.
+    /// Only the size of the body is shown. Causes that are not a `NetworkError` are shown by their own descriptions.
     public var detailedDescription: String {
         ([code] + Self.branches(branches)).joined(separator: "\n")
     }
@@ -39,7 +39,7 @@ extension NetworkError: CustomStringConvertible {
             let line = "response: \(response.version) \(response.status)"
             result.append(Branch(line: line, children: response.fields.map(\.description)))
         }
-        if !body.isEmpty { result.append(Branch(line: "body: starts with \(body.count) bytes kept here")) }
+        if !body.isEmpty { result.append(Branch(line: "body: the first \(body.count) bytes are kept")) }
         let time = duration.map { " in \($0.brief)" } ?? ""
         result.append(
             Branch(line: "attempts: \(attempts)\(time)", children: earlier.map { "\($0.code): \($0.message)" }))
@@ -69,16 +69,16 @@ extension NetworkError.Retriability {
     fileprivate var text: String {
         switch self {
         case .never: "never"
-        case .ifIdempotent: "only if doing it twice is harmless"
+        case .ifIdempotent: "only if the request is idempotent"
         case .safe(nil): "safe"
         case .safe(let after?): "safe after \(after.brief)"
         }
     }
 }
 
-/// A cause that has more to say than one line, without secrets.
+/// A cause with details of several lines, without secrets.
 protocol DetailedCause: Error {
-    /// What it is in a word, where the error's message has said the rest.
+    /// The short name of the cause, whose details are in the error's message.
     var title: String { get }
     var hint: String? { get }
     var details: [String] { get }

@@ -12,12 +12,12 @@ extension NetworkError: LocalizedError {
 }
 
 extension NetworkError {
-    /// A limit of time: how long it is, and the option that sets it, such as "60 s (`options.timeouts.idle`)".
+    /// Returns the length of a timeout and the option that sets it, such as "60 s (`options.timeouts.idle`)".
     ///
     /// - Parameters:
     ///   - member: The member of ``Timeouts``.
-    ///   - length: How long it is; nil where that is unknown.
-    ///   - request: The request whose options win over those of its session; nil where it is unknown.
+    ///   - length: The length of the timeout; nil if it is unknown.
+    ///   - request: The request whose options override those of its session; nil if it is unknown.
     static func limit(_ member: String, _ length: Duration?, of request: Request?) -> String {
         let option =
             if member == "total", request?.options.timeout != nil {
@@ -30,8 +30,8 @@ extension NetworkError {
         return length.map { "\($0.brief) (\(option))" } ?? option
     }
 
-    /// The sentence for a transfer whose total time is over.
-    static func lateness(of request: Request?, after total: Duration?) -> String {
+    /// Returns the message for a transfer that exceeds its total timeout.
+    static func totalTimeoutMessage(of request: Request?, after total: Duration?) -> String {
         "The transfer took longer than \(limit("total", total, of: request))."
     }
 }

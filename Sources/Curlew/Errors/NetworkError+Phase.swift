@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NetworkError {
-    /// When a request failed: a closed set, ordered as a request passes through it.
+    /// The phase in which a request failed: a closed set, in the order in which a request passes through the phases.
     ///
-    /// Everything before ``sending`` means that the server has seen no byte of the request.
+    /// In every phase before ``sending``, the server has received no byte of the request.
     public enum Phase: Hashable, Sendable, Comparable, CaseIterable {
-        /// The request was checked and its body made.
+        /// The request was checked, and its body was created.
         case preparing
-        /// It waited for its turn under the session's limits.
+        /// The request waited in the queue under the session's limits.
         case queued
         /// The host's name was looked up.
         case resolving
@@ -18,15 +18,15 @@ extension NetworkError {
         case securing
         /// The request's head and body were written.
         case sending
-        /// The request was written, and nothing had come back yet.
+        /// The request was written, and no byte of the response had arrived yet.
         case waiting
         /// The response was read.
         case receiving
-        /// The response was judged.
+        /// The response was validated.
         case validating
-        /// The body was decompressed, or turned into a value.
+        /// The body was decompressed, or decoded as a value.
         case decoding
-        /// The body was put into a file.
+        /// The body was saved in a file.
         case saving
     }
 }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Errors is the one error of the module and what follows from it: what went wrong, when, whether to try again, and how
-// to show it without secrets. Every room to the right throws it; it knows only HTTP and the two values it carries.
+// Errors has the error type of the module: the kind, the phase, whether to retry, and descriptions without secrets.
+// Every folder to its right in ARCHITECTURE.md throws it; it uses only HTTP and the two values that it carries.
 
-/// What went wrong with a request: the one error that every typed entry point and every typed sequence throws.
+/// The error of a failed request: every typed entry point and every typed sequence throws only this error.
 ///
-/// A value over one shared immutable object, so that throwing and copying it is cheap.
+/// The value holds one shared immutable object, so that throwing and copying it is cheap.
 ///
 /// ```swift
 /// do {
@@ -60,24 +60,26 @@ public struct NetworkError: Error, Sendable {
 
     private let storage: Storage
 
-    /// Makes an error; public so that interceptors and tests can.
+    /// Creates an error; the initializer is public for interceptors and tests.
     ///
     /// - Parameters:
-    ///   - kind: What went wrong.
-    ///   - phase: When it went wrong; retrying depends on it.
-    ///   - message: One sentence for a developer. It is shown as it is, so it must hold no secret.
-    ///   - hint: What to try.
-    ///   - cause: The error behind this one.
+    ///   - kind: The kind of the failure.
+    ///   - phase: The phase in which the request failed; retries depend on it.
+    ///   - message: One sentence for a developer. It is shown as it is, so it must not contain secrets.
+    ///   - hint: A suggestion for the developer.
+    ///   - cause: The underlying error.
     ///   - request: The request that failed.
-    ///   - response: The head of the response, if one came.
-    ///   - body: The start of the response's body; cut after 4 KiB, after 64 KiB where the response itself is refused.
-    ///   - attempts: How often the request was tried, from 1.
-    ///   - earlier: Why the tries before this one failed, the first one first.
-    ///   - duration: How long all attempts took.
+    ///   - response: The head of the response, if one arrived.
+    ///   - body: The start of the response's body; cut after 64 KiB if its status or media type was refused, else after
+    ///     4 KiB.
+    ///   - attempts: The number of attempts, from 1.
+    ///   - earlier: The errors of the attempts before this one, oldest first.
+    ///   - duration: The duration of all attempts.
     ///   - engineCode: The `CURLcode` behind this error.
-    ///   - retryAfter: How long another try makes no sense; nil leaves that to the response, if one came.
-    ///   - resumeToken: What a download left, to be gone on with.
-    ///   - requestFlaw: What an error of kind `.invalidRequest` is about; `.other` unless given, and nil for other kinds.
+    ///   - retryAfter: The time to wait before a retry; nil takes it from the response, if one arrived.
+    ///   - resumeToken: The token that resumes the failed download.
+    ///   - requestFlaw: The part that an error of kind `.invalidRequest` is about; `.other` by default, and nil for
+    ///     other kinds.
     public init(
         _ kind: Kind, phase: Phase, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, body: [UInt8] = [], attempts: Int = 1,
@@ -85,58 +87,58 @@ public struct NetworkError: Error, Sendable {
         retryAfter: Duration? = nil, resumeToken: ResumeToken? = nil, requestFlaw: RequestFlaw? = nil
     ) {
         var request = request
-        if let body = request?.body { request?.body = body.released }
+        if let body = request?.body { request?.body = body.withoutDescriptor() }
         storage = Storage(
             kind: kind, phase: phase, message: message, hint: hint, cause: cause, request: request,
-            response: response, body: Array(body.prefix(kind.keepsAnswer ? Self.answerLimit : Self.bodyLimit)),
+            response: response, body: Array(body.prefix(kind.keepsRefusedBody ? Self.errorBodyLimit : Self.bodyLimit)),
             attempts: attempts, earlier: earlier, duration: duration, engineCode: engineCode, retryAfter: retryAfter,
             resumeToken: resumeToken, requestFlaw: kind == .invalidRequest ? requestFlaw ?? .other : nil)
     }
 
-    /// How much of a response's body an error keeps, in bytes.
+    /// The maximum number of bytes of a response's body that an error keeps.
     static let bodyLimit = 4096
-    /// How much an error keeps of a body that says why the server refused.
-    static let answerLimit = 65_536
+    /// The maximum number of bytes that an error keeps of a body that explains the failure.
+    static let errorBodyLimit = 65_536
 
-    /// What went wrong.
+    /// The kind of the failure.
     public var kind: Kind { storage.kind }
-    /// When it went wrong.
+    /// The phase in which the request failed.
     public var phase: Phase { storage.phase }
     /// One sentence about what happened, for a developer.
     public var message: String { storage.message }
-    /// What to try, if there is something.
+    /// A suggestion for the developer, if there is one.
     public var hint: String? { storage.hint }
-    /// The error behind this one: the decoder's, the body source's, the trust evaluator's.
+    /// The underlying error, such as that of a decoder, a body source or a trust evaluator.
     public var cause: (any Error)? { storage.cause }
     /// The request that failed.
     public var request: Request? { storage.request }
-    /// The head of the response, if one came.
+    /// The head of the response, if one arrived.
     public var response: ResponseHead? { storage.response }
-    /// The start of the response's body: at most 64 KiB of one that was refused for its status or media type, else 4 KiB.
+    /// The start of the response's body: at most 64 KiB if its status or media type was refused, else at most 4 KiB.
     public var body: [UInt8] { storage.body }
-    /// How often the request was tried, from 1.
+    /// The number of attempts, from 1.
     public var attempts: Int { storage.attempts }
-    /// Why the tries before this one failed, the first one first; empty where nothing was tried again.
+    /// The errors of the attempts before this one, oldest first; empty without retries.
     public var earlier: [NetworkError] { storage.earlier }
-    /// How long all attempts took together; nil when nothing was started.
+    /// The duration of all attempts together; nil when no attempt was started.
     public var duration: Duration? { storage.duration }
-    /// libcurl's own code (`CURLcode`) when the failure came from there.
+    /// libcurl's code (`CURLcode`) when libcurl reported the failure.
     public var engineCode: Int32? { storage.engineCode }
 
-    /// How long to wait before another try, as far as that is known: what the error was made with, else what the
-    /// response asks for by `Retry-After` (RFC 9110 §10.2.3) or a used-up `RateLimit`.
+    /// The time to wait before a retry, if it is known: the value from the initializer, else the time that the response
+    /// requests by `Retry-After` (RFC 9110 §10.2.3) or an exhausted `RateLimit`.
     public var retryAfter: Duration? { storage.retryAfter ?? response.flatMap { WaitAdvice($0).wait } }
 
-    /// What a download that failed has left, to be gone on with; nil when there is nothing, and for other transfers.
+    /// The token that resumes the failed download; nil when nothing can be resumed, and for other transfers.
     public var resumeToken: ResumeToken? { storage.resumeToken }
 
-    /// What an error of kind `.invalidRequest` is about; nil for other kinds.
+    /// The part that an error of kind `.invalidRequest` is about; nil for other kinds.
     public var requestFlaw: RequestFlaw? { storage.requestFlaw }
 
-    /// Whether this is a cancellation, which is usually not worth showing to anybody.
+    /// Whether this is a cancellation, which usually need not be shown to users.
     public var isCancellation: Bool { kind == .cancelled }
 
-    /// A copy in which the given members are replaced; nil keeps what this error has.
+    /// Returns a copy in which the given members are replaced; nil keeps the member of this error.
     public func with(
         phase: Phase? = nil, hint: String? = nil, cause: (any Error)? = nil, request: Request? = nil,
         response: ResponseHead? = nil, body: [UInt8]? = nil, attempts: Int? = nil, earlier: [NetworkError]? = nil,
@@ -151,7 +153,7 @@ public struct NetworkError: Error, Sendable {
     }
 }
 
-/// Lets a `catch` name the kind: `catch NetworkError.Kind.timedOut { … }`.
+/// Matches an error by its kind, so that a `catch` can name the kind: `catch NetworkError.Kind.timedOut { … }`.
 public func ~= (kind: NetworkError.Kind, error: any Error) -> Bool {
     (error as? NetworkError)?.kind == kind
 }

@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What `dump`, debuggers and test frameworks see by looking into values: the same as the descriptions show, so that no
-// secret gets out by reflection, and no large body is printed byte by byte.
+// Mirrors for `dump`, debuggers and test frameworks: they show the same as the descriptions, so that reflection reveals
+// no secret and prints no large body byte by byte.
 
 extension NetworkError: CustomReflectable {
-    /// The description's facts, redacted alike.
+    /// The description, with the same redaction.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
@@ -17,7 +17,7 @@ extension Request: CustomReflectable {
 }
 
 extension RequestBody: CustomReflectable, CustomStringConvertible {
-    /// What kind of body it is and how long, never what it holds.
+    /// Whether there is a body, and its length, but never its content.
     public var description: String {
         let size = length.map { "\($0) bytes" } ?? "unknown length"
         return isNone ? "no body" : "a body of \(size)"
@@ -28,7 +28,7 @@ extension RequestBody: CustomReflectable, CustomStringConvertible {
 }
 
 extension HeaderFields: CustomReflectable {
-    /// The fields, those that carry credentials without their values.
+    /// The fields, without the values of credentials.
     public var customMirror: Mirror {
         Mirror(self, unlabeledChildren: map(\.description), displayStyle: .collection)
     }
@@ -48,7 +48,7 @@ extension ResponseHead: CustomReflectable {
 }
 
 extension RedirectHop: CustomReflectable {
-    /// The redacted description, and the head as it shows itself.
+    /// The redacted description, the head, which redacts itself, and the metrics.
     public var customMirror: Mirror {
         let children: KeyValuePairs<String, Any> = ["description": description, "head": head, "metrics": metrics]
         return Mirror(self, children: children, displayStyle: .struct)
@@ -56,6 +56,6 @@ extension RedirectHop: CustomReflectable {
 }
 
 extension ByteChunk: CustomReflectable {
-    /// How many bytes, never which.
+    /// The number of bytes, but never the bytes.
     public var customMirror: Mirror { Mirror(self, children: ["count": count], displayStyle: .struct) }
 }

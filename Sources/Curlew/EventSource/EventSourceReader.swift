@@ -16,9 +16,9 @@ struct EventSourceReader {
     /// The reconnection time that the server set with `retry`.
     private var retry: Duration?
     /// Whether the connection has received a byte of a stream.
-    private var isLive = false
-    /// The number of consecutive attempts that received no byte of a stream.
-    private var failures = 0
+    private var hasReceivedBytes = false
+    /// The consecutive attempts that received no byte of a stream.
+    private var schedule: RetrySchedule
     private var end: Result<Void, NetworkError>?
 
     init(
@@ -30,6 +30,7 @@ struct EventSourceReader {
         self.lastEventID = lastEventID
         self.limit = limit
         self.reconnection = reconnection
+        schedule = RetrySchedule(reconnection.policy)
         self.onChange = onChange
     }
 
@@ -47,13 +48,13 @@ struct EventSourceReader {
                 self.connection = connection
                 switch element {
                 case .event(let event): return event
-                case .moved(let id, let time):
-                    (lastEventID, retry, isLive) = (id, time ?? retry, true)
+                case .position(let id, let time):
+                    (lastEventID, retry, hasReceivedBytes) = (id, time ?? retry, true)
                 case .done: close(nil)
-                case nil: await settle(nil)
+                case nil: await handleEnd(nil)
                 }
             } catch {
-                await settle(error)
+                await handleEnd(error)
             }
         }
     }
@@ -65,7 +66,7 @@ struct EventSourceReader {
             call.fields[.cacheControl] = "no-store"
         }
         if !lastEventID.isEmpty, HeaderFields.isValidValue(lastEventID) { call.fields[.lastEventID] = lastEventID }
-        isLive = false
+        hasReceivedBytes = false
         let parser = EventStreamParser(limit: limit, lastEventID: lastEventID)
         return client.stream(call, using: EventConnection(parser: parser, onChange: onChange)).makeAsyncIterator()
     }
@@ -73,15 +74,16 @@ struct EventSourceReader {
     /// Closes the source after a connection has ended, or waits before the next connection.
     ///
     /// - Parameter failure: The error of the connection; nil if the server ended the stream.
-    private nonisolated(nonsending) mutating func settle(_ failure: NetworkError?) async {
+    private nonisolated(nonsending) mutating func handleEnd(_ failure: NetworkError?) async {
         connection = nil
-        failures = isLive ? 0 : failures + 1
+        if hasReceivedBytes { schedule.recordProgress() }
+        let mayRetry = hasReceivedBytes || schedule.recordFailure()
         if let failure, failure.retriability == .never { return close(failure) }
-        if let body = call.body, !body.canBeSentAgain { return close(.unrepeatable(cause: failure)) }
-        if let most = reconnection.attempts, failures >= max(most, 1) { return close(.exhausted(failures, failure)) }
-        let wait = reconnection.wait(after: failures, retry: retry, retryAfter: failure?.retryAfter)
+        if let body = call.body, !body.canResend { return close(.notReplayable(cause: failure)) }
+        guard mayRetry else { return close(.exhausted(schedule.failures, failure)) }
+        let wait = reconnection.wait(after: schedule.failures, retry: retry, retryAfter: failure?.retryAfter)
         onChange?(.waiting(wait, after: failure))
-        do { try await reconnection.pause(for: wait) } catch {
+        do { try await reconnection.sleep(for: wait) } catch {
             let isCancelled = error is CancellationError || Task.isCancelled
             close(
                 isCancelled
@@ -104,7 +106,7 @@ struct EventConnection: StreamSerializer {
     enum Element: Sendable {
         case event(ServerSentEvent)
         /// Bytes have arrived; carries the last event ID string, and the last valid `retry`.
-        case moved(to: String, retry: Duration?)
+        case position(id: String, retry: Duration?)
         /// The server does not want another connection.
         case done
     }
@@ -121,7 +123,7 @@ struct EventConnection: StreamSerializer {
     var accepts: [MediaType] { [.eventStream] }
 
     func begin(_ head: ResponseHead) -> State {
-        if !head.wantsNoMore { onChange?(.open(head)) }
+        if !head.endsEventSource { onChange?(.open(head)) }
         return State(head: head, parser: parser)
     }
 
@@ -129,14 +131,14 @@ struct EventConnection: StreamSerializer {
 
     func decode(_ chunk: ByteChunk?, _ state: inout State, into elements: inout [Element]) throws {
         guard let chunk else {
-            if state.head.wantsNoMore { return elements.append(.done) }
+            if state.head.endsEventSource { return elements.append(.done) }
             return try checkEnd(state)
         }
         state.isEmpty = false
         var events: [ServerSentEvent] = []
         defer {
             elements += events.lazy.map { .event($0) }
-            elements.append(.moved(to: state.parser.lastEventID, retry: state.parser.reconnectionTime))
+            elements.append(.position(id: state.parser.lastEventID, retry: state.parser.reconnectionTime))
         }
         try chunk.withSpan { try state.parser.parse($0, into: &events) }
     }
@@ -154,19 +156,19 @@ struct EventConnection: StreamSerializer {
 
 extension ResponseHead {
     /// Whether the status ends the event source (HTML §9.2.1).
-    fileprivate var wantsNoMore: Bool { status == .noContent || status == .resetContent }
+    fileprivate var endsEventSource: Bool { status == .noContent || status == .resetContent }
 }
 
 extension Body {
     /// Whether the next request can send the body too.
-    fileprivate var canBeSentAgain: Bool {
-        guard case .made(let body, _) = content else { return true }
-        return body.canReplay || !body.isSpent && !body.mustBeKept
+    fileprivate var canResend: Bool {
+        guard case .raw(let body, _) = content else { return true }
+        return body.canReplay || !body.isConsumed && !body.needsOwnDescriptor
     }
 }
 
 extension NetworkError {
-    fileprivate static func unrepeatable(cause: NetworkError?) -> NetworkError {
+    fileprivate static func notReplayable(cause: NetworkError?) -> NetworkError {
         NetworkError(
             .bodyNotReplayable, phase: .preparing,
             "The event source must repeat its request, but the request's body can be read only once.",

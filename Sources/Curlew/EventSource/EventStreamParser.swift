@@ -4,7 +4,7 @@
 /// A parser of `text/event-stream` (HTML §9.2.6); the boundaries of the chunks do not affect the result.
 struct EventStreamParser: Sendable {
     private let limit: ByteCount
-    private var mark = StartMark()
+    private var mark = ByteOrderMarkDetector()
     /// The start of the incomplete line.
     private var rest: [UInt8] = []
     /// Whether the last line ended with a CR at the end of a chunk; a LF that follows belongs to the same line end.
@@ -96,7 +96,7 @@ struct EventStreamParser: Sendable {
         case (4, Self.dataName): try append(value)
         case (5, Self.eventName): type = value.text
         case (2, Self.idName):
-            if value.count <= Self.mostOfID, value.firstIndex(of: 0, from: 0) == nil { id = value.text }
+            if value.count <= Self.maxIDLength, value.firstIndex(of: 0, from: 0) == nil { id = value.text }
         case (5, Self.retryName): if let time = Self.time(value) { (retry, reconnectionTime) = (time, time) }
         default: break
         }
@@ -132,7 +132,7 @@ struct EventStreamParser: Sendable {
 
     /// The maximum size of an ID in bytes; the parser ignores longer ones, because each reconnection sends the ID in a
     /// field.
-    private static let mostOfID = 4096
+    private static let maxIDLength = 4096
     private static let lineFeed = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
     private static let colon = UInt8(ascii: ":")

@@ -6,7 +6,7 @@ internal import CurlewSupport
 /// The rules by which an ``EventSource`` reconnects and gives up.
 ///
 /// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without a
-/// byte of a stream, each attempt doubles the wait, as ``BackOff`` does, up to `longest`. The wait is never shorter
+/// byte of a stream, each attempt doubles the wait, as ``Backoff`` does, up to `longest`. The wait is never shorter
 /// than a `Retry-After` of the server.
 ///
 /// ```swift
@@ -29,11 +29,11 @@ public struct Reconnection: Sendable {
     private let jitter: @Sendable () -> Double
 
     /// The wait with which doubling starts if the server requests no wait.
-    private static let least = Duration.milliseconds(100)
+    private static let doublingBase = Duration.milliseconds(100)
     /// The shortest wait that the server can request.
-    private static let shortest = Duration.milliseconds(10)
+    private static let minimumRetry = Duration.milliseconds(10)
     /// The longest wait, which keeps the arithmetic from overflowing.
-    private static let most = Duration.seconds(Int(Duration.longestAccepted))
+    private static let maximumWait = Duration.seconds(Int(Duration.maximumAccepted))
 
     /// Creates reconnection rules.
     ///
@@ -57,6 +57,9 @@ public struct Reconnection: Sendable {
         self.jitter = jitter
     }
 
+    /// The number of retries; the waits depend on the server too, so ``wait(after:retry:retryAfter:)`` returns them.
+    var policy: RetryPolicy { RetryPolicy(limit: attempts.map { max($0, 1) - 1 } ?? .max, budget: nil) }
+
     /// Returns the wait before the next connection.
     ///
     /// - Parameters:
@@ -65,10 +68,10 @@ public struct Reconnection: Sendable {
     ///   - retryAfter: The wait that the server requested in a refused response.
     func wait(after failures: Int, retry: Duration?, retryAfter: Duration?) -> Duration {
         // A `retry` of zero must not make the source reconnect without a pause.
-        var wait = min(max(retry.map { max($0, Self.shortest) } ?? delay, .zero), Self.most)
+        var wait = min(max(retry.map { max($0, Self.minimumRetry) } ?? delay, .zero), Self.maximumWait)
         if failures > 1 {
-            let backOff = BackOff(first: max(wait, Self.least), longest: min(longest, Self.most))
-            wait = max(wait, backOff.ceiling(after: failures))
+            let backoff = Backoff(first: max(wait, Self.doublingBase), longest: min(longest, Self.maximumWait))
+            wait = max(wait, backoff.ceiling(after: failures))
         }
         let factor = jitter()
         return max(factor > 1 ? wait * min(factor, 100) : wait, retryAfter ?? .zero)
@@ -76,5 +79,5 @@ public struct Reconnection: Sendable {
 
     /// Waits for a duration.
     /// - Throws: `CancellationError` when the task is cancelled.
-    func pause(for wait: Duration) async throws { try await clock.wait(for: wait) }
+    func sleep(for wait: Duration) async throws { try await clock.wait(for: wait) }
 }

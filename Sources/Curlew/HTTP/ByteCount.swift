@@ -3,7 +3,7 @@
 
 /// An amount of bytes, with its unit in its type.
 ///
-/// Arithmetic and the factories stop at the ends of `Int64` instead of overflowing.
+/// Arithmetic and the factories clamp to the range of `Int64` instead of overflowing.
 ///
 /// ```swift
 /// configuration.limits.responseBody = .mebibytes(8)
@@ -13,7 +13,7 @@ public struct ByteCount: Hashable, Sendable {
     /// The amount in bytes.
     public let bytes: Int64
 
-    /// Takes an amount in bytes.
+    /// Creates an amount in bytes.
     public init(_ bytes: Int64) {
         self.bytes = bytes
     }
@@ -38,13 +38,13 @@ public struct ByteCount: Hashable, Sendable {
         scaled(count, by: 1 << 30)
     }
 
-    /// The sum, or the largest or smallest amount there is when it does not fit.
+    /// Returns the sum, clamped to the range of `Int64`.
     public static func + (lhs: ByteCount, rhs: ByteCount) -> ByteCount {
         let (sum, overflow) = lhs.bytes.addingReportingOverflow(rhs.bytes)
         return ByteCount(overflow ? limit(isNegative: rhs.bytes < 0) : sum)
     }
 
-    /// The difference, or the largest or smallest amount there is when it does not fit.
+    /// Returns the difference, clamped to the range of `Int64`.
     public static func - (lhs: ByteCount, rhs: ByteCount) -> ByteCount {
         let (difference, overflow) = lhs.bytes.subtractingReportingOverflow(rhs.bytes)
         return ByteCount(overflow ? limit(isNegative: rhs.bytes > 0) : difference)
@@ -61,19 +61,19 @@ public struct ByteCount: Hashable, Sendable {
 }
 
 extension ByteCount: Comparable, ExpressibleByIntegerLiteral, Codable {
-    /// An amount in bytes written as a literal.
+    /// Creates an amount in bytes from a literal.
     public init(integerLiteral value: Int64) {
         self.init(value)
     }
 
     /// Decodes a single number of bytes.
-    /// - Throws: `DecodingError` when it is no whole number.
+    /// - Throws: `DecodingError` when the value is not a whole number.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(Int64.self))
     }
 
     /// Encodes a single number of bytes.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(bytes)
@@ -100,10 +100,15 @@ extension ByteCount: CustomStringConvertible {
 
     private static let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-    /// `magnitude` in tenths of `1 << shift`, rounded to the nearest.
+    /// Returns `magnitude` in tenths of `1 << shift`, rounded to the nearest.
     private static func tenths(of magnitude: UInt64, shift: UInt64) -> UInt64 {
         let (whole, rest) = (magnitude >> shift, magnitude & (1 << shift - 1))
-        // Ten times a rest of 60 bits fits 64 bits.
+        // Ten times a remainder of 60 bits fits in 64 bits.
         return whole * 10 + (rest * 10 + 1 << (shift - 1)) >> shift
     }
+}
+
+extension ByteCount {
+    /// The default limit of a body that is collected in memory: 64 MiB.
+    public static let defaultBodyLimit = ByteCount.mebibytes(64)
 }

@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A set of ASCII bytes, tested in a shift and a mask; the character classes of the grammars are written with it.
+/// A set of ASCII bytes, tested with a shift and a mask, for the character classes of the grammars.
 struct ByteSet: Sendable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
 
-    /// The ASCII characters of `members`; others are ignored.
+    /// Creates the set of the ASCII characters in `members`; other characters are ignored.
     init(_ members: String) {
         for byte in members.utf8 { insert(byte) }
     }
 
-    /// What is in this set or in `other`.
+    /// Returns the union of this set and `other`.
     func union(_ other: ByteSet) -> ByteSet {
         var both = self
         both.low |= other.low
@@ -38,7 +38,7 @@ struct ByteSet: Sendable {
     static let letters = lowerCaseLetters.union(ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     static let hexDigits = digits.union(ByteSet("abcdefABCDEF"))
 
-    /// `unreserved` of RFC 3986 §2.3: what stands for itself wherever it is put in a URL.
+    /// `unreserved` of RFC 3986 §2.3: the characters that need no escape anywhere in a URL.
     static let unreserved = letters.union(digits).union(ByteSet("-._~"))
 
     /// `tchar` of RFC 9110 §5.6.2.
@@ -49,7 +49,7 @@ extension String {
     /// Whether this is a `token` (RFC 9110 §5.6.2): one or more `tchar`.
     var isToken: Bool { !isEmpty && ByteSet.token.containsAll(of: self) }
 
-    /// This text with control characters, line separators and bidirectional controls written as escapes: one safe line.
+    /// This text as one safe line: control characters, line separators and bidirectional controls are escaped.
     var escapingControls: String {
         guard unicodeScalars.contains(where: Self.needsEscape) else { return self }
         var result = ""
@@ -63,10 +63,10 @@ extension String {
         return result
     }
 
-    /// The first scalars of this text, for messages: a single character may have any number of them.
+    /// Returns the first `count` scalars of this text, for messages; one `Character` can have any number of scalars.
     func shortened(to count: Int) -> String { String(unicodeScalars.prefix(count)) }
 
-    /// Whether a scalar would disturb a terminal, or the reader of a log.
+    /// Whether a scalar can garble a terminal or mislead the reader of a log.
     static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069: true
@@ -76,7 +76,7 @@ extension String {
 }
 
 extension UInt8 {
-    /// `A`…`Z` as `a`…`z`, all else unchanged.
+    /// The lower-case letter for `A`…`Z`, and every other byte unchanged.
     var asciiLowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
     /// SP or HTAB, the only white space of the field grammar (RFC 9110 §5.6.3).

@@ -3,28 +3,28 @@
 
 internal import FoundationEssentials
 
-/// The digest that bytes should have, or have.
+/// The expected or computed digest of some bytes.
 ///
 /// ```swift
 /// let known: Checksum = .sha256("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// let file = try await session.download("https://example.com/big.iso", to: .directory("."), expecting: known)
 /// ```
 ///
-/// Digests are written as hexadecimal digits, or in base64. A text that is no digest makes a checksum which no bytes have;
-/// a download that expects it fails with `.invalidRequest` before anything is sent.
+/// Digests are written as hexadecimal digits or in base64. An invalid text makes a checksum that matches no bytes; a
+/// download that expects such a checksum fails with `.invalidRequest` before it sends a request.
 public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// How the digest is computed.
+    /// The algorithm of a digest.
     public enum Algorithm: String, Sendable, Hashable, Codable, CaseIterable {
         /// SHA-256 (FIPS 180-4).
         case sha256
         /// SHA-512 (FIPS 180-4).
         case sha512
-        /// SHA-1 (FIPS 180-4): finds accidents, no attacks.
+        /// SHA-1 (FIPS 180-4), which detects accidental damage but not attacks.
         case sha1
-        /// MD5 (RFC 1321): finds accidents, no attacks; not there on machines in FIPS mode.
+        /// MD5 (RFC 1321), which detects accidental damage but not attacks; unavailable on machines in FIPS mode.
         case md5
 
-        /// How many bytes a digest has.
+        /// The length of a digest in bytes.
         var count: Int {
             switch self {
             case .sha256: 32
@@ -35,30 +35,30 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         }
     }
 
-    /// How the digest is computed.
+    /// The algorithm of the digest.
     public let algorithm: Algorithm
-    /// The digest; empty for a text that is none.
+    /// The digest; empty for an invalid text and for bytes of a wrong length.
     public let digest: [UInt8]
 
-    /// A checksum of its parts.
+    /// Creates a checksum from its parts.
     ///
     /// - Parameters:
-    ///   - algorithm: How the digest is computed.
-    ///   - digest: Its bytes; ones of another length make a checksum that no bytes have.
+    ///   - algorithm: The algorithm of the digest.
+    ///   - digest: The bytes of the digest; a wrong length makes a checksum that matches no bytes.
     public init(_ algorithm: Algorithm, digest: [UInt8]) {
         self.algorithm = algorithm
         self.digest = digest.count == algorithm.count ? digest : []
     }
 
-    /// A checksum of a text: hexadecimal digits, or base64.
+    /// Creates a checksum from hexadecimal digits or base64.
     init(_ algorithm: Algorithm, text: String) {
         let text = text.trimmingSpace
         let isHexadecimal = text.utf8.count == algorithm.count * 2
         self.init(algorithm, digest: (isHexadecimal ? Self.hexadecimal(text) : Self.base64(text)) ?? [])
     }
 
-    /// Reads "sha256:9f86…", or "sha256-n4bQ…" as in the Subresource Integrity recommendation of the W3C; nil for another
-    /// algorithm and for what is no digest.
+    /// Parses "sha256:9f86…", or "sha256-n4bQ…" as in the Subresource Integrity recommendation of the W3C; nil for
+    /// another algorithm and for an invalid digest.
     public init?(_ text: String) {
         guard let mark = text.firstIndex(where: { ":-=".contains($0) }),
             let algorithm = Algorithm(rawValue: text[..<mark].lowercased())
@@ -67,7 +67,7 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         if digest.isEmpty { return nil }
     }
 
-    /// Reads a digest field (RFC 9530): the first of SHA-256 and SHA-512 in it; nil without a well-formed one.
+    /// Parses a digest field (RFC 9530) and takes its SHA-256, else its SHA-512; nil when neither is well-formed.
     init?(digestField: String) {
         for (name, algorithm) in [("sha-256", Algorithm.sha256), ("sha-512", .sha512)] {
             for member in digestField.split(separator: ",") {
@@ -82,13 +82,13 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
         return nil
     }
 
-    /// SHA-256, as hexadecimal digits or in base64.
+    /// Creates a SHA-256 checksum from hexadecimal digits or base64.
     public static func sha256(_ text: String) -> Checksum { Checksum(.sha256, text: text) }
-    /// SHA-512, as hexadecimal digits or in base64.
+    /// Creates a SHA-512 checksum from hexadecimal digits or base64.
     public static func sha512(_ text: String) -> Checksum { Checksum(.sha512, text: text) }
-    /// SHA-1, as hexadecimal digits or in base64.
+    /// Creates a SHA-1 checksum from hexadecimal digits or base64.
     public static func sha1(_ text: String) -> Checksum { Checksum(.sha1, text: text) }
-    /// MD5, as hexadecimal digits or in base64.
+    /// Creates an MD5 checksum from hexadecimal digits or base64.
     public static func md5(_ text: String) -> Checksum { Checksum(.md5, text: text) }
 
     private static func base64(_ text: String) -> [UInt8]? { Data(base64Encoded: text).map { [UInt8]($0) } }
@@ -107,7 +107,7 @@ public struct Checksum: Sendable, Hashable, Codable, CustomStringConvertible {
 }
 
 extension Checksum.Algorithm {
-    /// The name that OpenSSL knows it by.
+    /// OpenSSL's name of the algorithm.
     var openSSL: MessageDigest.Algorithm {
         switch self {
         case .sha256: .sha256

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server says about saving a response: `Content-Disposition` (RFC 6266).
+/// The `Content-Disposition` of a response (RFC 6266): whether to save the body, and under which name.
 ///
 /// ```swift
 /// let disposition = ContentDisposition("attachment; filename=\"r.pdf\"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf")
@@ -10,13 +10,13 @@
 public struct ContentDisposition: Sendable, Hashable {
     /// The disposition type in lower case, such as `attachment` or `inline`.
     public let type: String
-    /// The name that the server gives, as it gives it; nil without one.
+    /// The file name that the server sent, unchanged; nil without one.
     ///
-    /// That of `filename*` (RFC 8187) where it can be read, else that of `filename`. It comes from a stranger: take no path
-    /// from it, but ``safeFilename``.
+    /// It is taken from `filename*` (RFC 8187) when that is valid, else from `filename`. The name is untrusted: do not
+    /// build a path from it, use ``safeFilename``.
     public let filename: String?
 
-    /// Reads a field's value; nil without a type.
+    /// Parses a field's value; nil without a type.
     public init?(_ text: String) {
         let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.utf8.endIndex
         let type = text[..<end].lowercased().trimmingSpace
@@ -34,12 +34,13 @@ public struct ContentDisposition: Sendable, Hashable {
         filename = extended ?? plain
     }
 
-    /// Whether the response is to be saved rather than shown: every type but `inline` says so (RFC 6266 §4.2).
+    /// Whether the response should be saved instead of shown: true for every type except `inline` (RFC 6266 §4.2).
     public var isAttachment: Bool { type != "inline" }
 
-    /// The name made safe to be that of a new file in a directory of one's own choice; nil when nothing is left of it.
+    /// The file name made safe for a new file in a directory that the caller chooses; nil when no character is left.
     ///
-    /// The last component alone, whichever slash separates them; without control and bidirectional characters, without dots
-    /// at its start and blanks and dots at its end; of at most 200 bytes, the extension kept.
+    /// Only the last component after a "/" or "\" is used. Control and bidirectional characters are removed, and white
+    /// space and dots at both ends. A name of more than 200 bytes is shortened and keeps its extension. An ending of
+    /// incomplete downloads (`.part`, `.part.json`, `.part.json.new`) begins with "_" instead of a dot.
     public var safeFilename: String? { filename.flatMap(FileName.safe) }
 }

@@ -1,29 +1,29 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which bytes of a whole a response carries: `Content-Range` (RFC 9110 §14.4), in bytes.
+/// The byte range that a response carries: `Content-Range` (RFC 9110 §14.4) with the unit `bytes`.
 ///
 /// ```swift
 /// let range = ContentRange("bytes 500-999/8000")
 /// print(range?.bytes ?? 0...0, range?.total ?? 0)   // 500...999 8000
 /// ```
 public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
-    /// The positions of the first and of the last byte; nil where no part was to be had (a 416 response).
+    /// The positions of the first and the last byte; nil when the range was not satisfiable (a 416 response).
     public let bytes: ClosedRange<Int64>?
-    /// How many bytes the whole has; nil when the server does not know.
+    /// The complete length in bytes; nil when the server does not know it.
     public let total: Int64?
 
-    /// A part of a whole.
+    /// Creates a range.
     ///
     /// - Parameters:
-    ///   - bytes: The positions of the first and of the last byte.
-    ///   - total: How many bytes the whole has; nil for not known.
+    ///   - bytes: The positions of the first and the last byte; nil for a range that was not satisfiable.
+    ///   - total: The complete length in bytes; nil when it is unknown.
     public init(_ bytes: ClosedRange<Int64>?, of total: Int64?) {
         self.bytes = bytes
         self.total = total
     }
 
-    /// Reads a field's value; nil for another unit and for what makes no sense, such as a part beyond the whole.
+    /// Parses a field's value; nil for another unit and for an invalid value, such as a range beyond the total.
     public init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -43,7 +43,7 @@ public struct ContentRange: Sendable, Hashable, CustomStringConvertible {
         self.init(first...last, of: total)
     }
 
-    /// Digits alone, of a number that fits.
+    /// Parses a number without a sign; nil for anything but digits and for a number that overflows.
     private static func number(_ text: Substring) -> Int64? {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
     }

@@ -2,18 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Duration {
-    /// The longest duration this module takes from a number, about 31 years: far below where `Duration` would trap.
-    static let longestAccepted: Double = 1_000_000_000
+    /// The longest duration in seconds that this module accepts as a number: about 31 years, far below the limit at
+    /// which `Duration` traps.
+    static let maximumAccepted: Double = 1_000_000_000
 
-    /// A duration from seconds out of a file or a field; nil unless it is finite, not negative and below 31 years.
+    /// Creates a duration from the seconds in a file or a field; nil for a negative number, for one above
+    /// ``maximumAccepted`` and for NaN.
     init?(untrustedSeconds seconds: Double) {
-        guard seconds >= 0, seconds <= Self.longestAccepted else { return nil }
+        guard seconds >= 0, seconds <= Self.maximumAccepted else { return nil }
         self = .seconds(seconds)
     }
 
     /// The duration in seconds.
     var inSeconds: Double {
-        // `components` traps beyond what 64 bits hold.
+        // `components` traps when the seconds do not fit in 64 bits.
         let (seconds, attoseconds) = min(max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
         return Double(seconds) + Double(attoseconds) * 1e-18
     }

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// What the value of a parameter like `filename*` says (RFC 8187 §3.2): `UTF-8'en'%e2%82%ac%20rates`.
+    /// The text that this value of a parameter like `filename*` encodes (RFC 8187 §3.2): `UTF-8'en'%e2%82%ac%20rates`.
     ///
-    /// Nil for what is none, is in another charset than UTF-8 or ISO-8859-1, or is not what its charset allows.
+    /// Nil when the value is malformed, when its charset is neither UTF-8 nor ISO-8859-1, and when its bytes are
+    /// invalid in its charset.
     var extendedValue: String? {
         let parts = split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = parts[2].percentDecoded else { return nil }
@@ -20,7 +21,7 @@ extension String {
 }
 
 extension Substring {
-    /// The bytes it stands for; nil for a percent sign without two digits.
+    /// The percent-decoded bytes; nil for a percent sign without two hexadecimal digits.
     fileprivate var percentDecoded: [UInt8]? {
         var bytes: [UInt8] = []
         var rest = utf8[...]

@@ -1,26 +1,28 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names of files that strangers suggest.
+/// The rules for untrusted file names.
 enum FileName {
-    /// The most bytes of a name: what is added to it while the file is incomplete has to fit, too.
+    /// The maximum length in bytes of a name that a server suggests, so that the suffixes of incomplete files fit, too.
     static let most = 200
-    /// The most bytes of a name that somebody chooses: so many leave room for ".part.json.new" in the 255 of file systems.
+    /// The maximum length in bytes of a name that the caller chooses: 255, the limit of file systems, without
+    /// ".part.json.new".
     static let longest = 241
-    private static let longestExtension = 20
+    private static let maximumExtensionLength = 20
 
-    /// A name made safe to be that of a new file in a directory of one's own choice; nil when nothing is left of it.
+    /// Returns a name that is safe for a new file in a directory that the caller chooses; nil when no character is
+    /// left.
     ///
-    /// Scalars are looked at, not characters: a slash with a joiner behind it is a slash to the file system.
+    /// The method inspects scalars, not characters: for the file system, a slash before a joiner is a slash.
     static func safe(_ name: String) -> String? {
         let scalars = name.unicodeScalars
         let slash = scalars.lastIndex { $0 == "/" || $0 == "\\" }
         let last = scalars[(slash.map { scalars.index(after: $0) } ?? scalars.startIndex)...]
-        let safe = trimmed(shortened(trimmed(String(String.UnicodeScalarView(last.filter { !isDangerous($0) })))))
-        return safe.isEmpty ? nil : unlikeParts(safe)
+        let safe = trimmed(shortened(trimmed(String(String.UnicodeScalarView(last.filter { !isUnsafe($0) })))))
+        return safe.isEmpty ? nil : withoutPartialSuffix(safe)
     }
 
-    /// Without dots and blanks at its start and its end.
+    /// Returns the name without dots and white space at its start and end.
     private static func trimmed(_ name: String) -> String {
         func isEdge(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || scalar.properties.isWhitespace }
         var scalars = name.unicodeScalars.drop(while: isEdge)
@@ -28,8 +30,9 @@ enum FileName {
         return String(scalars)
     }
 
-    /// With another ending, if it has that of a part or its note: a server must not plant what a later download goes on with.
-    private static func unlikeParts(_ name: String) -> String {
+    /// Changes the ending of a partial file or its note, so that a server cannot plant a file that a later download
+    /// resumes.
+    private static func withoutPartialSuffix(_ name: String) -> String {
         let bytes = Array(name.utf8)
         for ending in [".part", ".part.json", ".part.json.new"] where bytes.count >= ending.utf8.count {
             let dot = bytes.count - ending.utf8.count
@@ -41,15 +44,15 @@ enum FileName {
         return name
     }
 
-    /// The safe name of the last component of a URL's path, decoded; nil when there is none.
+    /// Returns the safe name of the last component of a URL's path, decoded; nil when no name is left.
     static func ofPath(of url: String) -> String? {
         guard let last = URLReference(url).path.split(separator: UInt8(ascii: "/")).last else { return nil }
         let name = String(decoding: last, as: UTF8.self)
         return safe("UTF-8''\(name)".extendedValue ?? name)
     }
 
-    /// What says nothing to a reader, or lets a name look like another: controls, line ends, marks of direction.
-    private static func isDangerous(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether a scalar is invisible or makes a name look like another one: controls, line ends, direction marks.
+    private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200B...0x200F, 0x2028...0x202E, 0x2060...0x206F, 0xFEFF, 0xFFF9...0xFFFB:
             true
@@ -57,11 +60,12 @@ enum FileName {
         }
     }
 
-    /// Cut between characters where there are several, in front of an extension of a usual length.
+    /// Returns the name cut to ``most`` bytes: in front of an extension of at most 20 bytes, and between characters
+    /// unless only one is left.
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > most else { return name }
         let dot = name.unicodeScalars.lastIndex(of: ".") ?? name.endIndex
-        let isUsual = name[dot...].utf8.count <= longestExtension
+        let isUsual = name[dot...].utf8.count <= maximumExtensionLength
         let tail = isUsual ? name[dot...] : ""
         let stem = isUsual ? name[..<dot] : name[...]
         let room = most - tail.utf8.count
@@ -73,7 +77,7 @@ enum FileName {
         return String(cut + tail)
     }
 
-    /// The name with a number before its extension: "a.tar.gz" becomes "a (2).tar.gz".
+    /// Returns the name with a number before its extension: "a.tar.gz" becomes "a (2).tar.gz".
     static func numbered(_ name: String, _ number: Int) -> String {
         var dot = name.lastIndex(of: ".") ?? name.endIndex
         if name[..<dot].hasSuffix(".tar") { dot = name.index(dot, offsetBy: -4) }
@@ -82,7 +86,7 @@ enum FileName {
         return "\(name[..<dot]) (\(number))\(name[dot...])"
     }
 
-    /// A path with a number before its last component's extension.
+    /// Returns the path with a number before the extension of its last component.
     static func numbered(path: String, _ number: Int) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return numbered(path, number) }
         let start = path.utf8.index(after: slash)

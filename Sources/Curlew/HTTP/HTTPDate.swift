@@ -3,9 +3,10 @@
 
 internal import FoundationEssentials
 
-/// A point in time as HTTP fields write it (RFC 9110 §5.6.7), to the second.
+/// A date of an HTTP field (RFC 9110 §5.6.7), in whole seconds.
 ///
-/// Written as `Sun, 06 Nov 1994 08:49:37 GMT`. Read in the two obsolete forms too, which a recipient has to accept.
+/// It is written as `Sun, 06 Nov 1994 08:49:37 GMT`. The parser also accepts the two obsolete forms, as a recipient
+/// must.
 struct HTTPDate: Hashable, Sendable {
     /// Seconds since 1970, without leap seconds.
     let seconds: Int64
@@ -14,10 +15,10 @@ struct HTTPDate: Hashable, Sendable {
 
     init(_ date: Date) { seconds = Int64(date.timeIntervalSince1970.rounded(.down)) }
 
-    /// Nil for what is none of the three forms, or no day of the calendar.
+    /// Parses one of the three forms; nil for another text and for a day that the calendar does not have.
     ///
-    /// - Parameter now: Decides the century of the form with two digits (RFC 9110 §5.6.7): what seems to lie more than
-    ///   fifty years ahead is past.
+    /// - Parameter now: The current time, which decides the century of a two-digit year (RFC 9110 §5.6.7): a date that
+    ///   would be more than fifty years in the future is in the past.
     init?(_ text: some StringProtocol, now: HTTPDate = HTTPDate(Date())) {
         let words = text.split(separator: " ")
         switch words.count {
@@ -28,7 +29,7 @@ struct HTTPDate: Hashable, Sendable {
         }
     }
 
-    /// Such as “Sun, 06 Nov 1994 08:49:37 GMT”.
+    /// Parses a date such as “Sun, 06 Nov 1994 08:49:37 GMT”.
     private init?(fixed words: [some StringProtocol]) {
         guard words[5] == "GMT", HTTPDate.isDayName(words[0].dropLast()), words[1].utf8.count == 2,
             words[3].utf8.count == 4
@@ -36,14 +37,14 @@ struct HTTPDate: Hashable, Sendable {
         self.init(year: words[3], month: words[2], day: words[1], time: words[4])
     }
 
-    /// Such as “Sunday, 06-Nov-94 08:49:37 GMT”.
+    /// Parses a date such as “Sunday, 06-Nov-94 08:49:37 GMT”.
     private init?(rfc850 words: [some StringProtocol], _ now: HTTPDate) {
         let parts = words[1].split(separator: "-")
         guard words[3] == "GMT", HTTPDate.isDayName(words[0].dropLast().prefix(3)), parts.count == 3,
             parts[0].utf8.count == 2, let short = HTTPDate.number(parts[2], digits: 2)
         else { return nil }
         let century = HTTPDate.year(of: now.seconds) / 100 * 100
-        // In this century or, if that is too far ahead, in the last.
+        // Try the current century and, if the date is too far in the future, the previous one.
         for year in [century + short, century - 100 + short] {
             guard let made = HTTPDate(year: "\(year)", month: parts[1], day: parts[0], time: words[2]) else { continue }
             if year > century - 100 && made.seconds > now.seconds + HTTPDate.fiftyYears && year >= century { continue }
@@ -53,7 +54,7 @@ struct HTTPDate: Hashable, Sendable {
         return nil
     }
 
-    /// Such as “Sun Nov  6 08:49:37 1994”.
+    /// Parses a date such as “Sun Nov  6 08:49:37 1994”.
     private init?(asctime words: [some StringProtocol]) {
         guard HTTPDate.isDayName(words[0]), words[4].utf8.count == 4, 1...2 ~= words[2].utf8.count else { return nil }
         self.init(year: words[4], month: words[1], day: words[2], time: words[3])
@@ -67,7 +68,7 @@ struct HTTPDate: Hashable, Sendable {
             let day = HTTPDate.number(day, digits: day.utf8.count), 1...HTTPDate.days(of: month + 1, in: year) ~= day,
             clock.count == 3, let hour = HTTPDate.number(clock[0], digits: 2), hour < 24,
             let minute = HTTPDate.number(clock[1], digits: 2), minute < 60,
-            // A leap second counts as the second after it.
+            // A leap second counts as the second that follows it.
             let second = HTTPDate.number(clock[2], digits: 2), second <= 60
         else { return nil }
         let days = HTTPDate.days(until: year, month: month + 1, day: day)
@@ -91,7 +92,7 @@ struct HTTPDate: Hashable, Sendable {
         month == 2 ? (isLeap(year) ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Days since 1970 in the Gregorian calendar, counted from March so that the leap day comes last.
+    /// Returns the days since 1970 in the Gregorian calendar; the count begins in March, so that the leap day is last.
     private static func days(until year: Int, month: Int, day: Int) -> Int64 {
         let years = month > 2 ? year : year - 1
         let era = (years >= 0 ? years : years - 399) / 400
@@ -119,7 +120,7 @@ struct HTTPDate: Hashable, Sendable {
 }
 
 extension HTTPDate {
-    /// The basic form of ISO 8601, such as `19941106T084937Z`, which no HTTP field has but those of some signatures.
+    /// The basic form of ISO 8601, such as `19941106T084937Z`, which only the fields of some signatures use.
     var basicISO8601: String {
         let days = HTTPDate.floorDivide(seconds, by: 86_400)
         let (year, month, day) = HTTPDate.date(of: days)
@@ -133,7 +134,7 @@ extension HTTPDate {
 }
 
 extension HTTPDate: CustomStringConvertible {
-    /// The form that is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// The form for sending: `Sun, 06 Nov 1994 08:49:37 GMT`.
     var description: String {
         let days = HTTPDate.floorDivide(seconds, by: 86_400)
         let (year, month, day) = HTTPDate.date(of: days)

@@ -10,7 +10,7 @@ public struct HTTPVersion: RawRepresentable, Hashable, Sendable, Codable {
     /// The version as a status line names it, such as "HTTP/1.1" or "HTTP/2".
     public let rawValue: String
 
-    /// Takes a text such as "HTTP/1.1"; "HTTP/2.0" and "HTTP/3.0" become the usual "HTTP/2" and "HTTP/3".
+    /// Creates a version from a text such as "HTTP/1.1"; "HTTP/2.0" and "HTTP/3.0" become "HTTP/2" and "HTTP/3".
     public init(rawValue: String) {
         switch rawValue {
         case "HTTP/2.0": self.rawValue = "HTTP/2"

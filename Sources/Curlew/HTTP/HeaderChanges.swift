@@ -1,28 +1,28 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a client, an endpoint or a call changes in the header fields it inherits: a value sets a field, nil leaves it out.
+/// Changes that a client, an endpoint or a call makes to inherited header fields: a value sets a field, nil removes it.
 ///
 /// ```swift
 /// let changes: HeaderChanges = ["X-Trace": 7, .accept: "image/png", .acceptLanguage: nil]
 /// ```
 ///
-/// Names are compared regardless of case. A name that stands in a literal more than once is sent that often.
+/// Names are compared regardless of case. A name that a literal repeats is sent once for each of its values.
 public struct HeaderChanges: Sendable, Hashable {
     /// The fields to set, in their order.
     public private(set) var fields: HeaderFields
-    /// The names that are left out.
+    /// The names of the fields to remove.
     public private(set) var removed: [HeaderName] = []
 
-    /// Changes that set these fields.
+    /// Creates changes that set these fields.
     public init(_ fields: HeaderFields = [:]) { self.fields = fields }
 
-    /// Whether everything is inherited.
+    /// Whether there are no changes, so that all fields are inherited.
     public var isEmpty: Bool { fields.isEmpty && removed.isEmpty }
 
-    /// What the field is set to, all values joined by ", "; nil when it is left out or inherited.
+    /// The values that are set for a field, joined by ", "; nil when the field is removed or inherited.
     ///
-    /// Setting a value replaces all there are; nil leaves the field out, also when it would be inherited.
+    /// Setting a value replaces all values that are set here. Setting nil removes the field, even an inherited one.
     public subscript(name: HeaderName) -> String? {
         get { fields[name] }
         set {
@@ -32,32 +32,32 @@ public struct HeaderChanges: Sendable, Hashable {
         }
     }
 
-    /// Sets a field to one value, in the place of all there are.
+    /// Sets a field to one value, which replaces all values that are set here.
     ///
     /// - Parameters:
     ///   - name: The field's name.
-    ///   - value: Its value.
+    ///   - value: The field's value.
     public mutating func set(_ name: HeaderName, _ value: some HeaderValue) { self[name] = value.fieldValue }
 
-    /// Sets one more value of a field, beside those that are set here.
+    /// Adds a value to the values of a field that are set here.
     ///
     /// - Parameters:
     ///   - name: The field's name.
-    ///   - value: Its value.
+    ///   - value: The value to add.
     public mutating func append(_ name: HeaderName, _ value: some HeaderValue) {
         removed.removeAll { $0 == name }
         fields.append(name, value.fieldValue)
     }
 
-    /// Takes the field as it is inherited.
+    /// Reverts the changes to a field, so that it is inherited again.
     public mutating func inherit(_ name: HeaderName) {
         removed.removeAll { $0 == name }
         fields.remove(name)
     }
 
-    /// These changes, with `other`'s in the place of those for the same names.
+    /// Returns these changes merged with `other`.
     ///
-    /// - Parameter other: What wins.
+    /// - Parameter other: The changes that win for the names in both.
     public func merging(_ other: HeaderChanges) -> HeaderChanges {
         if other.isEmpty { return self }
         if isEmpty { return other }
@@ -68,9 +68,9 @@ public struct HeaderChanges: Sendable, Hashable {
         return result
     }
 
-    /// These changes without those of credentials.
+    /// Returns these changes without the fields that hold credentials.
     ///
-    /// - Parameter others: Names that are credentials, too.
+    /// - Parameter others: The names of further fields that hold credentials.
     func withoutSensitiveFields(and others: [HeaderName] = []) -> HeaderChanges {
         var result = self
         result.fields = HeaderFields(fields.filter { !$0.name.isSensitive && !others.contains($0.name) })
@@ -79,7 +79,7 @@ public struct HeaderChanges: Sendable, Hashable {
 }
 
 extension HeaderChanges: ExpressibleByDictionaryLiteral {
-    /// The pairs of the literal in their order; nil leaves a field out.
+    /// Creates changes from the pairs of a literal in their order; nil removes a field.
     public init(dictionaryLiteral elements: (HeaderName, (any HeaderValue)?)...) {
         fields = [:]
         for (name, value) in elements {
@@ -104,16 +104,16 @@ extension HeaderChanges: CustomStringConvertible {
 extension HeaderChanges: Codable {
     private enum CodingKeys: CodingKey { case fields, removed }
 
-    /// Decodes what is there.
-    /// - Throws: `DecodingError` when it is something else.
+    /// Decodes an object with the optional members `fields` and `removed`.
+    /// - Throws: `DecodingError` for another value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         fields = try container.decodeIfPresent(HeaderFields.self, forKey: .fields) ?? [:]
         removed = try container.decodeIfPresent([HeaderName].self, forKey: .removed) ?? []
     }
 
-    /// Encodes the changes but for fields whose values are credentials (``HeaderName/isSensitive``), which are left out.
-    /// - Throws: What the encoder throws.
+    /// Encodes the changes, without fields whose values are credentials (``HeaderName/isSensitive``).
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(withoutSensitiveFields().fields, forKey: .fields)
@@ -121,9 +121,9 @@ extension HeaderChanges: Codable {
     }
 }
 
-/// Something that can be the value of a header field: a text, a number, a media type, credentials.
+/// A type that can be the value of a header field, such as a text, a number, a media type or credentials.
 public protocol HeaderValue: Sendable {
-    /// The value as it stands in the field, unchecked; see ``HeaderFields/isValidValue(_:)``.
+    /// The value as it is sent, unchecked; see ``HeaderFields/isValidValue(_:)``.
     var fieldValue: String { get }
 }
 

@@ -4,9 +4,9 @@
 extension HeaderFields {
     /// Parses the field lines of a head (RFC 9112 §5) without its start line, from `offset` to the first empty line.
     ///
-    /// Tolerant, since the head was already accepted by the transport: lines without a colon or a name are skipped,
-    /// folded lines are joined by one space (RFC 9112 §5.2), white space around names and values is trimmed, and a
-    /// value that is not UTF-8 is read as ISO-8859-1, so that no byte is lost. Complexity: O(*n*) in the bytes.
+    /// The parser is tolerant, since the transport has already accepted the head: it skips lines without a colon or a
+    /// name, joins folded lines by one space (RFC 9112 §5.2), trims white space around names and values, and reads a
+    /// value that is not UTF-8 as ISO-8859-1, so that no byte is lost. Complexity: O(*n*) in the bytes.
     init(parsing block: [UInt8], from offset: Int = 0) {
         var fields: [Field] = []
         var lines = FieldLines(block, from: offset)
@@ -17,25 +17,25 @@ extension HeaderFields {
         self.init(fields)
     }
 
-    /// Parses the lines of a trailer section, without the fields that must not stand in one (RFC 9110 §6.5.1).
+    /// Parses the lines of a trailer section and drops the fields that trailers must not have (RFC 9110 §6.5.1).
     init(trailers lines: [UInt8]) {
         let all = HeaderFields(parsing: lines)
-        self.init(all.filter { !Self.onlyInHeads.contains($0.name) })
+        self.init(all.filter { !Self.forbiddenInTrailers.contains($0.name) })
     }
 
     /// Fields that frame, route, control or authenticate a message, or say how to read its body.
-    private static let onlyInHeads: Set<HeaderName> = [
+    private static let forbiddenInTrailers: Set<HeaderName> = [
         .contentLength, .transferEncoding, .trailer, "TE", .connection, .upgrade, .host, .expect, .range,
         .contentEncoding, .contentType, .contentRange, .authorization, .proxyAuthorization, .wwwAuthenticate,
         .proxyAuthenticate, .cookie, .setCookie, .cacheControl, .age, .expires, .vary, .location, .retryAfter,
     ]
 
-    /// What `HeaderFields(parsing: block, from: offset)[name]` gives, without making a string of any other field.
+    /// Returns the value of `HeaderFields(parsing: block, from: offset)[name]` without making strings of other fields.
     static func value(of name: HeaderName, in block: [UInt8], from offset: Int = 0) -> String? {
         var result: String?
         var lines = FieldLines(block, from: offset)
         while let line = lines.next() {
-            guard name.isSpelled(block, line.name) else { continue }
+            guard name.matchesName(block, line.name) else { continue }
             let value = Self.value(of: line, in: block)
             guard let first = result else {
                 result = value
@@ -47,14 +47,14 @@ extension HeaderFields {
         return result
     }
 
-    /// A copy of the block, start line and all, without the lines of fields of these names.
+    /// Returns a copy of the block, including its start line, without the lines of the fields with these names.
     static func block(_ block: [UInt8], without names: [HeaderName], from offset: Int) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(block.count)
         var kept = 0
         var lines = FieldLines(block, from: offset)
         while let line = lines.next() {
-            guard names.contains(where: { $0.isSpelled(block, line.name) }) else { continue }
+            guard names.contains(where: { $0.matchesName(block, line.name) }) else { continue }
             result += block[kept..<line.name.lowerBound]
             kept = lines.position
         }
@@ -86,7 +86,7 @@ extension HeaderFields {
 }
 
 extension HeaderName {
-    fileprivate func isSpelled(_ block: [UInt8], _ range: Range<Int>) -> Bool {
+    fileprivate func matchesName(_ block: [UInt8], _ range: Range<Int>) -> Bool {
         let own = rawValue.utf8.span
         guard own.count == range.count else { return false }
         for index in own.indices {
@@ -96,7 +96,7 @@ extension HeaderName {
     }
 }
 
-/// Walks the field lines of a head as byte ranges; continuation lines belong to the line before them.
+/// An iterator over the field lines of a head as byte ranges; a continuation line belongs to the line before it.
 private struct FieldLines {
     struct Line {
         var name: Range<Int>
@@ -105,7 +105,7 @@ private struct FieldLines {
     }
 
     private let block: [UInt8]
-    /// Where the line after the last one given begins.
+    /// The offset of the line after the last returned line.
     private(set) var position: Int
 
     init(_ block: [UInt8], from offset: Int) {
@@ -136,14 +136,14 @@ private struct FieldLines {
     }
 }
 
-/// Where the line that starts at `start` ends: the offset of its LF, or `limit`.
+/// Returns the end of the line that starts at `start`: the offset of its LF, or `limit`.
 private func lineEnd(in block: [UInt8], from start: Int, limit: Int) -> Int {
     var index = start
     while index < limit, block[index] != 0x0A { index += 1 }
     return index
 }
 
-/// `range` without the white space and CRs at its ends.
+/// Returns `range` without the white space and CRs at its ends.
 private func trimmed(_ range: Range<Int>, in block: [UInt8]) -> Range<Int> {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start < end, block[start].isLinearSpace || block[start] == 0x0D { start += 1 }

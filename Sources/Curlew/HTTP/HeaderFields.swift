@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// HTTP is the vocabulary every other room speaks: methods, statuses, fields, sizes and targets as plain values, with
-// the grammar checks of RFC 9110 and RFC 3986 beside them. Everything here is pure, and every room may use it.
+// HTTP has the types that every other folder uses: methods, statuses, fields, sizes and targets as plain values, and
+// the grammar checks of RFC 9110 and RFC 3986. Everything here is pure, and every folder may use it.
 
 /// Header fields (RFC 9110 §5): ordered, multi-valued, with names compared regardless of case.
 ///
-/// A collection of ``Field`` in the order in which they stand on the wire. Two values are equal when they have equal
+/// A collection of ``Field`` in the order in which the fields are sent. Two values are equal when they have equal
 /// fields in the same order. Descriptions never show sensitive values (see ``HeaderName/isSensitive``).
 ///
 /// ```swift
@@ -15,14 +15,14 @@
 /// print(fields[.accept] ?? "")             // application/json, text/plain
 /// ```
 public struct HeaderFields: Sendable, Hashable {
-    /// One line: a name and its value.
+    /// One field line: a name and its value.
     public struct Field: Sendable, Hashable, Codable {
-        /// The name, with its spelling.
+        /// The name, in its original spelling.
         public var name: HeaderName
         /// The value, unchecked; see ``HeaderFields/isValidValue(_:)``.
         public var value: String
 
-        /// Takes both unchanged.
+        /// Creates a field from an unchanged name and value.
         public init(name: HeaderName, value: String) {
             self.name = name
             self.value = value
@@ -31,17 +31,18 @@ public struct HeaderFields: Sendable, Hashable {
 
     private var storage: [Field]
 
-    /// No fields.
+    /// Creates an empty collection.
     public init() {
         storage = []
     }
 
-    /// The fields of a sequence, in its order; the same name may stand in it more than once.
+    /// Creates a collection from the fields of a sequence, in its order; names may repeat.
     public init(_ fields: some Sequence<Field>) {
         storage = Array(fields)
     }
 
-    /// Whether `value` may stand in a field: no CR, LF, NUL or other control character but HTAB (RFC 9110 §5.5).
+    /// Whether `value` is allowed in a field: it has no CR, LF, NUL or other control character but HTAB (RFC 9110
+    /// §5.5).
     ///
     /// White space at either end is allowed here and trimmed when the field is sent; text outside ASCII is allowed and
     /// sent as UTF-8.
@@ -51,11 +52,11 @@ public struct HeaderFields: Sendable, Hashable {
         return true
     }
 
-    /// All values of the name joined by ", " (RFC 9110 §5.3), or nil when there is none; setting replaces all of them
-    /// by one, in the place of the first, and nil removes them.
+    /// All values of the name joined by ", " (RFC 9110 §5.3); nil without such a field.
     ///
-    /// `Set-Cookie` cannot be joined (RFC 9110 §5.3) and gives its first value; use ``values(for:)`` to have all.
-    /// Complexity: O(*n*) in the number of fields.
+    /// Setting a value replaces all fields of the name with one field at the position of the first. Setting nil removes
+    /// all fields of the name. Values of `Set-Cookie` cannot be joined (RFC 9110 §5.3): the getter returns the first
+    /// value, and ``values(for:)`` returns all. Complexity: O(*n*) in the number of fields.
     public subscript(name: HeaderName) -> String? {
         get {
             guard let first = storage.firstIndex(where: { $0.name == name }) else { return nil }
@@ -76,7 +77,7 @@ public struct HeaderFields: Sendable, Hashable {
         }
     }
 
-    /// Every value of the name on its own, in order; empty when there is none.
+    /// Returns each value of the name separately, in order; empty without such a field.
     public func values(for name: HeaderName) -> [String] {
         storage.compactMap { $0.name == name ? $0.value : nil }
     }
@@ -86,7 +87,7 @@ public struct HeaderFields: Sendable, Hashable {
         storage.contains { $0.name == name }
     }
 
-    /// Adds a field at the end, beside others of the same name.
+    /// Adds a field at the end and keeps other fields of the same name.
     public mutating func append(_ name: HeaderName, _ value: String) {
         storage.append(Field(name: name, value: value))
     }
@@ -96,7 +97,7 @@ public struct HeaderFields: Sendable, Hashable {
         storage.removeAll { $0.name == name }
     }
 
-    /// Takes over all fields of `other`: its names lose the values they have here, and names only here stay.
+    /// Adds all fields of `other` at the end and removes the previous fields of the same names; other fields stay.
     public mutating func merge(_ other: HeaderFields) {
         guard !other.isEmpty else { return }
         let replaced = Set(other.storage.map(\.name))
@@ -104,14 +105,14 @@ public struct HeaderFields: Sendable, Hashable {
         storage += other.storage
     }
 
-    /// A copy into which `other` is merged; `other` wins for each of its names.
+    /// Returns a copy into which `other` is merged; `other` wins for each of its names.
     public func merging(_ other: HeaderFields) -> HeaderFields {
         var result = self
         result.merge(other)
         return result
     }
 
-    /// A copy that may be shown: values of sensitive fields are "<redacted>", and URLs in `Location`,
+    /// Returns a copy that is safe to show: values of sensitive fields are "<redacted>", and URLs in `Location`,
     /// `Content-Location` and `Referer` lose their user-info and query values.
     public func redacted() -> HeaderFields {
         HeaderFields(storage.map(\.redacted))
@@ -119,19 +120,19 @@ public struct HeaderFields: Sendable, Hashable {
 }
 
 extension HeaderFields: RandomAccessCollection {
-    /// 0.
+    /// The position of the first field, which is always 0.
     public var startIndex: Int { 0 }
 
     /// The number of fields.
     public var endIndex: Int { storage.count }
 
-    /// The field at a position in wire order.
+    /// The field at a position, in the order of sending.
     /// - Precondition: `position` is in `0..<count`.
     public subscript(position: Int) -> Field { storage[position] }
 }
 
 extension HeaderFields: ExpressibleByDictionaryLiteral {
-    /// The pairs of the literal in their order; a repeated name gives that many fields.
+    /// Creates fields from the pairs of a literal in their order; a repeated name makes several fields.
     public init(dictionaryLiteral elements: (HeaderName, String)...) {
         storage = elements.map { Field(name: $0.0, value: $0.1) }
     }
@@ -139,13 +140,13 @@ extension HeaderFields: ExpressibleByDictionaryLiteral {
 
 extension HeaderFields: Codable {
     /// Decodes an array of objects with `name` and `value`.
-    /// - Throws: `DecodingError` when it is something else.
+    /// - Throws: `DecodingError` for another value.
     public init(from decoder: any Decoder) throws {
         storage = try decoder.singleValueContainer().decode([Field].self)
     }
 
     /// Encodes every field, sensitive ones too, as an array of objects with `name` and `value`.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(storage)
@@ -165,7 +166,7 @@ extension HeaderFields.Field: CustomStringConvertible {
         "\(name): \(redacted.value)".escapingControls
     }
 
-    /// This field as it may be shown.
+    /// This field, safe to show.
     var redacted: HeaderFields.Field {
         if name.isHidden { return HeaderFields.Field(name: name, value: redaction) }
         return name.carriesURL ? HeaderFields.Field(name: name, value: redactedURL(value)) : self

@@ -3,7 +3,7 @@
 
 /// The name of a header field (RFC 9110 §5.1): compared without regard to ASCII case, sent as it was spelled.
 ///
-/// Any text makes a value; ``isValid`` says whether it may go on the wire.
+/// Any text makes a name; ``isValid`` says whether the name can be sent.
 ///
 /// ```swift
 /// let trace: HeaderName = "X-Trace"
@@ -11,13 +11,13 @@
 /// print(trace.rawValue)         // X-Trace
 /// ```
 ///
-/// It has a `rawValue` but is not `RawRepresentable`: the standard `!=` of raw-representable types compares raw values,
-/// and so would call `"Accept"` and `"accept"` both equal and different.
+/// The type has a `rawValue` but is not `RawRepresentable`: the standard `!=` of raw-representable types compares raw
+/// values, so `==` and `!=` would both be true for `"Accept"` and `"accept"`.
 public struct HeaderName: Sendable {
     /// The name as it was spelled.
     public let rawValue: String
 
-    /// Takes any text unchanged.
+    /// Creates a name from any text, unchanged.
     public init(_ name: String) {
         self.rawValue = name
     }
@@ -37,7 +37,7 @@ public struct HeaderName: Sendable {
     /// `Ocp-Apim-Subscription-Key`, `X-Signature`, `X-Hub-Signature` and `X-Hub-Signature-256`.
     public var isSensitive: Bool { Self.sensitiveSet.contains(self) }
 
-    /// Whether values of this field must not be shown: credentials, and what is called a signature.
+    /// Whether values of this field must not be shown: credentials, and fields with "signature" in their name.
     var isHidden: Bool { isSensitive || canonical.contains("signature") }
 
     /// Whether values of this field are URLs, whose user-info and query may hold credentials.
@@ -81,19 +81,19 @@ extension HeaderName: Hashable {
 }
 
 extension HeaderName: ExpressibleByStringLiteral, CustomStringConvertible, Codable {
-    /// A name written as a literal, taken unchanged.
+    /// Creates a name from a literal, unchanged.
     public init(stringLiteral value: String) {
         self.init(value)
     }
 
     /// Decodes a single string.
-    /// - Throws: `DecodingError` when it is none.
+    /// - Throws: `DecodingError` for another value.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(String.self))
     }
 
     /// Encodes the name as it was spelled, as a single string.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)

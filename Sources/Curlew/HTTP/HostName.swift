@@ -3,11 +3,11 @@
 
 /// The rules for the host of a URL: names, IPv4 and IPv6 addresses, each with one spelling.
 ///
-/// Narrower than RFC 3986 §3.2.2 on purpose. A name consists of letters, digits, "-", ".", "_" and "~", as libcurl
-/// demands, and an IPv4 address is four decimal numbers: "127.1", "0x7f.1" and "017.0.0.1" are refused, because
-/// different programs read different addresses in them.
+/// The rules are narrower than RFC 3986 §3.2.2 on purpose. A name consists of letters, digits, "-", ".", "_" and "~",
+/// as libcurl requires, and an IPv4 address consists of four decimal numbers: "127.1", "0x7f.1" and "017.0.0.1" are
+/// refused, because different programs read them as different addresses.
 enum HostName {
-    /// A name or IPv4 address in normal form.
+    /// Returns a name or an IPv4 address in normal form.
     static func normal(_ written: Substring, names: InternationalNames?) throws(InvalidURL.Reason) -> Substring {
         let bytes = written.utf8.span
         let allowed = Self.allowed
@@ -27,19 +27,19 @@ enum HostName {
         }
         guard isASCII else { return try encoded(written, names: names) }
         let last = try lastLabel(of: bytes)
-        if looksNumeric(bytes, last), ipv4(written.utf8) == nil { throw .invalidIPv4 }
+        if isNumericLabel(bytes, last), ipv4(written.utf8) == nil { throw .invalidIPv4 }
         return isLowerCase ? written : Substring(written.lowercased())
     }
 
-    /// How a host stands in requests, for tables of hosts: an A-label or an address in normal form, without a dot at its
-    /// end; nil when it is no host.
+    /// Returns the form of a host in requests, for tables of hosts: an A-label or an address in normal form, without a
+    /// dot at its end; nil for an invalid host.
     static func key(_ written: some StringProtocol) -> String? {
         let text = Substring(written.hasSuffix(".") ? written.dropLast() : written[...])
         if text.contains(":") { return (try? normalIPv6(text)).map(String.init) }
         return (try? normal(text, names: .system)).map(String.init)
     }
 
-    /// An IPv6 address as RFC 5952 §4 writes it.
+    /// Returns an IPv6 address in the form of RFC 5952 §4.
     static func normalIPv6(_ written: Substring) throws(InvalidURL.Reason) -> Substring {
         guard let pieces = ipv6Pieces(written) else { throw .invalidIPv6 }
         return Substring(ipv6Text(pieces))
@@ -50,7 +50,7 @@ enum HostName {
         ipv4(Substring(text).utf8) != nil || ipv6Pieces(Substring(text)) != nil
     }
 
-    /// An address of four or sixteen bytes in normal form; nil for anything else.
+    /// Returns an address of four or sixteen bytes in normal form; nil for another number of bytes.
     static func address(_ bytes: [UInt8]) -> String? {
         switch bytes.count {
         case 4: bytes.map(String.init).joined(separator: ".")
@@ -73,7 +73,7 @@ enum HostName {
         return try normal(Substring(ascii), names: nil)
     }
 
-    /// Where the last label stands, the dot of the root left aside; checks the length of every label.
+    /// Returns the range of the last label, without the dot of the root, and checks the length of every label.
     private static func lastLabel(of name: borrowing Span<UInt8>) throws(InvalidURL.Reason) -> Range<Int> {
         let isRooted = name.count > 1 && name[name.count - 1] == UInt8(ascii: ".")
         let end = isRooted ? name.count - 1 : name.count
@@ -87,7 +87,7 @@ enum HostName {
         return start..<end
     }
 
-    private static func looksNumeric(_ name: borrowing Span<UInt8>, _ label: Range<Int>) -> Bool {
+    private static func isNumericLabel(_ name: borrowing Span<UInt8>, _ label: Range<Int>) -> Bool {
         guard ByteSet.digits.contains(name[label.lowerBound]) else { return false }
         let isHex = label.count > 1 && name[label.lowerBound] == 0x30 && name[label.lowerBound + 1] | 0x20 == 0x78
         let (digits, members) = isHex ? (label.dropFirst(2), ByteSet.hexDigits) : (label, ByteSet.digits)
@@ -95,7 +95,7 @@ enum HostName {
         return true
     }
 
-    /// The address that four decimal numbers without leading zeros make.
+    /// Parses an address of four decimal numbers without leading zeros.
     private static func ipv4(_ text: Substring.UTF8View) -> UInt32? {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text is not a URL that a request can be sent to.
+/// The error for a text that is not a URL of a request.
 struct InvalidURL: Error, Hashable, CustomStringConvertible {
     /// The text, redacted.
     let text: String
-    /// What is wrong with it.
+    /// The reason why the text is invalid.
     let reason: Reason
 
-    /// Keeps the redacted form of `text` only.
+    /// Creates an error that keeps only the redacted form of `text`.
     init(text: String, reason: Reason) {
         self.text = redactedURL(text)
         self.reason = reason
@@ -18,7 +18,7 @@ struct InvalidURL: Error, Hashable, CustomStringConvertible {
         text.isEmpty ? reason.description : "“\(text)” is not a valid URL: \(reason)"
     }
 
-    /// The things that can be wrong.
+    /// The reasons why a URL is invalid.
     enum Reason: Error, Hashable, CustomStringConvertible {
         case empty
         case noScheme
@@ -42,7 +42,7 @@ struct InvalidURL: Error, Hashable, CustomStringConvertible {
             case .empty: "the URL is empty"
             case .noScheme: "it does not start with http:// or https://"
             case .unsupportedScheme(let name): "its scheme is “\(name.escapingControls)”, not http or https"
-            case .noHost: "it names no host"
+            case .noHost: "it has no host"
             case .controlCharacter: "it contains a control character"
             case .percentEscapeInHost: "its host contains a percent escape"
             case .forbiddenInHost(let character): "its host contains “\(String(character).escapingControls)”"
@@ -50,11 +50,11 @@ struct InvalidURL: Error, Hashable, CustomStringConvertible {
             case .emptyLabel: "its host has an empty label"
             case .labelTooLong: "its host has a label of more than 63 characters"
             case .nameTooLong: "its host is longer than 253 characters"
-            case .invalidIPv4: "its host ends in a number but is no IPv4 address of four decimal numbers"
-            case .invalidIPv6: "its host is no IPv6 address"
+            case .invalidIPv4: "its host ends in a number but is not an IPv4 address of four decimal numbers"
+            case .invalidIPv6: "its host is not an IPv6 address"
             case .invalidPort: "its port is not a number from 1 to 65535"
             case .namesLibraryMissing: "its host is not ASCII, and the library libidn2 was not found to encode it"
-            case .nameRefused(let why): "its host is no valid international name (\(why))"
+            case .nameRefused(let why): "its host is not a valid international name (\(why))"
             }
         }
     }

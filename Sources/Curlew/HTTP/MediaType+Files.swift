@@ -1,17 +1,17 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Names and types are facts of IANA's registry of media types, whose templates name file extensions (RFC 6838 §4.12),
-// and of the RFCs named beside them; unregistered types (x-…) are those that servers commonly send.
+// The types and extensions come from IANA's registry of media types, whose templates list file extensions (RFC 6838
+// §4.12), and from the RFCs that the registry names; unregistered types (x-…) are those that servers commonly send.
 
 extension MediaType {
-    /// What a file is, by the extension of its name; `application/octet-stream` where that says nothing.
+    /// Creates the media type for the extension of a file's name; `application/octet-stream` for an unknown extension.
     ///
-    /// The table is built in and does not depend on the machine. Case does not matter, and contents are not looked at.
-    /// - Parameter path: A name, or a path.
+    /// The table is built in and does not depend on the machine. Case is ignored, and the file is not read.
+    /// - Parameter path: A file name or a path.
     public init(forFile path: String) { self = MediaType.known(forFile: path) ?? .octetStream }
 
-    /// What a file is, by the extension of its name; nil where that says nothing.
+    /// Returns the media type for the extension of a file's name; nil for an unknown extension.
     static func known(forFile path: String) -> MediaType? {
         let name = path.utf8.split(separator: UInt8(ascii: "/")).last ?? path.utf8[...]
         guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
@@ -19,7 +19,7 @@ extension MediaType {
         return byExtension[suffix].flatMap { MediaType($0) }
     }
 
-    /// Lower-case extensions and their types.
+    /// Media types by extension in lower case.
     static let byExtension: [String: String] = {
         var types: [String: String] = [:]
         for line in table.split(separator: "\n") {
@@ -29,7 +29,7 @@ extension MediaType {
         return types
     }()
 
-    /// A type and the extensions of its files on each line.
+    /// On each line, a type and the extensions of its files.
     private static let table = """
         application/andrew-inset ez
         application/atom+xml atom

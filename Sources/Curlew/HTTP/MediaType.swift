@@ -17,19 +17,19 @@ public struct MediaType: Sendable, Hashable {
         let value: String
     }
 
-    /// What stands before the "/", in lower case; `*` for any.
+    /// The part before the "/", in lower case; `*` for any.
     public let type: String
-    /// What stands after it, in lower case; `*` for any, `*+json` for any with that suffix (RFC 6838 §4.2.8).
+    /// The part after the "/", in lower case; `*` for any, `*+json` for any with that suffix (RFC 6838 §4.2.8).
     public let subtype: String
     let parameters: [Parameter]
-    /// Type and subtype, which are mostly all there is to compare.
+    /// Type and subtype, which are enough for most comparisons.
     let essence: String
 
-    /// Reads a media type or range, as it stands in `Content-Type` or as a member of `Accept`.
+    /// Parses a media type or range, as in `Content-Type` or in a member of `Accept`.
     ///
-    /// Parameters that are none are left out, as browsers do.
-    /// - Parameter text: Such as `text/html; charset=utf-8`.
-    /// - Returns: Nil when there are no type and subtype.
+    /// Invalid and repeated parameters are dropped, as in browsers.
+    /// - Parameter text: A text such as `text/html; charset=utf-8`.
+    /// - Returns: Nil when the type or the subtype is missing or invalid.
     public init?(_ text: String) {
         let utf8 = text.utf8
         let end = utf8.firstIndex(of: UInt8(ascii: ";")) ?? utf8.endIndex
@@ -54,11 +54,11 @@ public struct MediaType: Sendable, Hashable {
         self.parameters = parameters
     }
 
-    /// This type with one parameter more.
+    /// Returns this type with one more parameter.
     ///
     /// - Parameters:
-    ///   - name: Its name, in lower case.
-    ///   - value: Its value, which is quoted where that is needed.
+    ///   - name: The parameter's name, in lower case.
+    ///   - value: The parameter's value; the description quotes it where needed.
     func adding(_ name: String, _ value: String) -> MediaType {
         MediaType(self, parameters: parameters + [Parameter(name: name, value: value)])
     }
@@ -72,9 +72,9 @@ public struct MediaType: Sendable, Hashable {
         return parameters.first { $0.name == name }?.value
     }
 
-    /// Whether this type lies in a range: `*/*`, `image/*`, `application/*+json`, or the type itself.
+    /// Whether this type is in a range: `*/*`, `image/*`, `application/*+json`, or the type itself.
     ///
-    /// Parameters do not matter.
+    /// Parameters are ignored.
     /// - Parameter range: A range, or a type.
     public func matches(_ range: MediaType) -> Bool {
         guard range.type == "*" || range.type == type else { return false }
@@ -83,12 +83,12 @@ public struct MediaType: Sendable, Hashable {
         return subtype.hasSuffix(range.subtype.dropFirst()) && subtype.utf8.count >= range.subtype.utf8.count
     }
 
-    /// Whether it is a range that may stand in `Accept` (RFC 9110 §12.5.1), which knows no suffixes.
+    /// Whether this range is allowed in `Accept` (RFC 9110 §12.5.1), which has no ranges of suffixes.
     var isAcceptable: Bool { !subtype.hasPrefix("*+") }
 }
 
 extension MediaType {
-    /// `*/*`: anything.
+    /// `*/*`: any type.
     public static let any: MediaType = "*/*"
     /// `application/json` (RFC 8259).
     public static let json: MediaType = "application/json"
@@ -100,21 +100,21 @@ extension MediaType {
     public static let propertyList: MediaType = "application/x-plist"
     /// `text/plain; charset=utf-8`.
     public static let text: MediaType = "text/plain; charset=utf-8"
-    /// `application/octet-stream`: bytes of which nothing is known.
+    /// `application/octet-stream`: bytes of an unknown type.
     public static let octetStream: MediaType = "application/octet-stream"
 }
 
 extension MediaType: ExpressibleByStringLiteral {
-    /// The media type of a literal.
-    /// - Precondition: It is one; text from outside goes through ``init(_:)``.
+    /// Creates the media type of a literal.
+    /// - Precondition: The literal is a valid media type; use ``init(_:)`` for text from outside.
     public init(stringLiteral value: String) {
-        guard let type = MediaType(value) else { preconditionFailure("“\(value)” is no media type") }
+        guard let type = MediaType(value) else { preconditionFailure("“\(value)” is not a media type") }
         self = type
     }
 }
 
 extension MediaType: CustomStringConvertible {
-    /// The type as it stands in a field, with its parameters, quoted where that is needed.
+    /// The type as a field's value, with its parameters, which are quoted where needed.
     public var description: String {
         parameters.reduce(essence) { text, parameter in
             let value = parameter.value
@@ -122,7 +122,7 @@ extension MediaType: CustomStringConvertible {
         }
     }
 
-    /// A quoted string (RFC 9110 §5.6.4), without what may not stand in one.
+    /// Returns a quoted string (RFC 9110 §5.6.4) without the characters that it must not contain.
     private static func quoted(_ value: String) -> String {
         var result = "\""
         for scalar in value.unicodeScalars where scalar == "\t" || scalar.value >= 0x20 && scalar.value != 0x7F {
@@ -135,27 +135,27 @@ extension MediaType: CustomStringConvertible {
 
 extension MediaType: Codable {
     /// Decodes a text.
-    /// - Throws: `DecodingError` when it is no media type.
+    /// - Throws: `DecodingError` when the text is not a media type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
         guard let type = MediaType(text) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "“\(text)” is no media type")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "“\(text)” is not a media type")
         }
         self = type
     }
 
     /// Encodes the ``description``.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
     }
 }
 
-/// The parameters of a field's value (RFC 9110 §5.6.6), one after the other, whatever stands between them.
+/// An iterator over the parameters of a field's value (RFC 9110 §5.6.6), which skips any text between them.
 struct FieldParameters {
-    /// From a ";" on.
+    /// The unread bytes, from a ";" on.
     var rest: Substring.UTF8View
 
     mutating func next() -> (name: String, value: String)? {
@@ -173,7 +173,7 @@ struct FieldParameters {
         return nil
     }
 
-    /// What comes next and matches, without white space around it.
+    /// Removes the next bytes while they match, and returns them without surrounding white space.
     private mutating func take(while matches: (UInt8) -> Bool) -> String {
         var taken = rest.prefix(while: matches)
         rest = rest[taken.endIndex...]
@@ -182,7 +182,7 @@ struct FieldParameters {
         return String(Substring(taken))
     }
 
-    /// A quoted string, whose end may be missing (RFC 9110 §5.6.4).
+    /// Removes and returns a quoted string, whose closing quote may be missing (RFC 9110 §5.6.4).
     private mutating func quoted() -> String {
         rest.removeFirst()
         var bytes: [UInt8] = []

@@ -3,22 +3,22 @@
 
 /// A request method (RFC 9110 §9): an open set of case-sensitive tokens.
 ///
-/// Any text makes a value, so `"PURGE"` is as good as `.get`; ``isValid`` says whether it may go on the wire, and a
-/// request with a method that may not is refused with `NetworkError.Kind.invalidRequest` when it is run.
+/// Any text makes a method, so `"PURGE"` works like `.get`. ``isValid`` says whether the method can be sent; a request
+/// with an invalid method fails with `NetworkError.Kind.invalidRequest` when it is run.
 ///
 /// ```swift
 /// let purge: Method = "PURGE"
 /// ```
 public struct Method: RawRepresentable, Hashable, Sendable, Codable {
-    /// The method as it is written on the wire.
+    /// The method as it is sent.
     public let rawValue: String
 
-    /// Takes any text unchanged; methods are case-sensitive (RFC 9110 §9.1), so `"get"` is not `.get`.
+    /// Creates a method from any text, unchanged; methods are case-sensitive (RFC 9110 §9.1), so `"get"` is not `.get`.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 
-    /// Takes any text unchanged, as `init(rawValue:)` does.
+    /// Creates a method from any text, unchanged, as `init(rawValue:)` does.
     public init(_ rawValue: String) {
         self.rawValue = rawValue
     }
@@ -29,11 +29,14 @@ public struct Method: RawRepresentable, Hashable, Sendable, Codable {
     /// Whether the method is defined as read-only: GET, HEAD, OPTIONS and TRACE (RFC 9110 §9.2.1).
     public var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 
-    /// Whether repeating the request has the effect of making it once: the safe methods, PUT and DELETE (RFC 9110
-    /// §9.2.2).
+    /// Whether several identical requests have the same effect as one: true for the safe methods, PUT and DELETE
+    /// (RFC 9110 §9.2.2).
     ///
-    /// False for methods this version does not know.
-    public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
+    /// The value is false for unknown methods.
+    public var isIdempotent: Bool { Method.idempotent.contains(self) }
+
+    /// The methods that RFC 9110 §9.2.2 calls idempotent.
+    static let idempotent: Set<Method> = [.get, .head, .options, .trace, .put, .delete]
 }
 
 extension Method {
@@ -58,11 +61,11 @@ extension Method {
 }
 
 extension Method: ExpressibleByStringLiteral, CustomStringConvertible {
-    /// A method written as a literal, taken unchanged.
+    /// Creates a method from a literal, unchanged.
     public init(stringLiteral value: String) {
         self.init(value)
     }
 
-    /// The method as it is written on the wire.
+    /// The method as it is sent.
     public var description: String { rawValue }
 }

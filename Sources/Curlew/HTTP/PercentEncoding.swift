@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension String {
-    /// This text's UTF-8 with every byte that is not in `kept` as `%XX`, in upper case (RFC 3986 §2.1).
+    /// Returns this text's UTF-8 with every byte outside `kept` escaped as `%XX`, in upper case (RFC 3986 §2.1).
     ///
-    /// - Parameter space: What a space becomes when it is not kept; "%20" unless given.
+    /// - Parameter space: The replacement of a space that is not in `kept`; "%20" by default.
     func percentEncoded(keeping kept: ByteSet, space: String = "%20") -> String {
         guard !kept.containsAll(of: self) else { return self }
         var output: [UInt8] = []
@@ -25,14 +25,14 @@ extension String {
 }
 
 extension String {
-    /// This part of a URL with one spelling for each byte (RFC 3986 §6.2.2).
+    /// Returns this part of a URL with exactly one spelling for each byte (RFC 3986 §6.2.2).
     ///
-    /// Escapes in upper case, none for unreserved bytes, and every other byte escaped that is not in `kept`. What is an
-    /// escape already stays one.
+    /// Escapes of unreserved bytes are decoded, and other escapes stay, in upper case. Every byte that is neither
+    /// unreserved nor in `kept` is escaped.
     ///
     /// - Parameters:
-    ///   - kept: What may stand for itself beside the unreserved.
-    ///   - plus: What a "+" becomes when it is not kept.
+    ///   - kept: The bytes that stay unescaped, in addition to the unreserved ones.
+    ///   - plus: The replacement of a "+" that is not in `kept`; "%2B" by default.
     func percentNormalised(keeping kept: ByteSet, plus: String = "%2B") -> String {
         var output: [UInt8] = []
         output.reserveCapacity(utf8.count * 2)
@@ -55,7 +55,7 @@ extension String {
 }
 
 extension Substring.UTF8View {
-    /// These bytes as the readers of forms take them: `%XX` decoded, "+" as a space; a "%" without two digits stays.
+    /// These bytes decoded as form data: `%XX` becomes a byte, "+" becomes a space, and a "%" without two digits stays.
     var formDecoded: [UInt8] {
         var output: [UInt8] = []
         var rest = self[...]
@@ -75,10 +75,10 @@ extension UInt8 {
     /// The upper-case digit for 0…15.
     fileprivate var hexDigit: UInt8 { self < 10 ? 0x30 + self : 0x41 + self - 10 }
 
-    /// As `%XX`.
+    /// This byte as `%XX`.
     fileprivate var escaped: [UInt8] { [UInt8(ascii: "%"), (self >> 4).hexDigit, (self & 15).hexDigit] }
 
-    /// What a digit of either case stands for; nil for other bytes.
+    /// The value of a hexadecimal digit of either case; nil for other bytes.
     fileprivate var hexValue: UInt8? {
         switch self {
         case 0x30...0x39: self - 0x30

@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What stands in descriptions in the place of a secret.
+/// The text that replaces a secret in descriptions.
 let redaction = "<redacted>"
 
-/// A URL as it may be shown: without user-info, with "<redacted>" for every query value, every path parameter and the
-/// fragment, and with control characters escaped.
+/// Returns a URL that is safe to show: without user-info, with "<redacted>" for every query value, every path parameter
+/// and the fragment, and with control characters escaped.
 ///
-/// Takes any text, valid or not; the cautious reading wins where it is ambiguous: what stands before an "@" is hidden
-/// wherever it could be user-info.
-/// - Parameter names: Names of the query, as they are written, whose values may be shown.
+/// The text may be invalid. Ambiguous text is read cautiously: the text before an "@" is hidden wherever it could be
+/// user-info.
+/// - Parameter names: Names in the query, as they are written, whose values may be shown.
 func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> String {
     let bytes = text.utf8
     let (start, isAuthority) = authorityStart(in: bytes)
@@ -28,15 +28,15 @@ func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> Stri
     return result.escapingControls
 }
 
-/// A query as it may be shown: with "<redacted>" for every value, and with control characters escaped.
+/// Returns a query that is safe to show: with "<redacted>" for every value, and with control characters escaped.
 func redactedQuery(_ text: String) -> String {
     redactedQuery(text.utf8[...], showing: []).escapingControls
 }
 
-/// Where an authority could begin, and whether one is likely there.
+/// Returns the position where an authority could begin, and whether an authority is likely there.
 ///
-/// Schemes without a colon, with too few or too many slashes, and with backslashes are taken for schemes, too. One slash
-/// that follows no scheme begins a path, in which only a user with a password counts as user-info.
+/// Schemes without a colon, with too few or too many slashes, and with backslashes count as schemes, too. A single
+/// slash without a scheme begins a path, in which only a user with a password counts as user-info.
 private func authorityStart(in bytes: String.UTF8View) -> (start: String.Index, isAuthority: Bool) {
     let wordEnd = bytes.firstIndex(where: wordEnds.contains) ?? bytes.endIndex
     let word = bytes[..<wordEnd]
@@ -53,10 +53,10 @@ private func authorityStart(in bytes: String.UTF8View) -> (start: String.Index, 
 private let wordEnds = ByteSet(":/\\?#")
 private let separators = ByteSet(":/\\")
 
-/// The "@" that ends the user-info.
+/// Returns the position of the "@" that ends the user-info.
 ///
-/// A password with an unescaped "/", "?" or "#" makes the URL invalid and its first half look like a port; then
-/// everything up to the last "@" is taken for user-info.
+/// A password with an unescaped "/", "?" or "#" makes the URL invalid, and the first half of the password looks like a
+/// port. Then everything up to the last "@" counts as user-info.
 private func userInfoEnd(in rest: Substring.UTF8View) -> String.Index? {
     let authority = segment(of: rest)
     if let at = authority.lastIndex(of: UInt8(ascii: "@")) { return at }
@@ -69,7 +69,7 @@ private func userInfoEnd(in rest: Substring.UTF8View) -> String.Index? {
     return !port.isEmpty && port.allSatisfy(ByteSet.digits.contains) ? nil : rest.lastIndex(of: UInt8(ascii: "@"))
 }
 
-/// The "@" that follows a user and a password in the first segment of a path.
+/// Returns the position of the "@" after a user and a password in the first segment of a path.
 private func passwordEnd(in rest: Substring.UTF8View) -> String.Index? {
     let first = segment(of: rest)
     guard let at = first.lastIndex(of: UInt8(ascii: "@")) else { return nil }
@@ -80,7 +80,8 @@ private func segment(of rest: Substring.UTF8View) -> Substring.UTF8View {
     rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
 }
 
-/// A path without the user-info of a URL in it, and with "<redacted>" for what follows a ";" in a segment.
+/// Returns a path without the user-info of a URL in it, and with "<redacted>" for the parameters after a ";" in a
+/// segment.
 private func redactedPath(_ path: Substring.UTF8View) -> String {
     var shown = Substring(path)
     if let at = path.lastIndex(of: UInt8(ascii: "@")),
@@ -99,7 +100,7 @@ private func redactedQuery(_ items: Substring.UTF8View, showing names: Set<Strin
         .map { redactedItem($0, showing: names) }.joined(separator: "&")
 }
 
-/// "name=<redacted>"; what has no name is a value.
+/// Returns "name=<redacted>"; an item without a name is redacted as a whole.
 private func redactedItem(_ item: Substring.UTF8View, showing names: Set<String> = []) -> String {
     if item.isEmpty { return "" }
     let equals = item.firstIndex(of: UInt8(ascii: "="))

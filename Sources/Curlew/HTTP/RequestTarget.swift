@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// An absolute http or https URL, checked and normalised over its UTF-8 so that libcurl, the pool, the cookie rules and
-/// the cache all read the same host, port and path out of it.
+/// the cache all read the same host, port and path from it.
 ///
-/// Normal form: scheme and host in lower case, international names as A-labels (RFC 5890), IPv6 as RFC 5952 writes it,
-/// no default port, a path that starts with "/", no fragment, and everything a URL may not hold percent-encoded as
-/// UTF-8. Existing percent escapes and dot segments stay as they are.
+/// In normal form, scheme and host are in lower case, international names are A-labels (RFC 5890), IPv6 addresses are
+/// written as in RFC 5952, the default port and the fragment are removed, the path starts with "/", and bytes that a
+/// URL must not contain are percent-encoded as UTF-8. Existing percent escapes and dot segments stay as they are.
 struct RequestTarget: Hashable, Sendable {
-    /// The schemes a request can have.
+    /// The schemes that a request can have.
     enum Scheme: String, Hashable, Sendable {
         case http
         case https
@@ -16,18 +16,18 @@ struct RequestTarget: Hashable, Sendable {
         var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
-    /// The whole URL in normal form, all ASCII; the very string that was given if that was normal already.
+    /// The whole URL in normal form, all ASCII; the original string without a copy if that was already normal.
     let text: String
     let scheme: Scheme
-    /// The port, written or default.
+    /// The port of the URL, else the default port of the scheme.
     let port: UInt16
     private let parts: Parts
 
     /// Checks and normalises `text`.
     ///
-    /// Complexity: O(*n*); a text that is normal already is not copied.
+    /// Complexity: O(*n*); a text that is already normal is not copied.
     ///
-    /// - Parameter names: what encodes international names; nil behaves as if libidn2 were not installed.
+    /// - Parameter names: The encoder of international names; nil behaves as if libidn2 were not installed.
     init(_ text: String, names: InternationalNames? = .system) throws(InvalidURL) {
         do throws(InvalidURL.Reason) {
             let layout = try URLLayout(text.utf8.span)
@@ -49,7 +49,7 @@ struct RequestTarget: Hashable, Sendable {
     /// The host in lower case; IPv6 addresses without their brackets.
     var host: String { slice(parts.host) }
 
-    /// The user-info as it stands in ``text``, still percent-encoded, or nil.
+    /// The user-info as written in ``text``, still percent-encoded; nil without user-info.
     var userInfo: String? { parts.userInfo.map(slice) }
 
     /// The path, still percent-encoded; starts with "/".
@@ -58,7 +58,7 @@ struct RequestTarget: Hashable, Sendable {
     /// The query without its "?", still percent-encoded; nil when there is no "?".
     var query: String? { parts.query.map(slice) }
 
-    /// Whether the host is an IPv6 address, and so stands in brackets in ``text``.
+    /// Whether the host is an IPv6 address, which is in brackets in ``text``.
     var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
 
     private func slice(_ range: Range<Int>) -> String {
@@ -67,7 +67,7 @@ struct RequestTarget: Hashable, Sendable {
         return String(text[start..<end])
     }
 
-    /// Where the components stand in the text, as UTF-8 offsets.
+    /// The positions of the components in the text, as UTF-8 offsets.
     struct Parts: Hashable, Sendable {
         var userInfo: Range<Int>?
         var host: Range<Int>
@@ -81,8 +81,8 @@ struct RequestTarget: Hashable, Sendable {
 }
 
 extension RequestTarget {
-    /// Whether others on the network can read what is sent: without TLS, to any machine but this one.
-    var isReadableByOthers: Bool { scheme == .http && !isLoopback }
+    /// Whether others on the network can read the request: it is sent without TLS to another machine.
+    var isCleartext: Bool { scheme == .http && !isLoopback }
 
     /// Whether the host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
     private var isLoopback: Bool {

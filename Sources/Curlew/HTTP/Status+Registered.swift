@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Status {
-    /// The phrases of the IANA registry of HTTP status codes; 306 and 418 are registered as unused and have none.
+    /// The phrases of the IANA registry of HTTP status codes; 306 and 418 are registered as unused and have no phrase.
     static let phrases: [Int: String] = [
         100: "Continue",
         101: "Switching Protocols",

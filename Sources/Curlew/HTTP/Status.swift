@@ -10,17 +10,17 @@ public struct Status: RawRepresentable, Hashable, Sendable, Codable {
     /// The status code, unchecked.
     public let rawValue: Int
 
-    /// Takes any number; ``kind`` is `other` outside 100…599.
+    /// Creates a status from any number; ``kind`` is `other` outside 100…599.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// Takes any number, as `init(rawValue:)` does.
+    /// Creates a status from any number, as `init(rawValue:)` does.
     public init(_ code: Int) {
         self.rawValue = code
     }
 
-    /// The status code, as `rawValue`.
+    /// The status code, equal to `rawValue`.
     public var code: Int { rawValue }
 
     /// The class of the code, from its first digit (RFC 9110 §15).
@@ -43,7 +43,7 @@ public struct Status: RawRepresentable, Hashable, Sendable, Codable {
 
     /// The classes of status codes (RFC 9110 §15).
     public enum Kind: Hashable, Sendable, CaseIterable {
-        /// 1xx: the request was received and work goes on.
+        /// 1xx: the request was received and processing continues.
         case informational
         /// 2xx: the request was received, understood and accepted.
         case successful
@@ -53,13 +53,13 @@ public struct Status: RawRepresentable, Hashable, Sendable, Codable {
         case clientError
         /// 5xx: the server failed to fulfil a request that looks valid.
         case serverError
-        /// Anything outside 100…599.
+        /// Any code outside 100…599.
         case other
     }
 }
 
 extension Status: ExpressibleByIntegerLiteral, Comparable, CustomStringConvertible {
-    /// A status code written as a literal.
+    /// Creates a status from a literal.
     public init(integerLiteral value: Int) {
         self.init(value)
     }
@@ -69,7 +69,8 @@ extension Status: ExpressibleByIntegerLiteral, Comparable, CustomStringConvertib
         lhs.rawValue < rhs.rawValue
     }
 
-    /// The code and its registered phrase: "404 Not Found", or "799" when there is none.
+    /// The code and its registered phrase, such as "404 Not Found"; the code alone if it is unregistered, such as
+    /// "799".
     public var description: String {
         reasonPhrase.map { "\(rawValue) \($0)" } ?? "\(rawValue)"
     }

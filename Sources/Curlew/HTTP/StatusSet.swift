@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A set of status codes: ranges of them and single ones, for what a caller accepts.
+/// A set of status codes, made of ranges and single codes, such as the codes that a caller accepts.
 ///
 /// ```swift
 /// let accepted = StatusSet.success.inserting(.notModified)
@@ -12,7 +12,7 @@ public struct StatusSet: Sendable, Hashable {
     /// The ranges in order; they neither overlap nor touch, so that equal sets have equal ranges.
     private let ranges: [ClosedRange<Int>]
 
-    /// The codes of one range or several, which may overlap; the empty set is `[]`.
+    /// Creates the set of the codes in one or more ranges, which may overlap; the empty set is `[]`.
     public init(_ range: ClosedRange<Int>, _ more: ClosedRange<Int>...) {
         self.init(joining: [range] + more)
     }
@@ -20,7 +20,7 @@ public struct StatusSet: Sendable, Hashable {
     private init(joining ranges: [ClosedRange<Int>]) {
         var joined: [ClosedRange<Int>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-            // Written so that it does not overflow at either end of Int.
+            // The addition cannot overflow: it runs only when `last.upperBound` is below `range.lowerBound`.
             if let last = joined.last, last.upperBound >= range.lowerBound || last.upperBound + 1 == range.lowerBound {
                 joined[joined.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
             } else {
@@ -32,26 +32,26 @@ public struct StatusSet: Sendable, Hashable {
 
     /// 200…299 (RFC 9110 §15.3).
     public static let success = StatusSet(200...299)
-    /// Every code: nothing is refused for its status.
+    /// Every code: no response is refused for its status.
     public static let any = StatusSet(Int.min...Int.max)
 
     /// Whether a code is in the set.
     public func contains(_ status: Status) -> Bool { ranges.contains { $0.contains(status.code) } }
 
-    /// What is in this set, in the other or in both.
+    /// Returns the set of the codes that are in this set, in `other` or in both.
     public func union(_ other: StatusSet) -> StatusSet { StatusSet(joining: ranges + other.ranges) }
 
-    /// The same set with one more code.
+    /// Returns this set with one more code.
     public func inserting(_ status: Status) -> StatusSet { StatusSet(joining: ranges + [status.code...status.code]) }
 }
 
 extension StatusSet: ExpressibleByArrayLiteral, CustomStringConvertible {
-    /// The codes of a literal, such as `[.ok, .notFound, 425]`.
+    /// Creates the set of the codes in a literal, such as `[.ok, .notFound, 425]`.
     public init(arrayLiteral elements: Status...) {
         self.init(joining: elements.map { $0.code...$0.code })
     }
 
-    /// The ranges and codes in order: "200…299, 304"; "any" for all, "none" for none.
+    /// The ranges and codes in order: "200…299, 304"; "any" for all codes, "none" for the empty set.
     public var description: String {
         if ranges.isEmpty { return "none" }
         if self == .any { return "any" }
@@ -61,14 +61,14 @@ extension StatusSet: ExpressibleByArrayLiteral, CustomStringConvertible {
 }
 
 extension StatusSet: Codable {
-    /// Decodes a list of ranges, each the list of its first and last code.
-    /// - Throws: `DecodingError` when it is none.
+    /// Decodes a list of ranges, each a list of its first and last code.
+    /// - Throws: `DecodingError` for another value.
     public init(from decoder: any Decoder) throws {
         self.init(joining: try decoder.singleValueContainer().decode([ClosedRange<Int>].self))
     }
 
     /// Encodes the ranges, as `[[200, 299], [304, 304]]`.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(ranges)

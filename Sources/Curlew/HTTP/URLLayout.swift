@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the components of an http or https URL stand in its UTF-8, found in one pass, and whether they are in the
+/// The positions of the components of an http or https URL in its UTF-8, found in one pass, and whether they have the
 /// normal form that ``RequestTarget`` promises.
 struct URLLayout {
     private(set) var scheme = RequestTarget.Scheme.http
@@ -11,7 +11,7 @@ struct URLLayout {
     private(set) var port: UInt16 = 0
     private(set) var path = 0..<0
     private(set) var query: Range<Int>?
-    /// Whether everything but the host, which is checked apart, can stay as it is.
+    /// Whether everything except the host, which is checked separately, can stay as it is.
     private(set) var isNormal = true
 
     init(_ bytes: borrowing Span<UInt8>) throws(InvalidURL.Reason) {
@@ -56,7 +56,7 @@ struct URLLayout {
         _ bytes: borrowing Span<UInt8>, _ range: Range<Int>
     ) throws(InvalidURL.Reason) {
         for index in range {
-            // Browsers end the host at a backslash and RFC 3986 does not: the two read different hosts.
+            // Browsers end the host at a backslash and RFC 3986 does not, so they would read different hosts.
             if bytes[index] == UInt8(ascii: "\\") { throw .forbiddenInUserInfo }
         }
         if range.isEmpty {
@@ -149,14 +149,15 @@ struct URLLayout {
     private static func isLetter(_ byte: UInt8) -> Bool { ByteSet.letters.contains(byte) }
 
     private static let schemeBytes = ByteSet.letters.union(.digits).union(ByteSet("+-."))
-    /// RFC 3986 §3.2.1, where "@" cannot stand unescaped.
+    /// The bytes of RFC 3986 §3.2.1, in which "@" must be escaped.
     static let userInfoBytes = ByteSet.unreserved.union(ByteSet("!$&'()*+,;=:"))
-    /// What stays as it is in paths and queries: all of RFC 3986 §3.3 and §3.4, and the brackets browsers leave alone.
+    /// The bytes that stay as they are in paths and queries: those of RFC 3986 §3.3 and §3.4, and brackets, which
+    /// browsers do not escape either.
     static let pathBytes = userInfoBytes.union(ByteSet("/?@[]"))
 }
 
 extension URLLayout {
-    /// The host in normal form, or nil when it already is.
+    /// Returns the host in normal form; nil when it is already normal.
     func normalHost(in text: String, names: InternationalNames?) throws(InvalidURL.Reason) -> String? {
         let utf8 = text.utf8
         let start = utf8.index(utf8.startIndex, offsetBy: host.lowerBound)
@@ -165,7 +166,7 @@ extension URLLayout {
         return normal == written ? nil : String(normal)
     }
 
-    /// The text written anew in normal form, and where its components stand in it.
+    /// Returns the text in normal form and the positions of its components.
     func normalised(_ text: String, host normalHost: String?) -> (String, RequestTarget.Parts) {
         let bytes = Array(text.utf8)
         var output: [UInt8] = []
@@ -194,7 +195,8 @@ extension URLLayout {
         return (String(decoding: output, as: UTF8.self), RequestTarget.Parts(moved))
     }
 
-    /// Appends `part`, percent-encoding what is not allowed, and a "%" that starts no escape; gives where it stands.
+    /// Appends `part`, escapes the bytes that are not allowed and each "%" that starts no escape, and returns the range
+    /// of the result in `output`.
     private static func append(
         _ part: ArraySlice<UInt8>, allowing allowed: ByteSet, to output: inout [UInt8]
     ) -> Range<Int> {

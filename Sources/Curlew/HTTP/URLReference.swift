@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A URI reference (RFC 3986 §4.1), such as a server writes into `Location`, cut into its components.
+/// A URI reference (RFC 3986 §4.1), such as the value of `Location`, split into its components.
 ///
-/// Any text has components: nothing is checked, decoded or encoded here. ``RequestTarget`` judges what becomes of it.
+/// Any text has components: nothing is checked, decoded or encoded here. ``RequestTarget`` checks the resolved URL.
 struct URLReference {
     /// The scheme without its ":"; nil for a relative reference.
     let scheme: ArraySlice<UInt8>?
-    /// What stands between "//" and the path, user-info and port with it; nil without "//".
+    /// The text between "//" and the path, including user-info and port; nil without "//".
     let authority: ArraySlice<UInt8>?
     let path: ArraySlice<UInt8>
     /// The query without its "?"; nil when there is no "?".
@@ -31,23 +31,23 @@ struct URLReference {
         }
     }
 
-    /// The query of a URL as it is written; "" without one.
+    /// Returns the query of a URL as it is written; "" without a query.
     static func query(of url: String) -> String {
         guard url.utf8.contains(UInt8(ascii: "?")) else { return "" }
         return URLReference(url).query.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// Whether the authority has user-info, be it empty.
+    /// Whether the authority has user-info, which may be empty.
     var hasUserInfo: Bool { authority?.contains(UInt8(ascii: "@")) == true }
 
-    /// What `reference` means where `base` is the document (RFC 3986 §5.2.2, strict), with the reference's own fragment.
+    /// Resolves `reference` against `base` (RFC 3986 §5.2.2, strict) and keeps the fragment of the reference.
     ///
     /// Complexity: O(*n*) in the bytes of both.
     static func resolve(_ reference: String, against base: RequestTarget) -> String {
         URLReference(reference).resolved(against: base)
     }
 
-    /// What this reference means where `base` is the document; see ``resolve(_:against:)``.
+    /// Resolves this reference against `base`; see ``resolve(_:against:)``.
     func resolved(against base: RequestTarget) -> String {
         if let scheme {
             return compose(scheme, authority, Self.withoutDotSegments(path)[...], query)
@@ -63,12 +63,12 @@ struct URLReference {
         return compose(base.scheme, base.authority, Self.withoutDotSegments(whole)[...], query)
     }
 
-    /// The path up to its last "/", with it (RFC 3986 §5.2.3).
+    /// The path up to and including its last "/" (RFC 3986 §5.2.3).
     private var folder: ArraySlice<UInt8> {
         path[...(path.lastIndex(of: Self.slash) ?? path.startIndex - 1)]
     }
 
-    /// The text of these components and the own fragment (RFC 3986 §5.3).
+    /// Returns the text of these components and this reference's fragment (RFC 3986 §5.3).
     private func compose(
         _ scheme: ArraySlice<UInt8>?, _ authority: ArraySlice<UInt8>?, _ path: ArraySlice<UInt8>,
         _ query: ArraySlice<UInt8>?
@@ -78,7 +78,7 @@ struct URLReference {
         if let authority {
             result += "//".utf8 + authority
         } else if path.starts(with: "//".utf8) {
-            // A path that came to begin with "//" must not be read as an authority.
+            // Without the prefix, the leading "//" of the path would begin an authority.
             result += "/.".utf8
         }
         result += path
@@ -87,7 +87,7 @@ struct URLReference {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// The path without its "." and ".." segments (RFC 3986 §5.2.4).
+    /// Returns the path without its "." and ".." segments (RFC 3986 §5.2.4).
     static func withoutDotSegments(_ path: ArraySlice<UInt8>) -> [UInt8] {
         var input = path
         var output: [UInt8] = []
@@ -113,14 +113,14 @@ struct URLReference {
         return output
     }
 
-    /// What follows the first `mark`; `rest` keeps what stands before it.
+    /// Returns the bytes after the first `mark`; `rest` keeps the bytes before it.
     private static func cutTail(of rest: inout ArraySlice<UInt8>, at mark: UInt8) -> ArraySlice<UInt8>? {
         guard let index = rest.firstIndex(of: mark) else { return nil }
         defer { rest = rest[..<index] }
         return rest[(index + 1)...]
     }
 
-    /// The scheme, if the text begins with one and ":" (RFC 3986 §3.1); `rest` keeps what follows.
+    /// Returns the scheme if `rest` begins with one and ":" (RFC 3986 §3.1); `rest` keeps the bytes after the ":".
     private static func cutScheme(of rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard let colon = rest.firstIndex(of: UInt8(ascii: ":")), let first = rest.first,
             ByteSet.letters.contains(first), rest[..<colon].allSatisfy(schemeBytes.contains)

@@ -11,6 +11,7 @@ internal import CurlewSupport
 ///
 /// Interceptors are nested. A request passes the interceptors of the request itself (``Request/interceptors``) first,
 /// then those of the session, each list from its first to its last; the response passes them in the opposite order:
+///
 /// ```text
 /// request ─►  request.interceptors  ─►  session's  ─►  retries  ─►  redirects  ─►  those with scope .attempt  ─►  wire
 /// response ◄───────────────────────────────────────────────────────────────────────────────────────────────────────┘

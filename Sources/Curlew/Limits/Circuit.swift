@@ -4,9 +4,9 @@
 /// The state of one origin: *closed* lets all requests pass, *open* refuses all for a while, *half-open* lets one probe
 /// pass.
 ///
-/// closed → open after enough failures; open → half-open when the rest time is over and a request arrives; half-open →
+/// closed → open after enough failures; open → half-open when the cooldown is over and a request arrives; half-open →
 /// closed when the probe succeeds, → open when it fails. The circuit stays half-open, and admits another probe, when
-/// the outcome says nothing about the server or when the probe takes longer than the rest time. Time counts from any
+/// the outcome says nothing about the server or when the probe takes longer than the cooldown. Time counts from any
 /// fixed point.
 struct Circuit: OriginRecord {
     /// When the circuit opens, and for how long.
@@ -16,7 +16,7 @@ struct Circuit: OriginRecord {
         /// The share of failures in the last `window` requests that also opens the circuit; nil for no such rule.
         var failureRate: Double?
         var window: Int
-        var rest: Duration
+        var cooldown: Duration
         /// The number of outcomes that a circuit remembers.
         static let longestWindow = 64
     }
@@ -27,7 +27,7 @@ struct Circuit: OriginRecord {
         /// The request passes alone, and its outcome decides.
         case probe(period: UInt64)
         /// The request is refused: for how long all are refused (zero while a probe is running), and the last failure.
-        case refused(rest: Duration, after: String)
+        case refused(cooldown: Duration, after: String)
     }
 
     enum Outcome: Sendable, Equatable {
@@ -53,8 +53,8 @@ struct Circuit: OriginRecord {
     private var outcomes: UInt64 = 0
     private var count = 0
     private var reason = ""
-    /// The length of the last rest time.
-    private var rest = Duration.zero
+    /// The length of the last cooldown.
+    private var cooldown = Duration.zero
 
     init() {}
 
@@ -64,12 +64,12 @@ struct Circuit: OriginRecord {
     mutating func admit(now: Duration) -> Admission {
         switch state {
         case .closed: return .pass(period: period)
-        case .open(let end) where now < end: return .refused(rest: end - now, after: reason)
-        case .halfOpen(let end?) where now < end: return .refused(rest: .zero, after: reason)
+        case .open(let end) where now < end: return .refused(cooldown: end - now, after: reason)
+        case .halfOpen(let end?) where now < end: return .refused(cooldown: .zero, after: reason)
         case .open, .halfOpen:
             // The new period discards the outcome of a probe that took too long.
             if case .halfOpen(_?) = state { period += 1 }
-            state = .halfOpen(probedUntil: now + rest)
+            state = .halfOpen(probedUntil: now + cooldown)
             return .probe(period: period)
         }
     }
@@ -119,8 +119,8 @@ struct Circuit: OriginRecord {
         let reason = reason
         self = Circuit(period: period + 1)
         self.reason = reason
-        rest = rule.rest
-        state = .open(until: now + rest)
+        cooldown = rule.cooldown
+        state = .open(until: now + cooldown)
     }
 
     private init(period: UInt64) { self.period = period }

@@ -6,9 +6,9 @@
 ///
 /// After some failures in a row, or too large a share of failures in the latest requests, the circuit of an origin
 /// *opens*: requests fail at once with ``NetworkError/Kind/circuitOpen``, and ``NetworkError/retryAfter`` is the
-/// remaining rest time. When the rest time is over, one request passes as a probe, while others still fail. If the
-/// probe succeeds, the circuit closes; if it fails, the circuit opens for another rest time. If it is cancelled, or
-/// takes as long as a rest time, the next request becomes the probe.
+/// remaining cooldown. When the cooldown is over, one request passes as a probe, while others still fail. If the probe
+/// succeeds, the circuit closes; if it fails, the circuit opens for another cooldown. If it is cancelled, or takes as
+/// long as a cooldown, the next request becomes the probe.
 ///
 /// Failures are the `statuses`, and an origin that cannot be resolved or connected to, breaks the connection, refuses
 /// streams or lets a time limit pass. A response counts when its head arrives. Errors on the client's side and
@@ -16,8 +16,9 @@
 ///
 /// The interceptor surrounds each attempt, so retries count, and fail at once too: a ``RetryPolicy`` does not retry a
 /// request that an open circuit has stopped. Copies share their circuits.
+///
 /// ```swift
-/// let session = Session(interceptors: [.circuitBreaker(failures: 3, rest: .seconds(10))])
+/// let session = Session(interceptors: [.circuitBreaker(failures: 3, cooldown: .seconds(10))])
 /// ```
 public struct CircuitBreaker: Interceptor {
     private let circuits: Circuits
@@ -35,14 +36,14 @@ public struct CircuitBreaker: Interceptor {
     ///   - failureRate: The share of failures in the last `window` requests that also opens a circuit, above 0 and up
     ///     to 1; nil, the default, for no such rule.
     ///   - window: How many requests the rate covers, and how many are needed for it; 20 unless given, from 1 to 64.
-    ///   - rest: How long no request is sent; 30 s unless given, above zero.
+    ///   - cooldown: How long no request is sent; 30 s unless given, above zero.
     ///   - statuses: The statuses that count as failures; 500, 502, 503 and 504 unless given.
-    ///   - clock: The clock that measures rest times.
+    ///   - clock: The clock that measures cooldowns.
     public init(
-        failures: Int = 5, failureRate: Double? = nil, window: Int = 20, rest: Duration = .seconds(30),
+        failures: Int = 5, failureRate: Double? = nil, window: Int = 20, cooldown: Duration = .seconds(30),
         statuses: StatusSet = CircuitBreaker.failing, clock: any Clock<Duration> = ContinuousClock()
     ) {
-        rule = Circuit.Rule(failures: failures, failureRate: failureRate, window: window, rest: rest)
+        rule = Circuit.Rule(failures: failures, failureRate: failureRate, window: window, cooldown: cooldown)
         circuits = Circuits(rule, time: clock.stopwatch())
         self.statuses = statuses
     }
@@ -66,8 +67,8 @@ public struct CircuitBreaker: Interceptor {
         // A later step refuses the invalid URL.
         guard let origin = request.origin else { return try await next(request) }
         let admission = circuits.admit(origin)
-        if case .refused(let rest, let reason) = admission {
-            throw refusal(of: request, origin, rest, reason, context)
+        if case .refused(let cooldown, let reason) = admission {
+            throw refusal(of: request, origin, cooldown, reason, context)
         }
         do throws(NetworkError) {
             let response = try await next(request)
@@ -75,20 +76,20 @@ public struct CircuitBreaker: Interceptor {
             circuits.settle(origin, admission, statuses.contains(status) ? .failure("status \(status)") : .success)
             return response
         } catch {
-            circuits.settle(origin, admission, error.isOfServer ? .failure("\(error.kind)") : .unknown)
+            circuits.settle(origin, admission, error.indicatesServerFailure ? .failure("\(error.kind)") : .unknown)
             throw error
         }
     }
 
     private func refusal(
-        of request: Request, _ origin: String, _ rest: Duration, _ reason: String, _ context: InterceptorContext
+        of request: Request, _ origin: String, _ cooldown: Duration, _ reason: String, _ context: InterceptorContext
     ) -> NetworkError {
-        let end = rest > .zero ? "for another \(rest.brief)" : "until the running probe has a response"
+        let end = cooldown > .zero ? "for another \(cooldown.brief)" : "until the running probe has a response"
         return NetworkError(
             .circuitOpen, phase: .queued,
             "The circuit of \(origin) is open after too many failures, so nothing is sent \(end).",
             hint: "Retry then. The last failure was: \(reason).", request: request, duration: context.elapsed,
-            retryAfter: rest)
+            retryAfter: cooldown)
     }
 }
 
@@ -100,20 +101,20 @@ extension Interceptor where Self == CircuitBreaker {
     ///   - failureRate: The share of failures in the last `window` requests that also opens it; no such rule unless
     ///     given.
     ///   - window: How many requests the rate covers; 20 unless given.
-    ///   - rest: How long no request is sent; 30 s unless given.
+    ///   - cooldown: How long no request is sent; 30 s unless given.
     ///   - statuses: The statuses that count as failures; 500, 502, 503 and 504 unless given.
     public static func circuitBreaker(
-        failures: Int = 5, failureRate: Double? = nil, window: Int = 20, rest: Duration = .seconds(30),
+        failures: Int = 5, failureRate: Double? = nil, window: Int = 20, cooldown: Duration = .seconds(30),
         statuses: StatusSet = CircuitBreaker.failing
     ) -> CircuitBreaker {
         CircuitBreaker(
-            failures: failures, failureRate: failureRate, window: window, rest: rest, statuses: statuses)
+            failures: failures, failureRate: failureRate, window: window, cooldown: cooldown, statuses: statuses)
     }
 }
 
 extension NetworkError {
     /// Whether the error shows a failure of the server or of the network path to it.
-    fileprivate var isOfServer: Bool {
+    fileprivate var indicatesServerFailure: Bool {
         switch kind {
         case .cannotResolve, .cannotConnect, .connectionLost, .streamRefused: true
         // A timeout in the local queue says nothing about the server.
@@ -127,7 +128,7 @@ extension Circuit.Rule {
     /// The rule that the first invalid member breaks; nil when all are valid.
     fileprivate var firstBroken: String? {
         if failures < 1 { return "failures must be at least 1" }
-        if rest <= .zero { return "the rest must be above zero" }
+        if cooldown <= .zero { return "the cooldown must be above zero" }
         if !(1...Circuit.Rule.longestWindow).contains(window) { return "the window must be from 1 to 64" }
         if let failureRate, !(failureRate > 0 && failureRate <= 1) { return "the rate must be above 0 and up to 1" }
         return nil

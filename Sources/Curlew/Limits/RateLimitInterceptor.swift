@@ -20,7 +20,7 @@
 /// let session = Session(interceptors: [.rateLimit(requests: 10, per: .seconds(1), burst: 5)])
 /// ```
 public struct RateLimitInterceptor: Interceptor {
-    private let lines: RequestLines
+    private let limiters: RateLimiters
     private let longestWait: Duration
     private let clock: any Clock<Duration>
     private let brokenRule: String?
@@ -38,7 +38,7 @@ public struct RateLimitInterceptor: Interceptor {
         longestWait: Duration = .seconds(60), clock: any Clock<Duration> = ContinuousClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
     ) {
-        self.init(RequestLine.Rule(), longestWait, clock, chance, brokenRule: nil)
+        self.init(RateLimiter.Rule(), longestWait, clock, chance, brokenRule: nil)
     }
 
     /// Creates an interceptor that follows the servers' limits, and a rate of its own, as a token bucket for each
@@ -59,19 +59,19 @@ public struct RateLimitInterceptor: Interceptor {
     ) {
         var brokenRule: String?
         if requests < 1 || burst < 1 { brokenRule = "requests and burst must be at least 1" }
-        if !(period > .zero && period <= .seconds(Duration.longestAccepted)) {
+        if !(period > .zero && period <= .seconds(Duration.maximumAccepted)) {
             brokenRule = "the period must be above zero, and less than 31 years"
         }
-        let pace = RequestLine.Pace(interval: period / max(requests, 1), burst: max(burst, 1))
+        let pace = RateLimiter.Pace(interval: period / max(requests, 1), burst: max(burst, 1))
         self.init(
-            RequestLine.Rule(pace: brokenRule == nil ? pace : nil), longestWait, clock, chance, brokenRule: brokenRule)
+            RateLimiter.Rule(pace: brokenRule == nil ? pace : nil), longestWait, clock, chance, brokenRule: brokenRule)
     }
 
     private init(
-        _ rule: RequestLine.Rule, _ longestWait: Duration, _ clock: any Clock<Duration>,
+        _ rule: RateLimiter.Rule, _ longestWait: Duration, _ clock: any Clock<Duration>,
         _ chance: @escaping @Sendable () -> Double, brokenRule: String?
     ) {
-        lines = RequestLines(rule, time: clock.stopwatch(), chance: chance)
+        limiters = RateLimiters(rule, time: clock.stopwatch(), chance: chance)
         self.longestWait = max(longestWait, .zero)
         self.clock = clock
         self.brokenRule = brokenRule
@@ -91,38 +91,38 @@ public struct RateLimitInterceptor: Interceptor {
         guard let origin = request.origin else { return try await next(request) }
         do {
             try await pass(origin, context)
-        } catch let error as RequestLines.TooLong {
+        } catch let error as RateLimiters.TooLong {
             throw tooLong(error.wait, origin, request, context)
         }
         let response = try await next(request)
-        if let wait = response.head.wishForQuiet { lines.hold(origin, for: wait) }
+        if let wait = response.head.requestedPause { limiters.hold(origin, for: wait) }
         return response
     }
 
     /// Returns how many requests to the request's origin wait for their turn now.
-    func waiting(for request: Request) -> Int { request.origin.map { lines.count(at: $0) } ?? 0 }
+    func waiting(for request: Request) -> Int { request.origin.map { limiters.count(at: $0) } ?? 0 }
 
     private func pass(_ origin: String, _ context: InterceptorContext) async throws {
         let limit = min(longestWait, context.remaining ?? longestWait)
-        let deadline = lines.now + limit
-        switch lines.enter(origin, limit: limit) {
+        let deadline = limiters.now + limit
+        switch limiters.enter(origin, limit: limit) {
         case .go: return
-        case .tooLong(let wait): throw RequestLines.TooLong(wait: wait)
+        case .tooLong(let wait): throw RateLimiters.TooLong(wait: wait)
         case .wait(let ticket):
-            var hasGone = false
-            defer { if !hasGone { lines.leave(ticket, at: origin) } }
-            let lines = lines
+            var hasStarted = false
+            defer { if !hasStarted { limiters.leave(ticket, at: origin) } }
+            let limiters = limiters
             guard
                 try await context.wait(
-                    atMost: limit, by: clock, until: { await lines.turn(of: ticket, at: origin) })
-            else { throw RequestLines.TooLong(wait: limit) }
+                    atMost: limit, by: clock, until: { await limiters.turn(of: ticket, at: origin) })
+            else { throw RateLimiters.TooLong(wait: limit) }
             // A closed session sends nothing any more; the attempt itself reports that best.
             while !context.isClosed {
-                guard let rest = try lines.step(ticket, at: origin, deadline: deadline) else {
-                    hasGone = true
+                guard let delay = try limiters.nextStep(ticket, at: origin, deadline: deadline) else {
+                    hasStarted = true
                     return
                 }
-                try await context.pause(for: rest, by: clock)
+                try await context.pause(for: delay, by: clock)
             }
         }
     }
@@ -168,13 +168,13 @@ extension Interceptor where Self == RateLimitInterceptor {
 
 extension ResponseHead {
     /// How long the server accepts no more requests.
-    fileprivate var wishForQuiet: Duration? {
+    fileprivate var requestedPause: Duration? {
         let advice = WaitAdvice(self)
         switch status {
         // Some servers use 403 instead of 429.
         case .tooManyRequests, .serviceUnavailable, .forbidden: return advice.wait
         // The quota of one of several resources says nothing about the others while requests succeed.
-        default: return fields.contains("X-RateLimit-Resource") ? nil : advice.usedUp
+        default: return fields.contains("X-RateLimit-Resource") ? nil : advice.exhaustedQuota
         }
     }
 }

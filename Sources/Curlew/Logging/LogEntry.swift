@@ -86,10 +86,10 @@ struct BodySample: Sendable {
         if let text = String(validating: isCut ? kept.dropLast(splitBytes) : kept[...], as: UTF8.self) {
             return text.escapingControls + (isCut ? "…" : "")
         }
-        let digits = kept.prefix(Self.dumped).map { byte in
+        let digits = kept.prefix(Self.maximumHexBytes).map { byte in
             String(UnicodeScalar(Self.hex[Int(byte >> 4)])) + String(UnicodeScalar(Self.hex[Int(byte & 15)]))
         }
-        return "hex " + digits.joined(separator: " ") + (count > Int64(Self.dumped) || isCut ? " …" : "")
+        return "hex " + digits.joined(separator: " ") + (count > Int64(Self.maximumHexBytes) || isCut ? " …" : "")
     }
 
     /// The number of bytes at the end that are an incomplete character.
@@ -103,6 +103,6 @@ struct BodySample: Sendable {
     }
 
     /// The number of bytes shown of a body that is not text.
-    private static let dumped = 32
+    private static let maximumHexBytes = 32
     private static let hex = Array("0123456789abcdef".utf8)
 }

@@ -68,7 +68,7 @@ public struct LoggingInterceptor: Interceptor {
     public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
     {
         let start = ContinuousClock.now
-        tellRequest(request, context)
+        logRequest(request, context)
         do throws(NetworkError) {
             let response = try await next(request)
             var entry = entry(.response, of: response.request, context)
@@ -78,7 +78,7 @@ public struct LoggingInterceptor: Interceptor {
             if level != .basic { entry.fields = shown(response.head.fields) }
             sink(entry)
             guard case .bodies(let limit) = level else { return response }
-            return watched(response, BodySample(limit: limit), entry, start)
+            return logged(response, BodySample(limit: limit), entry, start)
         } catch {
             var entry = entry(.failure, of: request, context)
             entry.duration = ContinuousClock.now - start
@@ -88,12 +88,12 @@ public struct LoggingInterceptor: Interceptor {
         }
     }
 
-    private func tellRequest(_ request: Request, _ context: InterceptorContext) {
+    private func logRequest(_ request: Request, _ context: InterceptorContext) {
         var entry = entry(.request, of: request, context)
         entry.bodyBytes = request.body.isNone ? nil : request.body.length
         if level != .basic { entry.fields = shown(request.fields) }
         sink(entry)
-        guard case .bodies(let limit) = level, case .bytes(let bytes) = request.body.content else { return }
+        guard case .bodies(let limit) = level, let bytes = request.body.bytes else { return }
         var sample = BodySample(limit: limit)
         sample.take(bytes)
         sink(with(sample, self.entry(.requestBody, of: request, context)))
@@ -102,7 +102,7 @@ public struct LoggingInterceptor: Interceptor {
     private func entry(_ event: LogEntry.Event, of request: Request, _ context: InterceptorContext) -> LogEntry {
         LogEntry(
             event: event, transfer: context.transfer, method: request.method,
-            url: redactedURL(request.urlText, showingQueryOf: shownNames))
+            url: redactedURL(request.url, showingQueryOf: shownNames))
     }
 
     private func shown(_ fields: HeaderFields) -> HeaderFields {
@@ -121,7 +121,7 @@ public struct LoggingInterceptor: Interceptor {
     }
 
     /// Returns the response with a body that is logged after it was read.
-    private func watched(
+    private func logged(
         _ response: IncomingResponse, _ sample: BodySample, _ head: LogEntry, _ start: ContinuousClock.Instant
     ) -> IncomingResponse {
         let sink = sink

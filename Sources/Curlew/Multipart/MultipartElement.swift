@@ -23,7 +23,7 @@ public struct MultipartLimits: Sendable, Hashable {
     public var part: ByteCount
 
     /// Creates limits, each with a default.
-    public init(parts: Int? = 1000, fields: ByteCount = .kibibytes(16), part: ByteCount = .mebibytes(64)) {
+    public init(parts: Int? = 1000, fields: ByteCount = .kibibytes(16), part: ByteCount = .defaultBodyLimit) {
         self.parts = parts
         self.fields = fields
         self.part = part

@@ -92,7 +92,7 @@ public struct MultipartForm: Sendable {
         if let flaw = body.flaw {
             throw NetworkError(invalid: .body, flaw.message, hint: flaw.hint)
         }
-        guard !body.isSpent else {
+        guard !body.isConsumed else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The form was sent before and can be read only once.",
                 hint: body.replayHint(or: "create the form again"))

@@ -6,26 +6,26 @@ struct MultipartLayout: Sendable {
     /// The whole body; nested bodies are split into their pieces.
     let body: RequestBody
     /// The index of the part whose content each piece is; nil for the delimiters and fields between the contents.
-    private let owners: [Int?]
+    private let partIndices: [Int?]
     private let joined: JoinedBody
 
     init(_ parts: [Part], _ boundary: MultipartBoundary) {
         var pieces: [JoinedBody.Piece] = []
-        var owners: [Int?] = []
+        var partIndices: [Int?] = []
         for (index, part) in parts.enumerated() {
             let start = "\(index == 0 ? "" : "\r\n")--\(boundary.text)\r\n\(Self.lines(part.fields))\r\n"
             pieces.append(JoinedBody.Piece(body: .text(start), label: nil))
-            owners.append(nil)
+            partIndices.append(nil)
             let whole = JoinedBody.Piece(body: part.body.isNone ? .bytes([]) : part.body, label: part.label(at: index))
-            let content = whole.parted
+            let content = whole.flattenedPieces
             pieces += content
-            owners += content.map { _ in index }
+            partIndices += content.map { _ in index }
         }
         pieces.append(JoinedBody.Piece(body: .text("\r\n--\(boundary.text)--\r\n"), label: nil))
-        owners.append(nil)
+        partIndices.append(nil)
         joined = JoinedBody(pieces, flaw: Self.flaw(of: parts))
-        body = RequestBody(content: .joined(joined))
-        self.owners = owners
+        body = RequestBody(source: joined)
+        self.partIndices = partIndices
     }
 
     private static func lines(_ fields: HeaderFields) -> String {
@@ -46,18 +46,20 @@ struct MultipartLayout: Sendable {
 
     /// Returns the progress of each part after the body has sent the given number of bytes.
     func progress(sent: Int64, _ parts: [Part]) -> [PartProgress] {
-        let told = joined.knownLengths
-        let lengths = told.isEmpty ? joined.pieces.map(\.body.length) : told
+        let knownLengths = joined.knownLengths
+        let lengths = knownLengths.isEmpty ? joined.pieces.map(\.body.length) : knownLengths
         var states = parts.map { _ in (sent: Int64(0), total: Int64?.some(0), isFinished: true) }
         var left: Int64? = sent
-        for (owner, length) in zip(owners, lengths) {
+        for (partIndex, length) in zip(partIndices, lengths) {
             // A piece starts only after the piece before it has ended.
             let own = min(left ?? 0, length ?? .max)
             let isWhole = left != nil && own == length
-            if let owner {
-                states[owner].sent += own
-                states[owner].total = length.flatMap { states[owner].total?.addingReportingOverflow($0).partialValue }
-                states[owner].isFinished = states[owner].isFinished && isWhole
+            if let partIndex {
+                states[partIndex].sent += own
+                states[partIndex].total = length.flatMap {
+                    states[partIndex].total?.addingReportingOverflow($0).partialValue
+                }
+                states[partIndex].isFinished = states[partIndex].isFinished && isWhole
             }
             left = isWhole ? left.map { $0 - own } : nil
         }
@@ -82,7 +84,7 @@ extension Part {
             guard HeaderFields.isValidValue(field.value) else {
                 return JoinedBody.Flaw(
                     message: "The field “\(field.name)” of \(label) contains a control character.",
-                    hint: "Remove the control character; only line breaks in a part's name can be escaped.")
+                    hint: "Remove the control character; only line breaks in names and file names are escaped.")
             }
         }
         if let length = body.length, length < 0 {

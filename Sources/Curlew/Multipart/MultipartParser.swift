@@ -7,7 +7,7 @@
 /// The lines of delimiters and fields may end with LF alone, as some cameras and gateways send them. Bytes before the
 /// first delimiter and after the last delimiter are discarded.
 struct MultipartParser: Sendable {
-    private enum Place { case preamble, fields, content, epilogue }
+    private enum Phase { case preamble, fields, content, epilogue }
 
     /// The result of looking for a delimiter at the start of a line.
     private enum Line {
@@ -19,25 +19,25 @@ struct MultipartParser: Sendable {
     }
 
     /// The maximum number of blanks after a delimiter; a line with more blanks is not a delimiter.
-    private static let mostPadding = 256
+    private static let maxPadding = 256
 
     /// The maximum number of bytes before the first delimiter; a longer preamble means that the body uses another
     /// boundary.
-    private static let longestPreamble = 64 << 10
+    private static let maxPreambleLength = 64 << 10
 
     private let limits: MultipartLimits
     private var preamble = 0
     /// "--" and the boundary.
     private let delimiter: [UInt8]
     /// The delimiter after a LF, as it appears at the start of a line.
-    private let wanted: [UInt8]
-    private var place = Place.preamble
+    private let lineDelimiter: [UInt8]
+    private var phase = Phase.preamble
     /// Whether the next byte begins a line.
     private var isAtLineStart = true
     /// Bytes that may be the start of a delimiter, or of the line break before it; a few hundred bytes at most.
     private var pending: [UInt8] = []
     /// The received fields of the part, and the index where the incomplete line begins.
-    private var block: [UInt8] = []
+    private var fieldBytes: [UInt8] = []
     private var lineStart = 0
     /// The number of parts that have begun.
     private var count = 0
@@ -45,23 +45,24 @@ struct MultipartParser: Sendable {
     init(boundary: String, limits: MultipartLimits) {
         self.limits = limits
         delimiter = Array("--\(boundary)".utf8)
-        wanted = [0x0A] + delimiter
+        lineDelimiter = [0x0A] + delimiter
     }
 
     /// Passes the elements that a chunk completes to the closure.
     /// - Throws: `NetworkError` of kind `decodingFailed`, or the error of the closure.
-    mutating func read(_ chunk: ByteChunk, _ take: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError)
+    mutating func read(_ chunk: ByteChunk, _ handler: (MultipartElement) throws(NetworkError) -> Void)
+        throws(NetworkError)
     {
-        if place == .epilogue { return }
+        if phase == .epilogue { return }
         let bytes = pending.isEmpty ? chunk : ByteChunk(pending + chunk)
         pending = []
         var position = 0
         while position < bytes.count {
-            switch place {
+            switch phase {
             case .preamble, .content:
-                guard let next = try readContent(bytes, position, take) else { return }
+                guard let next = try readContent(bytes, position, handler) else { return }
                 position = next
-            case .fields: position = try readFields(bytes, position, take)
+            case .fields: position = try readFields(bytes, position, handler)
             case .epilogue: return
             }
         }
@@ -69,21 +70,21 @@ struct MultipartParser: Sendable {
 
     /// Ends the body and passes the last elements to the closure.
     /// - Throws: `NetworkError` of kind `decodingFailed` if the last delimiter is missing, or the error of the closure.
-    mutating func finish(_ take: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError) {
+    mutating func finish(_ handler: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError) {
         // A last delimiter without a line break after it is still pending.
-        if place == .content || place == .preamble, let dash = pending.firstIndex(of: 0x2D),
+        if phase == .content || phase == .preamble, let dash = pending.firstIndex(of: 0x2D),
             case .delimiter(_, true) = line(at: dash, of: ByteChunk(pending), isWhole: true)
         {
-            if place == .content { try take(.end) }
-            place = .epilogue
+            if phase == .content { try handler(.end) }
+            phase = .epilogue
         }
-        switch place {
+        switch phase {
         case .epilogue: return
         case .preamble:
-            throw .malformedParts(
+            throw .malformedMultipart(
                 "the body has no part", hint: "The body does not contain the boundary of its Content-Type.")
         case .fields, .content:
-            throw .malformedParts(
+            throw .malformedMultipart(
                 "the body ends inside part \(count)",
                 hint: "The last boundary is missing (RFC 2046 §5.1.1); the body may have been cut.")
         }
@@ -93,37 +94,37 @@ struct MultipartParser: Sendable {
 
     /// Reads up to the next delimiter and returns the index after it; nil if all bytes are consumed.
     private mutating func readContent(
-        _ bytes: ByteChunk, _ start: Int, _ take: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
         if isAtLineStart {
             switch line(at: start, of: bytes, isWhole: false) {
             case .unknown:
                 pending = Array(bytes.slice(start..<bytes.count))
                 return nil
-            case .delimiter(let end, let isLast): return try begin(at: end, isLast, take)
+            case .delimiter(let end, let isLast): return try begin(at: end, isLast, handler)
             case .other: isAtLineStart = false
             }
         }
         var search = start
-        while let feed = bytes.position(of: wanted, from: search) {
+        while let feed = bytes.position(of: lineDelimiter, from: search) {
             search = feed + 1
             switch line(at: search, of: bytes, isWhole: false) {
             case .other: continue
-            case .unknown: return try keep(bytes, start, from: feed, take)
+            case .unknown: return try keep(bytes, start, from: feed, handler)
             case .delimiter(let end, let isLast):
-                try give(bytes, start..<breakStart(bytes, feed, after: start), take)
-                return try begin(at: end, isLast, take)
+                try emit(bytes, start..<breakStart(bytes, feed, after: start), handler)
+                return try begin(at: end, isLast, handler)
             }
         }
         // The rest is content, except for a possible start of a delimiter; only the last LF can begin it.
-        let tail = max(search, bytes.count - wanted.count + 1)
+        let tail = max(search, bytes.count - lineDelimiter.count + 1)
         if let feed = bytes.lastPosition(of: 0x0A, from: tail),
-            wanted.starts(with: bytes.slice(feed..<bytes.count))
+            lineDelimiter.starts(with: bytes.slice(feed..<bytes.count))
         {
-            return try keep(bytes, start, from: feed, take)
+            return try keep(bytes, start, from: feed, handler)
         }
         let endsWithReturn = bytes[bytes.count - 1] == 0x0D
-        return try keep(bytes, start, from: endsWithReturn ? bytes.count - 1 : bytes.count, take)
+        return try keep(bytes, start, from: endsWithReturn ? bytes.count - 1 : bytes.count, handler)
     }
 
     /// Returns the start of the line break that ends at `feed`.
@@ -133,38 +134,38 @@ struct MultipartParser: Sendable {
 
     /// Passes the content before an index to the closure and keeps the bytes from there as pending.
     private mutating func keep(
-        _ bytes: ByteChunk, _ start: Int, from place: Int, _ take: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, from index: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
-        let end = place < bytes.count && bytes[place] == 0x0A ? breakStart(bytes, place, after: start) : place
-        try give(bytes, start..<end, take)
+        let end = index < bytes.count && bytes[index] == 0x0A ? breakStart(bytes, index, after: start) : index
+        try emit(bytes, start..<end, handler)
         pending = Array(bytes.slice(end..<bytes.count))
         return nil
     }
 
-    private mutating func give(
-        _ bytes: ByteChunk, _ range: Range<Int>, _ take: (MultipartElement) throws(NetworkError) -> Void
+    private mutating func emit(
+        _ bytes: ByteChunk, _ range: Range<Int>, _ handler: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) {
-        if place == .content, !range.isEmpty { try take(.bytes(bytes.slice(range))) }
-        guard place == .preamble else { return }
+        if phase == .content, !range.isEmpty { try handler(.bytes(bytes.slice(range))) }
+        guard phase == .preamble else { return }
         preamble += range.count
-        if preamble > Self.longestPreamble {
-            throw .malformedParts(
+        if preamble > Self.maxPreambleLength {
+            throw .malformedMultipart(
                 "no part begins in its first 64 KiB",
                 hint: "The body may use another boundary than its Content-Type; check its first bytes.")
         }
     }
 
     private mutating func begin(
-        at end: Int, _ isLast: Bool, _ take: (MultipartElement) throws(NetworkError) -> Void
+        at end: Int, _ isLast: Bool, _ handler: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int {
-        if place == .content { try take(.end) }
-        place = isLast ? .epilogue : .fields
+        if phase == .content { try handler(.end) }
+        phase = isLast ? .epilogue : .fields
         if isLast { return end }
-        if let most = limits.parts, count >= most {
-            throw .malformedParts("the body has more than \(most) parts", hint: "Raise the limit of parts.")
+        if let maximum = limits.parts, count >= maximum {
+            throw .malformedMultipart("the body has more than \(maximum) parts", hint: "Raise the limit of parts.")
         }
         count += 1
-        block = []
+        fieldBytes = []
         lineStart = 0
         return end
     }
@@ -187,7 +188,7 @@ struct MultipartParser: Sendable {
         }
         let padding = index
         while index < bytes.count, bytes[index].isLinearSpace { index += 1 }
-        guard index - padding <= Self.mostPadding else { return .other }
+        guard index - padding <= Self.maxPadding else { return .other }
         if index < bytes.count, bytes[index] == 0x0D { index += 1 }
         guard index < bytes.count else { return isWhole ? .delimiter(end: index, isLast: isLast) : .unknown }
         return bytes[index] == 0x0A ? .delimiter(end: index + 1, isLast: isLast) : .other
@@ -196,25 +197,25 @@ struct MultipartParser: Sendable {
     // MARK: Fields
 
     private mutating func readFields(
-        _ bytes: ByteChunk, _ start: Int, _ take: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int {
         let feed = bytes.position(of: [0x0A], from: start)
         let end = feed.map { $0 + 1 } ?? bytes.count
-        guard Int64(block.count + end - start) <= limits.fields.bytes else {
-            throw .malformedParts(
+        guard Int64(fieldBytes.count + end - start) <= limits.fields.bytes else {
+            throw .malformedMultipart(
                 "the fields of part \(count) have more than \(limits.fields)", hint: "Raise the limit of fields.")
         }
-        block += bytes.slice(start..<end)
+        fieldBytes += bytes.slice(start..<end)
         guard feed != nil else { return end }
-        let line = block[lineStart...]
+        let line = fieldBytes[lineStart...]
         if case .delimiter = self.line(at: 0, of: ByteChunk(line), isWhole: true) {
-            throw .malformedParts(
+            throw .malformedMultipart(
                 "part \(count) ends inside its fields", hint: "An empty line must end them (RFC 2046 §5.1).")
         }
-        lineStart = block.count
+        lineStart = fieldBytes.count
         if line.elementsEqual([0x0A]) || line.elementsEqual([0x0D, 0x0A]) {
-            try take(.part(HeaderFields(parsing: block)))
-            place = .content
+            try handler(.part(HeaderFields(parsing: fieldBytes)))
+            phase = .content
             // The line break that ended the fields of an empty part may also precede its delimiter.
             isAtLineStart = true
         }
@@ -224,7 +225,7 @@ struct MultipartParser: Sendable {
 
 extension NetworkError {
     /// Creates an error for a malformed multipart body.
-    static func malformedParts(_ why: String, hint: String) -> NetworkError {
+    static func malformedMultipart(_ why: String, hint: String) -> NetworkError {
         NetworkError(
             .decodingFailed, phase: .decoding, "The multipart response is malformed: \(why).", hint: hint)
     }

@@ -78,7 +78,7 @@ public struct PartsSerializer: ResponseSerializer {
     ///   last boundary is missing, or the error that ended the transfer.
     public func output(from response: IncomingResponse) async throws -> [MultipartPart] {
         var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
-        var collection = PartCollection(limit: limits.part)
+        var collection = PartCollector(limit: limits.part)
         let body = ByteChunk(try await response.collect())
         try parser.read(body) { element throws(NetworkError) in try collection.take(element) }
         try parser.finish { element throws(NetworkError) in try collection.take(element) }
@@ -108,7 +108,7 @@ extension MediaType {
 }
 
 /// A collection of the parts read so far.
-private struct PartCollection {
+private struct PartCollector {
     let limit: ByteCount
     var parts: [MultipartPart] = []
     private var fields: HeaderFields = [:]
@@ -123,7 +123,7 @@ private struct PartCollection {
             body = Data()
         case .bytes(let chunk):
             guard Int64(body.count + chunk.count) <= limit.bytes else {
-                throw .malformedParts(
+                throw .malformedMultipart(
                     "part \(parts.count + 1) has more than \(limit)",
                     hint: "Raise the limit of a part, or read it as it arrives: `using: .multipart`.")
             }
@@ -137,14 +137,14 @@ private struct PartCollection {
 private func boundary(of head: ResponseHead) throws(NetworkError) -> String {
     let type = head.fields.values(for: .contentType).first.flatMap { MediaType($0) }
     guard let type, type.type == "multipart" else {
-        throw .malformedParts(
+        throw .malformedMultipart(
             "its Content-Type is \(type.map { "\($0)" } ?? "missing")", hint: "Only a multipart response has parts.")
     }
     // Some servers send longer boundaries than RFC 2046 allows; a boundary with line breaks could never match.
     guard let text = type[parameter: "boundary"], (1...256).contains(text.utf8.count),
         !text.utf8.contains(where: \.isControl)
     else {
-        throw .malformedParts(
+        throw .malformedMultipart(
             "its Content-Type names no boundary", hint: "The server must send a boundary (RFC 2046 §5.1.1).")
     }
     return text

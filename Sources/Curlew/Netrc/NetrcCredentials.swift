@@ -27,7 +27,7 @@ public struct NetrcCredentials: Authenticator {
     public let allowsPlainHTTP: Bool
     /// Whether the caller has given a path, so that the file must exist.
     private let isNamed: Bool
-    private let file = OnceMade<NetrcFile>(keepsFailure: false)
+    private let file = Lazy<NetrcFile>(keepsFailure: false)
 
     /// The maximum length of a file, in bytes.
     private static let limit = 1 << 20
@@ -65,14 +65,14 @@ public struct NetrcCredentials: Authenticator {
         let target = try request.target()
         guard let path, !request.fields.contains(.authorization), target.userInfo == nil
         else { return try await next(request) }
-        let entries = try await context.abandonable {
+        let entries = try await context.cancellable {
             try await file.value { () async throws(NetworkError) in try await read(path) }
         }
         let host = HostName.key(target.host) ?? target.host
         guard let entry = entries.entry(where: { HostName.key($0) == host }), let login = entry.login
         else { return try await next(request) }
         // The `default` entry is no reason to refuse a request to this host.
-        if entry.isDefault, !allowsPlainHTTP, target.isReadableByOthers { return try await next(request) }
+        if entry.isDefault, !allowsPlainHTTP, target.isCleartext { return try await next(request) }
         try request.refusePlainHTTP(
             for: "Passwords of a .netrc file", unless: allowsPlainHTTP, option: ".netrc(allowsPlainHTTP: true)")
         var request = request

@@ -148,7 +148,8 @@ public struct OAuth2Client: Sendable {
 
     /// Returns the request, and the form that it sends.
     private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
-        var request = Request(.post, tokenURL, options: [.anonymous, .redirects(.none), .responseLimit(.mebibytes(1))])
+        var request = Request(
+            .post, tokenURL, options: [.anonymous, .redirects(.never), .responseLimit(.mebibytes(1))])
         try request.refusePlainHTTP(
             for: "Requests for tokens", unless: allowsPlainHTTP, option: "OAuth2Client(…, allowsPlainHTTP: true)")
         var form = self.parameters.merging(parameters).merging(["grant_type": grant])

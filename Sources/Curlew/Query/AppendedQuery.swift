@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A URL with more in its query, as text: what is there already stays, and the fragment stays at the end.
+/// Returns a URL with pairs appended to its query; the existing query stays, and the fragment stays at the end.
 ///
-/// Takes any text, valid or not; whoever sends to it finds out.
+/// The URL may be invalid; a request to it fails later.
 /// - Parameter query: Percent-encoded pairs without a leading "?" or "&"; when empty, the URL stays as it is.
 func url(_ url: String, appending query: String) -> String {
     guard !query.isEmpty else { return url }

@@ -3,8 +3,8 @@
 
 /// The query of a URL, or the content of a form, before a ``QueryEncoder`` writes it.
 ///
-/// Write it as a dictionary whose values are of any `Encodable` types, or make it of a structure. Names may stand more
-/// than once. What the values are is never shown: descriptions have the names alone.
+/// Write a query as a dictionary literal with values of any `Encodable` types, or create it from a structure. Names may
+/// repeat. Descriptions show only the names, never the values.
 ///
 /// ```swift
 /// var query: Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
@@ -15,26 +15,26 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
     private enum Part: Sendable {
         case pair(String, (any Encodable & Sendable)?)
         case value(any Encodable & Sendable)
-        /// What stands between two "&" of a text, as it is sent.
+        /// The text between two "&" of a percent-encoded text, as it is sent.
         case item(String)
     }
 
     private var parts: [Part] = []
 
-    /// An empty query.
+    /// Creates an empty query.
     public init() {}
 
-    /// The pairs of the literal; the same name may stand in it more than once.
+    /// Creates a query from the pairs of a literal; names may repeat.
     ///
-    /// A nil is written as ``QueryEncoder/nils`` says. Names are sorted unless ``QueryEncoder/order`` says otherwise;
-    /// pairs of one name stay in their order.
+    /// ``QueryEncoder/nils`` decides how nil is written. Names are sorted unless ``QueryEncoder/order`` says otherwise;
+    /// pairs of the same name stay in their order.
     public init(dictionaryLiteral elements: (String, (any Encodable & Sendable)?)...) {
         parts = elements.map { .pair($0.0, $0.1) }
     }
 
-    /// The names and values of a structure, or of another value that has names.
+    /// Creates a query from the names and values of a structure or of another keyed value.
     ///
-    /// A value without names, such as an array, is refused when the query is written.
+    /// A value without names, such as an array, causes an error when the query is encoded.
     public static func encoding(_ value: some Encodable & Sendable) -> Query {
         if let query = value as? Query { return query }
         var query = Query()
@@ -42,11 +42,12 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         return query
     }
 
-    /// A text that is a query already, and is sent as it is; the way for what no encoder writes.
+    /// Creates a query from a text that is already percent-encoded and is sent as it is.
     ///
-    /// Only what cannot stand in a query is percent-encoded: control characters, spaces, "#" and all outside ASCII. It
-    /// comes after what is encoded.
-    /// - Parameter text: Without a leading "?".
+    /// Use it for queries that ``QueryEncoder`` cannot write. Only characters that a query must not contain are
+    /// escaped: control characters, spaces, "#" and all characters outside ASCII. The text follows the encoded pairs
+    /// and values.
+    /// - Parameter text: The text, without a leading "?".
     public static func percentEncoded(_ text: String) -> Query {
         var query = Query()
         if text.isEmpty { return query }
@@ -55,28 +56,28 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         return query
     }
 
-    /// Whether there is certainly nothing in it; a value that encodes nothing is only known when it is written.
+    /// Whether the query has no parts; a part that encodes to nothing counts, since it has to be encoded to know that.
     public var isEmpty: Bool { parts.isEmpty }
 
-    /// Adds a pair at the end, beside others of the same name.
+    /// Adds a pair at the end and keeps other pairs of the same name.
     public mutating func append(_ name: String, _ value: (any Encodable & Sendable)?) {
         parts.append(.pair(name, value))
     }
 
-    /// This query with `other` after it; pairs here lose against pairs of the same name there.
+    /// Returns this query followed by `other`, without the pairs of this query whose names occur in `other`.
     ///
-    /// Compared are the names of literals, of ``append(_:_:)`` and of ``percentEncoded(_:)``, the last as the readers of
-    /// forms decode them; there `tags[]` and `near[lat]` belong to the pairs `tags` and `near`. What structures encode is
-    /// sent beside all else.
+    /// The method compares the names of literals, of ``append(_:_:)`` and of ``percentEncoded(_:)``. Names in a
+    /// percent-encoded text are decoded as form data, and its `tags[]` and `near[lat]` belong to the pairs `tags` and
+    /// `near`. The pairs that structures encode are not compared and are all sent.
     public func merging(_ other: Query) -> Query {
         var result = removing(other.names)
         result.parts += other.parts
         return result
     }
 
-    /// This query without what has a name that stands in the query of a URL or path.
+    /// Returns this query without the pairs whose names occur in the query of a URL or path.
     ///
-    /// - Parameter query: As it is sent, without a leading "?".
+    /// - Parameter query: The query as it is sent, without a leading "?".
     func removing(namesIn query: String) -> Query { removing(Query.percentEncoded(query).names) }
 
     private func removing(_ names: QueryNames) -> Query {
@@ -101,7 +102,7 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// The query as it is sent, without a leading "?"; "" when there is nothing.
+    /// Returns the query as it is sent, without a leading "?"; "" when nothing is encoded.
     ///
     /// - Throws: See ``QueryEncoder/encode(_:)``.
     public func text(_ encoder: QueryEncoder) throws -> String {
@@ -110,7 +111,7 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         for part in parts {
             switch part {
             case .pair(let name, let value):
-                // Through the encoder, so that names take its style and errors name the path.
+                // The encoder applies its key style to the name and adds the coding path to errors.
                 entries += try encoder.entries(of: Query(pair: name, value))
             case .value(let value): entries += try encoder.entries(of: value)
             case .item(let item): items.append(item)
@@ -120,9 +121,9 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         return (encoded.isEmpty ? items : [encoded] + items).joined(separator: "&")
     }
 
-    /// Names and values before they are escaped.
+    /// Returns the names and values before they are percent-encoded.
     ///
-    /// - Throws: See ``QueryEncoder/encode(_:)``; a ``percentEncoded(_:)`` text has none.
+    /// - Throws: See ``QueryEncoder/encode(_:)``; also for a ``percentEncoded(_:)`` text, which has no pairs.
     func pairs(_ encoder: QueryEncoder) throws -> [QueryEncoder.Pair] {
         var entries: [QueryTree.Entry] = []
         for part in parts {
@@ -130,7 +131,7 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
             case .pair(let name, let value): entries += try encoder.entries(of: Query(pair: name, value))
             case .value(let value): entries += try encoder.entries(of: value)
             case .item:
-                throw EncodingError.inQuery(Query.self, at: [], "A percent-encoded text is only for queries.")
+                throw EncodingError.inQuery(Query.self, at: [], "A percent-encoded text can only be used in a query.")
             }
         }
         return try encoder.pairs(of: entries)
@@ -140,18 +141,18 @@ public struct Query: Sendable, ExpressibleByDictionaryLiteral {
         parts = [.pair(name, value)]
     }
 
-    /// Visible ASCII but "#".
+    /// Visible ASCII characters except "#".
     private static let kept = ByteSet.letters.union(.digits).union(ByteSet("!\"$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
 }
 
 extension Query: Encodable {
-    /// Encodes an object of the names and values, so that a query can be the content of a form, or of JSON.
+    /// Encodes an object of the names and values, so that a query can be the content of a form or of JSON.
     ///
-    /// A name that stands more than once is encoded as often; most encoders keep the last.
-    /// - Throws: `EncodingError.invalidValue` for a ``percentEncoded(_:)`` text, which has no values, and what the
-    ///   encoder throws. A ``QueryEncoder`` writes such texts where the query is its whole value.
+    /// A repeated name is encoded repeatedly; most encoders keep the last value.
+    /// - Throws: `EncodingError.invalidValue` for a ``percentEncoded(_:)`` text, which has no values, and any error of
+    ///   the encoder. A ``QueryEncoder`` writes such texts when the query is the whole value that it encodes.
     public func encode(to encoder: any Encoder) throws {
-        // Alone, whatever it is.
+        // A single value may also encode itself without names.
         if parts.count == 1, case .value(let value) = parts[0] { return try value.encode(to: encoder) }
         var container = encoder.container(keyedBy: QueryKey.self)
         for part in parts {
@@ -159,12 +160,12 @@ extension Query: Encodable {
             case .pair(let name, let value?): try container.encode(value, forKey: QueryKey(stringValue: name))
             case .pair(let name, nil): try container.encodeNil(forKey: QueryKey(stringValue: name))
             case .value(let value):
-                // Encoders end the process when what has names is followed by what has none.
+                // Encoders trap when a value without names follows keyed values, so this checks for names first.
                 _ = try QueryEncoder().entries(of: value)
                 try value.encode(to: encoder)
             case .item:
                 throw EncodingError.inQuery(
-                    Query.self, at: encoder.codingPath, "A percent-encoded text can be sent, but not be encoded.")
+                    Query.self, at: encoder.codingPath, "A percent-encoded text can be sent but not encoded.")
             }
         }
     }

@@ -6,8 +6,8 @@ extension QueryEncoder: Codable {
         case arrays, nesting, bools, dates, data, nils, keys, spaces, order, empties
     }
 
-    /// Decodes the styles that are there; missing ones take their defaults.
-    /// - Throws: `DecodingError` for a style that is not known.
+    /// Decodes the styles; missing styles take their defaults.
+    /// - Throws: `DecodingError` for an unknown style.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
@@ -24,7 +24,7 @@ extension QueryEncoder: Codable {
     }
 
     /// Encodes every style.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(arrays, forKey: .arrays)
@@ -63,7 +63,7 @@ extension QueryEncoder.NilStyle: Codable {
     }
 
     /// Encodes an object that `init(from:)` reads.
-    /// - Throws: What the encoder throws.
+    /// - Throws: Any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         switch self {

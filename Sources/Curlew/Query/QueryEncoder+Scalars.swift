@@ -4,7 +4,7 @@
 internal import FoundationEssentials
 
 extension QueryEncoder {
-    /// The text of a plain value; nil for one that has to encode itself.
+    /// Returns the text of a plain value; nil for a value that has to encode itself.
     func plainText(of value: some Encodable) -> String? {
         switch value {
         case let value as String: value
@@ -20,7 +20,7 @@ extension QueryEncoder {
         }
     }
 
-    /// The bytes of `Data`, for those who need no text of them.
+    /// Returns the bytes of `Data`, for formats that do not need its text; nil for another value.
     func bytes<T>(of value: T) -> [UInt8]? {
         guard T.self == Data.self, let data = value as? Data else { return nil }
         return Array(data)
@@ -28,7 +28,7 @@ extension QueryEncoder {
 
     private func text(of date: Date) -> String {
         switch dates {
-        // A date's own description is wrong for the first years, and missing for years of six digits.
+        // `Date.description` is wrong for the first years and missing for years of six digits.
         case .description: date.formatted(.iso8601).replacing("T", with: " ").replacing("Z", with: " +0000")
         case .iso8601: date.formatted(.iso8601)
         case .secondsSince1970: Self.decimal("\(date.timeIntervalSince1970)")
@@ -44,8 +44,8 @@ extension QueryEncoder {
         }
     }
 
-    /// The description of a floating-point number, without the exponent, and without the fraction of a whole number:
-    /// "1.5e-07" as "0.00000015", "48.0" as "48".
+    /// Returns the description of a floating-point number without the exponent, and without the fraction of a whole
+    /// number: "0.00000015" for "1.5e-07", "48" for "48.0".
     static func decimal(_ description: String) -> String {
         guard let mark = description.firstIndex(of: "e"),
             let exponent = Int(description[description.index(after: mark)...])
@@ -60,7 +60,7 @@ extension QueryEncoder {
 }
 
 extension QueryEncoder.KeyStyle {
-    /// A name in this style.
+    /// Returns a name in this style.
     func name(_ text: String) -> String {
         switch self {
         case .asIs: text
@@ -72,8 +72,10 @@ extension QueryEncoder.KeyStyle {
         }
     }
 
-    /// A word begins at a capital after another letter or digit, and at the last of several capitals when a small letter
-    /// follows.
+    /// Returns a name in lower case with its words separated.
+    ///
+    /// A word begins at a capital letter after a lower-case letter or a digit, and at the last of several capital
+    /// letters when a lower-case letter follows.
     private static func separated(_ text: String, by separator: Character) -> String {
         let letters = Array(text)
         var result = ""

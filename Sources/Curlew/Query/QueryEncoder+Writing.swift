@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension QueryEncoder {
-    /// The names and values of a value that has names; none for nil.
+    /// Returns the names and values of a keyed value; an empty list for nil.
     /// - Throws: See ``encode(_:)``.
     func entries<T: Encodable>(of value: T) throws -> [QueryTree.Entry] {
         let root = QueryTree(path: [])
@@ -17,20 +17,21 @@ extension QueryEncoder {
         }
     }
 
-    /// Names and values as they are sent.
+    /// Returns the names and values as they are sent.
     /// - Throws: See ``encode(_:)``.
     func text(of entries: [QueryTree.Entry]) throws -> String {
         try pairs(of: entries).map(text).joined(separator: "&")
     }
 
-    /// Names and values before they are escaped: for what is no query, but follows its rules.
+    /// Returns the names and values before they are percent-encoded, for other formats that follow the rules of
+    /// queries.
     /// - Throws: See ``encode(_:)``.
     func pairs(of value: some Encodable) throws -> [Pair] {
         if let query = value as? Query { return try query.pairs(self) }
         return try pairs(of: entries(of: value))
     }
 
-    /// Names and values before they are escaped.
+    /// Returns the names and values before they are percent-encoded.
     /// - Throws: See ``encode(_:)``.
     func pairs(of entries: [QueryTree.Entry]) throws -> [Pair] {
         var pairs: [Pair] = []
@@ -41,9 +42,9 @@ extension QueryEncoder {
     /// A name and its value.
     struct Pair {
         var name: String
-        /// The texts that are joined by commas, mostly one; nil for a name alone.
+        /// The texts to join by commas, usually one; nil for a name alone.
         var values: [String]?
-        /// What the value is the text of, when that is `Data`.
+        /// The bytes of the value, when the value is `Data`.
         var bytes: [UInt8]?
     }
 
@@ -54,7 +55,7 @@ extension QueryEncoder {
 
     private func ordered(_ entries: [QueryTree.Entry]) -> [QueryTree.Entry] {
         guard order == .sorted else { return entries }
-        // Equal names keep their order, which the library's sorting does not promise.
+        // Equal names keep their order; the standard library does not document its sort as stable.
         return entries.enumerated().sorted { left, right in
             let (first, second) = (left.element.name.utf8, right.element.name.utf8)
             return first.lexicographicallyPrecedes(second)
@@ -99,7 +100,8 @@ extension QueryEncoder {
             try write(entry.tree, name, to: &own)
             return (text: entry.tree.text, pairs: own, items: own.map(text))
         }
-        // By the plain text, which percent-encoding would bring out of order; elements with names inside by the items.
+        // Sort by the plain text, since percent-encoding changes the order; sort elements with names inside by the
+        // items.
         let sorted = elements.sorted { left, right in
             left.text == right.text
                 ? left.items.lexicographicallyPrecedes(right.items)

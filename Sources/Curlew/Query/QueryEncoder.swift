@@ -3,9 +3,9 @@
 
 /// Writes values as query strings and as forms (`application/x-www-form-urlencoded`).
 ///
-/// Values nest: what is inside another value is named by a path in brackets, and lists repeat their name. No standard
-/// says how, so each habit can be chosen; the defaults are AFNetworking's. Names and values are percent-encoded as
-/// ``escape(_:spaces:)`` does, brackets of names too.
+/// Values nest: a value inside another value is named by a path in brackets, and lists repeat their name. No standard
+/// defines these rules, so each style can be set; the defaults are those of AFNetworking. Names, including their
+/// brackets, and values are percent-encoded as by ``escape(_:spaces:)``.
 ///
 /// ```swift
 /// struct Search: Encodable { var text: String, tags: [String], near: [String: Double] }
@@ -16,22 +16,24 @@
 /// // near.lat=48.2&tags=b,a&text=tea+%26+cake
 /// ```
 ///
-/// Numbers are written in decimal digits, never with an exponent, and whole ones without a fraction, whatever their type:
-/// `48.0` is `48`; `URL`, `UUID` and `Decimal` as they describe themselves; enumerations as their raw values. The keys of a dictionary may be of any type that is written as one
-/// text. The elements of a `Set` stand in the order of their text and repeat the name without brackets, whatever the
-/// style, unless arrays are joined by commas. An optional property that is nil is left out, because Swift leaves it out
-/// (`encodeIfPresent`); nil in dictionaries, in arrays and in a ``Query`` is written as ``nils`` says.
+/// Numbers are written in decimal digits without an exponent, and whole numbers of every type without a fraction:
+/// `48.0` is `48`. `URL`, `UUID` and `Decimal` are written as they describe themselves, enumerations as their raw
+/// values. The keys of a dictionary can have any type that is written as one text. The elements of a `Set` are sorted
+/// by their text and repeat the name without brackets in every style, unless arrays are joined by commas. An optional
+/// property that is nil is omitted, because Swift omits it (`encodeIfPresent`); ``nils`` decides how nil is written in
+/// dictionaries, in arrays and in a ``Query``.
 public struct QueryEncoder: Sendable, Hashable {
     /// How the elements of arrays are named; `a` is the name of the array.
     public enum ArrayStyle: String, Sendable, Hashable, Codable, CaseIterable {
-        /// `a[]=1&a[]=2`: what PHP and Rails read.
+        /// `a[]=1&a[]=2`, as PHP and Rails read arrays.
         case brackets
-        /// `a=1&a=2`: what most others read.
+        /// `a=1&a=2`, as most other servers read arrays.
         case repeated
-        /// `a[0]=1&a[1]=2`: the only one by which arrays of dictionaries and of arrays are never ambiguous.
+        /// `a[0]=1&a[1]=2`, the only style that is never ambiguous for arrays of dictionaries and arrays of arrays.
         case indexed
-        /// `a=1,2`: only for arrays of plain values. The commas between elements are not percent-encoded, those inside
-        /// are.
+        /// `a=1,2`, only for arrays of plain values.
+        ///
+        /// The commas between elements are not percent-encoded, but the commas inside elements are.
         case commaJoined
     }
 
@@ -75,21 +77,21 @@ public struct QueryEncoder: Sendable, Hashable {
     public enum NilStyle: Sendable, Hashable {
         /// The name alone, without "=".
         case keyOnly
-        /// Not at all.
+        /// Nothing: nil is omitted.
         case omit
         /// An empty value: `name=`.
         case empty
-        /// A value of one's own, such as "null".
+        /// The given text, such as "null".
         case literal(String)
     }
 
-    /// What becomes of names; each name on a path is changed on its own.
+    /// How names are changed; each name of a path is changed separately.
     public enum KeyStyle: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Nothing.
+        /// Names stay as they are.
         case asIs
         /// `userName` and `UserName` become `user_name`, and `myURLPath` becomes `my_url_path`.
         case snakeCase
-        /// As snake case, with "-".
+        /// Like snake case, with "-".
         case kebabCase
         /// `user_name` and `user-name` become `userName`; names of one word stay as they are.
         case camelCase
@@ -103,48 +105,48 @@ public struct QueryEncoder: Sendable, Hashable {
     public enum SpaceStyle: String, Sendable, Hashable, Codable, CaseIterable {
         /// `%20`, which every reader of queries and forms understands.
         case percent
-        /// `+`, as HTML forms are sent; only readers of forms take it for a space.
+        /// `+`, as in HTML forms; only readers of forms decode it to a space.
         case plus
     }
 
-    /// In which order names stand.
+    /// The order of names.
     public enum OrderStyle: String, Sendable, Hashable, Codable, CaseIterable {
         /// Ascending by the bytes of the name, at each level: equal values give equal text.
         case sorted
-        /// As the value encodes them. Dictionaries have no order, so theirs are sorted anyway.
+        /// The order in which the value encodes them; names in dictionaries, which have no order, are sorted anyway.
         case asGiven
     }
 
-    /// What becomes of dictionaries, arrays and sets without elements.
+    /// How empty dictionaries, arrays and sets are written.
     public enum EmptyStyle: String, Sendable, Hashable, Codable, CaseIterable {
-        /// They vanish.
+        /// Nothing: they are omitted.
         case omit
-        /// Their name alone, without "=".
+        /// The name alone, without "=".
         case keyOnly
     }
 
-    /// How the elements of arrays are named; `a[]=1&a[]=2` unless set.
+    /// How the elements of arrays are named; `a[]=1&a[]=2` by default.
     public var arrays: ArrayStyle
-    /// How names inside named values are written; `outer[inner]` unless set.
+    /// How names inside named values are written; `outer[inner]` by default.
     public var nesting: NestingStyle
-    /// How `Bool` is written; `1` and `0` unless set.
+    /// How `Bool` is written; `1` and `0` by default.
     public var bools: BoolStyle
-    /// How `Date` is written; `2001-01-01 00:00:00 +0000` unless set.
+    /// How `Date` is written; `2001-01-01 00:00:00 +0000` by default.
     public var dates: DateStyle
-    /// How `Data` is written; base64 unless set.
+    /// How `Data` is written; base64 by default.
     public var data: DataStyle
-    /// How nil is written; as the name alone unless set.
+    /// How nil is written; the name alone by default.
     public var nils: NilStyle
-    /// What becomes of names; nothing unless set.
+    /// How names are changed; they stay as they are by default.
     public var keys: KeyStyle
-    /// How a space is written; `%20` unless set.
+    /// How a space is written; `%20` by default.
     public var spaces: SpaceStyle
-    /// In which order names stand; ascending unless set.
+    /// The order of names; ascending by default.
     public var order: OrderStyle
-    /// What becomes of empty dictionaries, arrays and sets; they vanish unless set.
+    /// How empty dictionaries, arrays and sets are written; they are omitted by default.
     public var empties: EmptyStyle
 
-    /// An encoder with the given styles; each has the default that its property names.
+    /// Creates an encoder with the given styles; the documentation of each property names its default.
     public init(
         arrays: ArrayStyle = .brackets, nesting: NestingStyle = .brackets, bools: BoolStyle = .numeric,
         dates: DateStyle = .description, data: DataStyle = .base64, nils: NilStyle = .keyOnly, keys: KeyStyle = .asIs,
@@ -162,13 +164,13 @@ public struct QueryEncoder: Sendable, Hashable {
         self.empties = empties
     }
 
-    /// Writes a value that has names: a structure, a dictionary, a ``Query``.
+    /// Encodes a value that has names: a structure, a dictionary or a ``Query``.
     ///
-    /// - Returns: The pairs joined by "&", without a leading "?"; "" when there is nothing to write, and for nil.
+    /// - Returns: The pairs joined by "&", without a leading "?"; "" for nil and when nothing is encoded.
     /// - Throws: `EncodingError.invalidValue`, which names the coding path, for a value without names (an array, a set,
     ///   a number, a text), for more than 64 values inside one another, for keys of dictionaries that are more than one
-    ///   text, and for nested values in arrays that are joined by commas. The error has the value's type in the place
-    ///   of the value, which may be a secret. What the value itself throws comes through unchanged.
+    ///   text, and for nested values in arrays that are joined by commas. The error has the value's type instead of the
+    ///   value, which may be a secret. Errors that the value itself throws are rethrown unchanged.
     public func encode(_ value: some Encodable) throws -> String {
         if let query = value as? Query { return try query.text(self) }
         return try text(of: entries(of: value))
@@ -176,9 +178,9 @@ public struct QueryEncoder: Sendable, Hashable {
 
     /// Percent-encodes one name or value.
     ///
-    /// Letters and digits of ASCII and `- . _ ~ / ?` stay as they are; of everything else the UTF-8 is written as
+    /// ASCII letters, ASCII digits and `- . _ ~ / ?` stay as they are; the UTF-8 of all other characters is written as
     /// `%XX` with upper-case digits (RFC 3986 §2.1).
-    /// - Parameter spaces: How a space is written; `%20` unless given. A "+" is always `%2B`.
+    /// - Parameter spaces: How a space is written; `%20` by default. A "+" is always `%2B`.
     public static func escape(_ text: String, spaces: SpaceStyle = .percent) -> String {
         text.percentEncoded(keeping: kept, space: spaces == .plus ? "+" : "%20")
     }

@@ -1,13 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names of a query, to find what else has one of them.
+/// The names of a query, to find other pairs and items with the same names.
 ///
-/// Names are equal when their bytes are. Items of texts are read as forms are: percent-decoded, and "+" as a space. What
-/// is in brackets there names a place inside a value (`tags[]`, `near[lat]`), and so the pair of that value (`tags`).
+/// Names are equal when their bytes are equal. The names of items in percent-encoded texts are decoded as form data:
+/// percent-decoded, and "+" is a space. Brackets in such a name select an element of a value (`tags[]`, `near[lat]`),
+/// so the item also has the name of the pair with that value (`tags`, `near`).
 struct QueryNames {
     private var names: Set<[UInt8]> = []
-    /// Of items: the names before their brackets.
+    /// The names of items, up to their brackets.
     private var outer: Set<[UInt8]> = []
     private var pairs: Set<[UInt8]> = []
 
@@ -17,7 +18,7 @@ struct QueryNames {
         pairs.insert(Array(name.utf8))
     }
 
-    /// Adds the name of an item: what stands between two "&" of a query as it is sent.
+    /// Adds the name of an item, the text between two "&" of a query as it is sent.
     ///
     /// An empty item has no name.
     mutating func insert(item: String) {
@@ -26,13 +27,13 @@ struct QueryNames {
         outer.insert(Self.beforeBrackets(name))
     }
 
-    /// Whether something has the name of this pair.
+    /// Whether an added pair or item has the name of this pair.
     func contains(pair name: String) -> Bool {
         let name = Array(name.utf8)
         return names.contains(name) || outer.contains(name)
     }
 
-    /// Whether something has the name of this item.
+    /// Whether an added pair or item has the name of this item.
     func contains(item: String) -> Bool {
         guard let name = Self.name(of: item) else { return false }
         return names.contains(name) || pairs.contains(Self.beforeBrackets(name))

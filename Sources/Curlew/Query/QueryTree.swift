@@ -1,35 +1,35 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a value has encoded so far; containers fill it, and may outlive the call that asked for them.
+/// The tree that a value has encoded so far; containers fill it, and may outlive the call that created them.
 final class QueryTree {
     enum Kind {
-        /// Nothing was encoded: the same as no entries.
+        /// Nothing was encoded, which counts as no entries.
         case nothing
         case null
         case text
         case keyed
         case list
-        /// A list whose order means nothing.
+        /// A list without a meaningful order.
         case set
-        /// Two kinds at once, which is none.
+        /// Two kinds at once, which is invalid.
         case mixed
     }
 
     /// A named child; in lists the name is empty.
     typealias Entry = (name: String, tree: QueryTree)
 
-    /// Where this is, for errors.
+    /// The coding path of this tree, for errors.
     let path: [any CodingKey]
     private(set) var kind = Kind.nothing
     private(set) var text = ""
-    /// What the text was made of, when that is `Data`.
+    /// The bytes that the text encodes, when the value is `Data`.
     private(set) var bytes: [UInt8]?
     private(set) var entries: [Entry] = []
 
     init(path: [any CodingKey]) { self.path = path }
 
-    /// Begins a container, or goes on with one of the same kind.
+    /// Begins a container, or continues one of the same kind.
     func open(_ kind: Kind) {
         self.kind = self.kind == .nothing || self.kind == kind ? kind : .mixed
     }
@@ -44,20 +44,20 @@ final class QueryTree {
         kind = kind == .nothing ? .null : .mixed
     }
 
-    /// A child that is filled by whoever asked for it.
+    /// Adds and returns a child, which the caller fills.
     func child(_ name: String, key: any CodingKey) -> QueryTree {
         let child = QueryTree(path: path + [key])
         entries.append((name, child))
         return child
     }
 
-    /// The list that was encoded was a set's.
-    func forgetOrder() {
+    /// Marks the encoded list as the list of a set.
+    func markAsSet() {
         if kind == .list { kind = .set }
     }
 }
 
-/// A key of our own: of a dictionary, of an array's element, of a superclass.
+/// A coding key for the keys of a dictionary, the elements of an array and a superclass.
 struct QueryKey: CodingKey {
     let stringValue: String
     let intValue: Int?
@@ -74,7 +74,8 @@ struct QueryKey: CodingKey {
 }
 
 extension EncodingError {
-    /// An error that has the type in the place of the value, which may be a secret; the message has no values either.
+    /// Creates an error with the type instead of the value, which may be a secret; the message must not have values
+    /// either.
     static func inQuery(_ type: Any.Type, at path: [any CodingKey], _ message: String) -> EncodingError {
         .invalidValue(type, Context(codingPath: path, debugDescription: message))
     }

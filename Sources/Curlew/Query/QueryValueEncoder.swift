@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What values encode themselves to: their containers fill a tree.
+/// The encoder that values encode themselves to; its containers fill a tree.
 struct QueryValueEncoder: Encoder {
     let tree: QueryTree
     let styles: QueryEncoder
-    /// How many values encode themselves around this one; not the length of the path, since a value may encode another
-    /// in its own place.
+    /// The number of values that are encoding themselves around this one; it can exceed the length of the path, since a
+    /// value can encode another value in its own place.
     var depth = 0
 
-    /// How many names and indices a path may have.
-    static let longestPath = 64
-    /// How deep values may encode one another.
-    static let deepest = 4 * longestPath
+    /// The maximum number of names and indices in a path.
+    static let maximumPathLength = 64
+    /// The maximum depth to which values can encode one another.
+    static let deepest = 4 * maximumPathLength
 
     var codingPath: [any CodingKey] { tree.path }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -29,49 +29,49 @@ struct QueryValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { QuerySingleContainer(encoder: self) }
 
-    /// The encoder of a child.
+    /// Returns the encoder of a new child.
     func inside(_ name: String, key: any CodingKey) -> QueryValueEncoder {
         QueryValueEncoder(tree: tree.child(name, key: key), styles: styles, depth: depth)
     }
 
     func inside(_ key: any CodingKey) -> QueryValueEncoder { inside(styles.keys.name(key.stringValue), key: key) }
 
-    /// The encoder of a list's next element.
+    /// Returns the encoder of a list's next element.
     func next() -> QueryValueEncoder { inside("", key: QueryKey(intValue: tree.entries.count)) }
 
-    /// Encodes a value in the place of this encoder's tree.
+    /// Encodes a value into this encoder's tree.
     func put<T: Encodable>(_ value: T) throws {
-        guard depth < Self.deepest, codingPath.count <= Self.longestPath else {
+        guard depth < Self.deepest, codingPath.count <= Self.maximumPathLength else {
             throw EncodingError.inQuery(
-                T.self, at: codingPath, "More than \(Self.longestPath) values are inside one another.")
+                T.self, at: codingPath, "More than \(Self.maximumPathLength) values are inside one another.")
         }
         if let text = styles.plainText(of: value) { return tree.put(text, of: styles.bytes(of: value)) }
         var deeper = self
         deeper.depth += 1
-        if let dictionary = value as? any KeyedByValues {
+        if let dictionary = value as? any QueryDictionary {
             tree.open(.keyed)
             for (name, value) in try dictionary.entries(deeper) {
                 try deeper.inside(QueryKey(stringValue: name)).put(value)
             }
         } else {
             try value.encode(to: deeper)
-            if value is any Unordered { tree.forgetOrder() }
+            if value is any UnorderedElements { tree.markAsSet() }
         }
     }
 }
 
-/// Sets; a list would have an order and brackets.
-private protocol Unordered {}
+/// Marks sets, which must not be written with an order and brackets like lists.
+private protocol UnorderedElements {}
 
-extension Set: Unordered {}
+extension Set: UnorderedElements {}
 
-/// Dictionaries; by themselves they become lists when their keys are neither texts nor integers.
-private protocol KeyedByValues {
-    /// The values by their names, in the order of the names.
+/// Marks dictionaries, which encode themselves as lists when their keys are neither strings nor integers.
+private protocol QueryDictionary {
+    /// Returns the names and values, sorted by name.
     func entries(_ encoder: QueryValueEncoder) throws -> [(String, any Encodable)]
 }
 
-extension Dictionary: KeyedByValues where Key: Encodable, Value: Encodable {
+extension Dictionary: QueryDictionary where Key: Encodable, Value: Encodable {
     fileprivate func entries(_ encoder: QueryValueEncoder) throws -> [(String, any Encodable)] {
         var entries: [(String, any Encodable)] = []
         entries.reserveCapacity(count)
@@ -91,7 +91,8 @@ extension Dictionary: KeyedByValues where Key: Encodable, Value: Encodable {
     }
 }
 
-/// `encode(_:forKey:)` stands for all types but the two that the standard library refuses unless they are named.
+/// The generic `encode(_:forKey:)` implements the requirements for all types except two: the standard library rejects
+/// `Int128` and `UInt128` unless a container implements them explicitly.
 private struct QueryKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: QueryValueEncoder
 

@@ -1,24 +1,24 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reachability: whether the machine has a way out. A hint for user interfaces and for waiting; the only proof that a
-// server can be reached is to ask it.
+// Reachability reports whether the machine has a usable default route. It is a hint for user interfaces and for
+// waiting; only a request proves that a server can be reached.
 
 internal import CurlewEngine
 
-/// How the machine is connected at one instant.
+/// The network connection of the machine at one instant.
 public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
-    /// What an interface is.
+    /// The kind of an interface.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// Within the machine.
+        /// The loopback interface, which stays within the machine.
         case loopback
-        /// A cable, or what looks like one: virtual machines and containers too.
+        /// A cable, or a virtual interface that looks like one, as in virtual machines and containers.
         case ethernet
         /// A wireless network.
         case wifi
         /// A mobile network.
         case cellular
-        /// Something else, such as a tunnel.
+        /// Another kind, such as a tunnel.
         case other
     }
 
@@ -26,20 +26,20 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     public struct Interface: Sendable, Hashable {
         /// The kernel's name, such as `eth0`.
         public let name: String
-        /// What it is.
+        /// The kind of the interface.
         public let kind: Kind
-        /// Whether it is up and connected.
+        /// Whether the interface is up and connected.
         public let isRunning: Bool
-        /// Whether it has an IP address.
+        /// Whether the interface has an IP address.
         public let hasAddress: Bool
     }
 
-    /// Every interface, by name.
+    /// All interfaces, sorted by name.
     public let interfaces: [Interface]
-    /// The interface a default route leads through, when it is running and has an address; nil without one.
+    /// The interface of a default route that is running and has an address; nil without such an interface.
     public let outward: Interface?
 
-    /// Whether there is a way out of the machine.
+    /// Whether the machine has an outward interface.
     public var isSatisfied: Bool { outward != nil }
 
     /// The outward interface in words.
@@ -48,23 +48,23 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The machine's connection, as a sequence: the state at once, then at each change, the newest only.
+/// A sequence of the machine's network path: the current path at once, then the newest path after each change.
 ///
-/// The kernel is watched on one thread for the process while somebody iterates, and not at all otherwise; no privilege
-/// is needed.
+/// One thread of the process watches the kernel while iterators exist; without iterators, nothing is watched. No
+/// privileges are needed.
 ///
 /// ```swift
 /// for await path in Session.shared.path where path.isSatisfied { break }
 /// ```
 public struct PathMonitor: AsyncSequence, Sendable {
-    /// What it yields.
+    /// The type of the elements.
     public typealias Element = NetworkPath
-    /// It never fails.
+    /// The type of the errors: the sequence never fails.
     public typealias Failure = Never
 
     init() {}
 
-    /// Begins to watch; the iterator's end, or its task's cancellation, ends that.
+    /// Starts watching; the end of the iterator or the cancellation of its task stops it.
     public func makeAsyncIterator() -> AsyncStream<NetworkPath>.Iterator {
         let (stream, continuation) = AsyncStream<NetworkPath>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = LinkMonitor.shared.observe { continuation.yield(NetworkPath($0)) }
@@ -76,7 +76,7 @@ public struct PathMonitor: AsyncSequence, Sendable {
 extension NetworkPath {
     init(_ state: LinkState) {
         interfaces = state.links.map { Interface($0) }
-        outward = state.links.first { $0.name == state.outward }.map { Interface($0) }
+        outward = state.links.first { $0.name == state.defaultLink }.map { Interface($0) }
     }
 }
 

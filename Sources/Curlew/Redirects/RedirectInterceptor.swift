@@ -13,8 +13,8 @@ struct RedirectInterceptor: Interceptor {
         // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }
         // An earlier attempt of the retry policy may have been redirected.
-        context.run.isAskedAnew(request)
-        var trail = RedirectTrail(max: policy.maximum)
+        context.run.resetWithheldFields(request)
+        var trail = RedirectHistory(max: policy.maximum)
         var request = request
         while true {
             var response = try await next(request)
@@ -22,7 +22,7 @@ struct RedirectInterceptor: Interceptor {
             guard let following = try await following(response, request, policy) else { return response }
             await response.discard()
             try trail.follow(following, after: request, response.head, metrics: response.metrics ?? TransferMetrics())
-            context.run.isLed(elsewhere: following, by: response.head.status)
+            context.run.didRedirect(elsewhere: following, by: response.head.status)
             request = following
         }
     }
@@ -31,7 +31,7 @@ struct RedirectInterceptor: Interceptor {
     private func following(
         _ response: IncomingResponse, _ request: Request, _ policy: RedirectPolicy
     ) async throws(NetworkError) -> Request? {
-        guard policy.followsSome, RedirectRules.redirecting.contains(response.head.status) else { return nil }
+        guard policy.followsSome, response.head.status.redirects else { return nil }
         return try await policy.next(after: request, target: request.validated(), response.head)
     }
 }

@@ -19,7 +19,7 @@ extension RedirectPolicy: Codable {
                 forKey: .policy, in: container,
                 debugDescription: "“\(name)” is not a known policy; use follow, none or sameOrigin.")
         }
-        let maximum = try container.decodeIfPresent(Int.self, forKey: .max) ?? Self.usualMaximum
+        let maximum = try container.decodeIfPresent(Int.self, forKey: .max) ?? Self.defaultMaximum
         guard maximum >= 0 else {
             throw DecodingError.dataCorruptedError(
                 forKey: .max, in: container, debugDescription: "It must not be negative.")

@@ -13,7 +13,7 @@ extension RedirectPolicy {
         after request: Request, target: RequestTarget, _ head: ResponseHead
     ) async throws(NetworkError) -> Request? {
         guard rule != .none,
-            let proposal = try RedirectRules.answer(to: request, target: target, head, withholding: sensitiveFields)
+            let proposal = try RedirectRules.proposal(for: request, target: target, head, withholding: sensitiveFields)
         else { return nil }
         return try await next(proposal, after: request, target: target, head)
     }
@@ -40,10 +40,10 @@ extension RedirectPolicy {
             throw NetworkError(
                 .redirectRefused, phase: .receiving,
                 "The redirect policy refused a redirect with a \(type(of: cause)).",
-                hint: "See the error's cause, which the policy's closure threw or returned.", cause: cause, request: request,
+                hint: "See the error's cause, given by the policy's closure.", cause: cause, request: request,
                 response: head)
         }
-        guard !next.body.isSpent else {
+        guard !next.body.isConsumed else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .receiving,
                 "A \(head.status.code) redirect requires the body again, which can be read only once.",

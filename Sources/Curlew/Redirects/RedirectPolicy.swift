@@ -15,12 +15,12 @@
 /// ```
 public struct RedirectPolicy: Sendable, Hashable {
     /// A closure with an identity, for comparisons.
-    final class Question: Sendable, Hashable {
+    final class Decider: Sendable, Hashable {
         let decide: @Sendable (Redirect) async throws -> RedirectDecision
 
         init(_ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision) { self.decide = decide }
 
-        static func == (lhs: Question, rhs: Question) -> Bool { lhs === rhs }
+        static func == (lhs: Decider, rhs: Decider) -> Bool { lhs === rhs }
 
         func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
     }
@@ -29,7 +29,7 @@ public struct RedirectPolicy: Sendable, Hashable {
         case follow
         case none
         case sameOrigin
-        case custom(Question)
+        case custom(Decider)
     }
 
     let rule: Rule
@@ -43,13 +43,13 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// Whether `.follow` includes redirects from https to http.
     let allowsDowngrade: Bool
 
-    init(_ rule: Rule, maximum: Int = RedirectPolicy.usualMaximum, allowsDowngrade: Bool = false) {
+    init(_ rule: Rule, maximum: Int = RedirectPolicy.defaultMaximum, allowsDowngrade: Bool = false) {
         self.rule = rule
         self.maximum = maximum
         self.allowsDowngrade = allowsDowngrade
     }
 
-    static let usualMaximum = 20
+    static let defaultMaximum = 20
 
     /// Whether the policy may follow a redirect.
     var followsSome: Bool { rule != .none }
@@ -68,9 +68,9 @@ public struct RedirectPolicy: Sendable, Hashable {
 
     /// Follows no redirect: the redirecting response is the result.
     ///
-    /// If the policy is optional, as in a request's options, write `RedirectPolicy.none`: Swift interprets a bare
+    /// If the policy is optional, as in a request's options, write `RedirectPolicy.never`: Swift interprets a bare
     /// `.none` as nil there, and warns.
-    public static let none = RedirectPolicy(.none)
+    public static let never = RedirectPolicy(.none)
 
     /// Follows redirects to the same scheme, host and port; a redirect to another origin is the result.
     ///
@@ -88,7 +88,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     public static func custom(
         max: Int = 20, _ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision
     ) -> RedirectPolicy {
-        RedirectPolicy(.custom(Question(decide)), maximum: max)
+        RedirectPolicy(.custom(Decider(decide)), maximum: max)
     }
 
     /// Returns a copy that also omits these fields in requests to another origin.

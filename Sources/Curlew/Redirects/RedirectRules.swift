@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CurlewEngine
+
 /// Derives the next request from a redirecting response (RFC 9110 §15.4), as pure functions.
 enum RedirectRules {
     /// The request that a response redirects to.
@@ -24,17 +26,17 @@ enum RedirectRules {
     ///   - target: The normalised target of `request`.
     ///   - names: Fields to omit in a request to another origin, besides the sensitive ones.
     /// - Throws: `.invalidResponse` in phase `receiving` for an invalid `Location`, or several different ones.
-    static func answer(
-        to request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName]
+    static func proposal(
+        for request: Request, target: RequestTarget, _ head: ResponseHead, withholding names: [HeaderName]
     ) throws(NetworkError) -> Proposal? {
-        guard redirecting.contains(head.status), let location = try location(of: head, request) else { return nil }
+        guard head.status.redirects, let location = try location(of: head, request) else { return nil }
         let reference = URLReference(location)
         let next = try destination(reference, from: target, request, head)
 
         let isSameOrigin = next.isSameOrigin(as: target)
         let method = method(after: head.status, request.method)
         var proposed = request
-        proposed.urlText = text(of: next, reference, request)
+        proposed.url = text(of: next, reference, request)
         if method != request.method {
             proposed.method = method
             proposed.body = .none
@@ -49,11 +51,6 @@ enum RedirectRules {
             request: proposed, keepsBody: method == request.method && !request.body.isNone,
             isSameOrigin: isSameOrigin, isDowngrade: target.scheme == .https && next.scheme == .http)
     }
-
-    /// The statuses that are followed; not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
-    static let redirecting: Set<Status> = [
-        .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect,
-    ]
 
     /// Returns the method of the next request.
     ///
@@ -121,7 +118,7 @@ enum RedirectRules {
 
     /// Returns the URL with the fragment of the reference, or else of the redirected request (RFC 9110 §10.2.2).
     private static func text(of next: RequestTarget, _ reference: URLReference, _ request: Request) -> String {
-        guard let fragment = reference.fragment ?? URLReference(request.urlText).fragment else { return next.text }
+        guard let fragment = reference.fragment ?? URLReference(request.url).fragment else { return next.text }
         return next.text + "#" + String(decoding: fragment, as: UTF8.self)
     }
 
@@ -140,7 +137,7 @@ enum RedirectRules {
         _ rewritten: Request, after request: Request, target: RequestTarget, withholding names: [HeaderName]
     ) -> Request {
         var next = rewritten
-        let isSameOrigin = (try? RequestTarget(rewritten.urlText))?.isSameOrigin(as: target) == true
+        let isSameOrigin = (try? RequestTarget(rewritten.url))?.isSameOrigin(as: target) == true
         next.withheld = withheld(after: request, isSameOrigin: isSameOrigin, names)
         return next
     }
@@ -159,4 +156,9 @@ extension RequestTarget {
     func isSameOrigin(as other: RequestTarget) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port
     }
+}
+
+extension Status {
+    /// Whether a response with this status and a `Location` redirects the request.
+    var redirects: Bool { RawHead.redirects(code) }
 }

@@ -121,7 +121,7 @@ extension Request.Options: Codable {
     public func encode(to encoder: any Encoder) throws {
         try values.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(ownPriority?.rawValue, forKey: .priority)
+        try container.encodeIfPresent(explicitPriority?.rawValue, forKey: .priority)
         try container.encodeIfPresent(label, forKey: .label)
         try container.encodeIfPresent(timeout?.inSeconds, forKey: .timeout)
     }

@@ -57,8 +57,8 @@ private struct CurlCommand {
     }
 
     private mutating func addURL() {
-        let target = try? RequestTarget(request.urlText)
-        let whole = target?.text ?? request.urlText
+        let target = try? RequestTarget(request.url)
+        let whole = target?.text ?? request.url
         let shown = showsSecrets ? whole : redactedURL(whole)
         // curl never parses the argument of an option as an option, even if it begins with a hyphen.
         if target == nil { add("--url", shown) } else { options.append(ShellWord.quoted(shown)) }
@@ -70,7 +70,7 @@ private struct CurlCommand {
         }
         if request.options.connection == .own { add("--http1.1") }
         // curl would remove dot segments.
-        if request.urlText.contains("/.") { add("--path-as-is") }
+        if request.url.contains("/.") { add("--path-as-is") }
     }
 
     private mutating func addFields() {
@@ -105,7 +105,7 @@ private struct CurlCommand {
     /// Returns seconds with up to three decimals, rounded up; nil for durations that curl rejects: zero, negative,
     /// decades.
     private static func seconds(_ duration: Duration) -> String? {
-        guard duration > .zero, duration < .seconds(Duration.longestAccepted) else { return nil }
+        guard duration > .zero, duration < .seconds(Duration.maximumAccepted) else { return nil }
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
         let rest = milliseconds % 1000
@@ -119,17 +119,18 @@ extension CurlCommand {
     private static let longestArgument = 64 << 10
 
     private mutating func addBody() {
-        switch request.body.content {
-        case .none:
+        switch request.body.source?.shellInput {
+        case nil:
             // These methods send an empty body with `Content-Length: 0` (RFC 9110 §8.6).
             if [.post, .put, .patch].contains(request.method) { addData("--data-binary", "") }
         case .bytes(let bytes) where showsSecrets: addBytes(bytes)
         case .bytes(let bytes): addData("--data-binary", "<redacted: \(ByteCount(Int64(bytes.count)))>")
         case .file(let path) where showsSecrets: addData("--data-binary", path == "-" ? "@./-" : "@" + path)
         case .file: addData("--data-binary", "<redacted: a file>")
-        case .descriptor(_, let length), .kept(_, let length, _): addInput(hasLength: length != nil)
-        case .stream(let stream): addInput(hasLength: stream.length != nil)
-        case .joined(let joined): addJoined(joined)
+        case .standardInput(let isLengthKnown): addInput(hasLength: isLengthKnown)
+        case .sequence(let inputs, _) where showsSecrets: addSequence(inputs)
+        case .sequence(_, let length):
+            addData("--data-binary", "<redacted: \(length.map { "\(ByteCount($0))" } ?? "several pieces")>")
         }
         guard !request.body.isNone, let waits = waitsForContinue, !request.fields.contains(.expect) else { return }
         add("--header", waits ? "Expect: 100-continue" : "Expect:")
@@ -145,24 +146,21 @@ extension CurlCommand {
         }
     }
 
-    /// Adds commands that write the pieces one after the other; streams and descriptors read standard input there.
-    private mutating func addJoined(_ joined: JoinedBody) {
-        guard showsSecrets else {
-            return addData(
-                "--data-binary", "<redacted: \(joined.length.map { "\(ByteCount($0))" } ?? "several pieces")>")
-        }
-        if let bytes = joined.bytesAtHand { return addBytes(bytes) }
-        let commands = joined.pieces.map { piece in
-            switch piece.body.content {
-            case .bytes(let bytes): "printf \(ShellWord.printfFormat(bytes))"
-            case .file(let path): "cat -- \(ShellWord.quoted(path))"
-            default: "cat"
+    /// Adds commands that write the inputs one after the other; streams and descriptors read standard input there.
+    private mutating func addSequence(_ inputs: [ShellInput]) {
+        var commands: [String] = []
+        var isLengthKnown = true
+        for part in inputs {
+            switch part {
+            case .bytes(let bytes): commands.append("printf \(ShellWord.printfFormat(bytes))")
+            case .file(let path): commands.append("cat -- \(ShellWord.quoted(path))")
+            case .standardInput(let hasLength):
+                commands.append("cat")
+                isLengthKnown = isLengthKnown && hasLength
+            case .sequence: commands.append("cat")
             }
         }
         input = "{ \(commands.joined(separator: "; ")); }"
-        let isLengthKnown = joined.pieces.allSatisfy { piece in
-            if case .file = piece.body.content { true } else { piece.body.length != nil }
-        }
         addInput(hasLength: isLengthKnown)
     }
 

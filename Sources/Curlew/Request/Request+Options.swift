@@ -10,8 +10,8 @@ extension Request {
     /// request.options = [.timeout(.seconds(5)), .priority(.high)]
     /// ```
     public struct Options: Hashable, Sendable {
-        /// Nil when unset.
-        private(set) var ownPriority: Priority?
+        /// The priority; nil when unset.
+        private(set) var explicitPriority: Priority?
         /// A name for logs and observers.
         ///
         /// It is shown unchanged, so it must not contain a secret.
@@ -19,65 +19,65 @@ extension Request {
         /// The rarely set options; nil when no such option is set.
         ///
         /// The box keeps `Options` small, because requests are copied often and live in the frames of suspended tasks.
-        private var others: Others?
+        private var box: Box?
 
         /// Which requests start first when the session's limits make them wait; `.normal` unless set.
         public var priority: Priority {
-            get { ownPriority ?? .normal }
-            set { ownPriority = newValue }
+            get { explicitPriority ?? .normal }
+            set { explicitPriority = newValue }
         }
         /// Timeouts for this request, replacing the session's as a whole.
         public var timeouts: Timeouts? {
-            get { others?.values.timeouts }
+            get { box?.values.timeouts }
             set { values.timeouts = newValue }
         }
         /// The limit for the whole transfer, in place of `timeouts.total`; the other timeouts stay.
         ///
         /// When options are merged, `timeouts` of the overriding options replace it.
         public var timeout: Duration? {
-            get { others?.values.timeout }
+            get { box?.values.timeout }
             set { values.timeout = newValue }
         }
         /// How many decoded bytes of the response's body may be collected; nil for the session's limit.
         public var responseLimit: ByteCount? {
-            get { others?.values.responseLimit }
+            get { box?.values.responseLimit }
             set { values.responseLimit = newValue }
         }
         /// How a compressed response is handled; nil for the session's setting.
         public var decompression: Decompression? {
-            get { others?.values.decompression }
+            get { box?.values.decompression }
             set { values.decompression = newValue }
         }
         /// Whether the request's body is compressed; nil for the session's setting.
         public var compression: RequestCompression? {
-            get { others?.values.compression }
+            get { box?.values.compression }
             set { values.compression = newValue }
         }
 
         /// Whether the body waits until the server has sent an interim response; nil for the session's setting.
         public var expectContinue: ExpectContinue? {
-            get { others?.values.expectContinue }
+            get { box?.values.expectContinue }
             set { values.expectContinue = newValue }
         }
         /// Whether the request shares connections with others; `.shared` unless set.
         public var connection: ConnectionUse {
-            get { others?.values.connection ?? .shared }
+            get { box?.values.connection ?? .shared }
             set { values.connection = newValue }
         }
         /// Which redirects are followed; nil for the session's policy.
         public var redirects: RedirectPolicy? {
-            get { others?.values.redirects }
+            get { box?.values.redirects }
             set { values.redirects = newValue }
         }
         /// How many bytes of bodies the request sends and receives per second, in addition to the session's limit; nil
         /// for no limit of the request itself.
         public var bandwidth: BandwidthLimit? {
-            get { others?.values.bandwidth }
+            get { box?.values.bandwidth }
             set { values.bandwidth = newValue }
         }
         /// Whether the request is retried, and when; nil for the session's policy.
         public var retry: RetryPolicy? {
-            get { others?.values.retry }
+            get { box?.values.retry }
             set { values.retry = newValue }
         }
         /// Whether the request carries no identity, so that no ``Authenticator`` is applied to it; false unless set.
@@ -85,24 +85,23 @@ extension Request {
         /// Use it for requests that fetch credentials. A client also omits the credential fields that it would add;
         /// credential fields of the request or of the call itself stay.
         public var isAnonymous: Bool {
-            get { others?.values.isAnonymous ?? false }
+            get { box?.values.isAnonymous ?? false }
             set { values.isAnonymous = newValue }
         }
         /// Which statuses a client accepts as a success; nil for 200…299.
         ///
         /// Only a ``Client`` checks it; a session returns every response.
         public var statuses: StatusSet? {
-            get { others?.values.statuses }
+            get { box?.values.statuses }
             set { values.statuses = newValue }
         }
         /// The media types that a client requests and accepts instead of those of the response's serializer; nil for
         /// those of the serializer.
         ///
-        /// An empty list accepts every type, and responses without one. It adds no `Accept`: the field of the client
-        /// or the session is sent, `*/*` unless set.
-        /// Only a ``Client`` checks it; a session returns every response.
+        /// An empty list accepts every type, and responses without one. It adds no `Accept`: the field of the client or
+        /// the session is sent, `*/*` unless set. Only a ``Client`` checks the types; a session returns every response.
         public var accepting: [MediaType]? {
-            get { others?.values.accepting }
+            get { box?.values.accepting }
             set { values.accepting = newValue }
         }
 
@@ -116,7 +115,7 @@ extension Request {
             connection: ConnectionUse? = nil, decompression: Decompression? = nil,
             compression: RequestCompression? = nil, redirects: RedirectPolicy? = nil
         ) {
-            ownPriority = priority
+            explicitPriority = priority
             self.label = label
             values = OptionValues(
                 timeouts: timeouts, responseLimit: responseLimit, decompression: decompression,
@@ -128,24 +127,24 @@ extension Request {
         /// - Parameter other: The options that take precedence.
         public func merging(_ other: Options) -> Options {
             var result = self
-            result.ownPriority = other.ownPriority ?? ownPriority
+            result.explicitPriority = other.explicitPriority ?? explicitPriority
             result.label = other.label ?? label
-            if let theirs = other.others?.values { result.values = values.merging(theirs) }
+            if let otherValues = other.box?.values { result.values = values.merging(otherValues) }
             return result
         }
 
         var values: OptionValues {
-            get { others?.values ?? OptionValues() }
-            set { others = newValue == OptionValues() ? nil : Others(newValue) }
+            get { box?.values ?? OptionValues() }
+            set { box = newValue == OptionValues() ? nil : Box(newValue) }
         }
 
         /// A box for the options that few requests set.
-        private final class Others: Hashable, Sendable {
+        private final class Box: Hashable, Sendable {
             let values: OptionValues
 
             init(_ values: OptionValues) { self.values = values }
 
-            static func == (lhs: Others, rhs: Others) -> Bool { lhs.values == rhs.values }
+            static func == (lhs: Box, rhs: Box) -> Bool { lhs.values == rhs.values }
 
             func hash(into hasher: inout Hasher) { hasher.combine(values) }
         }

@@ -10,7 +10,7 @@ extension Request {
     }
 
     /// Checks everything but the URL.
-    /// - Throws: As ``validated()`` does.
+    /// - Throws: The errors of ``validated()``.
     func validateParts() throws(NetworkError) {
         guard method.isValid else {
             throw refused(
@@ -22,7 +22,7 @@ extension Request {
         if let timeouts = options.timeouts, let name = timeouts.firstInvalid {
             throw refused(
                 .option, "The timeout “\(name)” is not above zero.",
-                hint: name == "connect" ? "Give it a time." : "Use nil for no limit.")
+                hint: name == "connect" ? "Set it to a time above zero." : "Use nil for no limit.")
         }
         if let timeout = options.timeout, timeout <= .zero {
             throw refused(
@@ -43,15 +43,15 @@ extension Request {
         }
         if let policy = options.redirects, policy.maximum < 0 {
             throw refused(
-                .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.none to follow none.")
+                .option, "The maximum of redirects is negative.", hint: "Use RedirectPolicy.never to follow none.")
         }
     }
 
     /// Checks and normalises the URL.
-    /// - Throws: As ``validated()`` does.
+    /// - Throws: The errors of ``validated()``.
     func target() throws(NetworkError) -> RequestTarget {
         do throws(InvalidURL) {
-            return try RequestTarget(urlText)
+            return try RequestTarget(url)
         } catch {
             throw refused(
                 error.reason.flaw, "\(error).", hint: "Requests take absolute http and https URLs.", cause: error)

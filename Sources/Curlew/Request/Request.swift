@@ -19,7 +19,7 @@ public struct Request: Sendable {
     /// The method; GET unless given.
     public var method: Method
     /// The absolute http or https URL as given; checked and normalised when the request is run.
-    public var urlText: String
+    public var url: String
     /// The header fields; they override those of the session's configuration.
     public var fields: HeaderFields
     /// The body; no body unless given.
@@ -44,7 +44,7 @@ public struct Request: Sendable {
         options: Options = Options()
     ) {
         self.method = method
-        self.urlText = url
+        self.url = url
         self.fields = fields
         self.body = body
         self.options = options
@@ -68,12 +68,12 @@ public struct Request: Sendable {
         self.init(.get, url.absoluteString, fields: fields, options: options)
     }
 
-    /// ``urlText`` as a `URL`, or nil when Foundation cannot parse it.
+    /// ``url`` as a `URL`, or nil when Foundation cannot parse it.
     ///
-    /// Setting nil sets ``urlText`` to an empty text.
-    public var url: URL? {
-        get { URL(string: urlText) }
-        set { urlText = newValue?.absoluteString ?? "" }
+    /// Setting nil sets ``url`` to an empty text.
+    public var foundationURL: URL? {
+        get { URL(string: url) }
+        set { url = newValue?.absoluteString ?? "" }
     }
 }
 
@@ -85,6 +85,6 @@ extension Request: ExpressibleByStringLiteral, CustomStringConvertible {
 
     /// One line, such as "GET https://host/path?token=<redacted>", without user-info, fields and body.
     public var description: String {
-        "\(method.rawValue.escapingControls) \(redactedURL(urlText))"
+        "\(method.rawValue.escapingControls) \(redactedURL(url))"
     }
 }

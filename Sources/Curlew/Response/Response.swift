@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A complete response: its head, the value made of its body, and how the transfer went.
+/// A complete response: the head, the value made from the body, and the metrics of the transfer.
 ///
 /// ```swift
 /// let response: Response<Data> = try await transfer.response()
@@ -10,18 +10,18 @@
 public struct Response<Value: Sendable>: Sendable {
     /// Status, version and fields.
     public var head: ResponseHead
-    /// What was made of the body.
+    /// The value made from the body.
     public var value: Value
-    /// Durations, sizes and addresses of the transfer that brought the response.
+    /// The durations, sizes and addresses of the transfer.
     public var metrics: TransferMetrics
-    /// The fields that came after the body (RFC 9110 §6.5), such as a digest or `Server-Timing`; empty as a rule.
+    /// The trailer fields after the body (RFC 9110 §6.5), such as a digest or `Server-Timing`; usually empty.
     ///
-    /// They are never merged into the head. Those that frame, route or authenticate the message, or say how to read its
-    /// body (`Content-Length`, `Host`, `Set-Cookie`, `Content-Type` and their like), have no meaning there and are left
-    /// out (RFC 9110 §6.5.1).
+    /// Trailers are never merged into the head. Fields that frame, route or authenticate the message, or say how to
+    /// read its body (`Content-Length`, `Host`, `Set-Cookie`, `Content-Type` and similar fields), have no meaning in
+    /// trailers and are dropped (RFC 9110 §6.5.1).
     public var trailers: HeaderFields
 
-    /// A response of its parts, without trailers unless given.
+    /// Creates a response from its parts; it has no trailers by default.
     public init(
         head: ResponseHead, value: Value, metrics: TransferMetrics = TransferMetrics(), trailers: HeaderFields = [:]
     ) {
@@ -31,11 +31,11 @@ public struct Response<Value: Sendable>: Sendable {
         self.trailers = trailers
     }
 
-    /// The status, as `head.status`.
+    /// The status, equal to `head.status`.
     public var status: Status { head.status }
 
-    /// The same response around another value.
-    /// - Throws: What the closure throws.
+    /// Returns this response with a transformed value.
+    /// - Throws: Any error of the closure.
     public func map<Other: Sendable>(_ transform: (Value) throws -> Other) rethrows -> Response<Other> {
         Response<Other>(head: head, value: try transform(value), metrics: metrics, trailers: trailers)
     }

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Response is what came back: the head, the response around a value, and what judges and decodes bodies. Pure; it may
-internal import CurlewSupport
+// Response has the head, the response with its value, and the code that validates and decodes bodies. It is pure and
+// uses only Request, HTTP and Errors; every folder to its right in ARCHITECTURE.md may use it.
 
-// name Request, HTTP and Errors, and every room to its right reads it.
+internal import CurlewSupport
 
 /// The head of a response: status, protocol version and header fields.
 ///
-/// The fields of a head that came from the network are parsed when they are first needed; asking for one field by name
-/// reads it from the received bytes.
+/// The fields of a received head are parsed when they are first needed. Access to one field by name reads it from the
+/// received bytes.
 ///
 /// ```swift
 /// guard head.status.isSuccess, head.contentType == "image/png" else { return }
@@ -16,18 +16,18 @@ internal import CurlewSupport
 public struct ResponseHead: Sendable {
     /// The status.
     public let status: Status
-    /// The protocol version the response came with.
+    /// The protocol version of the response.
     public let version: HTTPVersion
-    /// Where the response came from, after redirects; empty when it was made by hand.
+    /// The URL of the response, after redirects; empty for a head that was created without a URL.
     public var url: String
-    /// The redirects that were followed on the way to this response, oldest first; empty when there were none.
+    /// The redirects that were followed before this response, oldest first; empty without redirects.
     public var history: [RedirectHop] = []
-    /// Why the tries before the one that brought this response failed, the first one first; empty when it was the first.
+    /// The errors of the failed attempts before this response, oldest first; empty when the first attempt succeeded.
     public var earlier: [NetworkError] { tries?.earlier ?? [] }
-    var tries: TryHistory?
+    var tries: AttemptHistory?
     private let source: Source
 
-    /// A head made by hand, for tests and caches.
+    /// Creates a head, for tests and caches.
     public init(
         status: Status, version: HTTPVersion = .http1_1, fields: HeaderFields = [:], url: String = ""
     ) {
@@ -37,8 +37,8 @@ public struct ResponseHead: Sendable {
         source = Source(fields)
     }
 
-    /// A head as it was received (RFC 9112 §4, or as libcurl writes HTTP/2): a status line, field lines and an empty
-    /// line.
+    /// Creates a head from received bytes (RFC 9112 §4, or as libcurl writes HTTP/2): a status line, field lines and an
+    /// empty line.
     ///
     /// Nil when the status line is malformed.
     init?(rawBlock: [UInt8], url: String = "") {
@@ -49,7 +49,7 @@ public struct ResponseHead: Sendable {
         source = Source(rawBlock)
     }
 
-    /// A head that was judged already, of which nothing but the version is read before it is asked for.
+    /// Creates a head from a block that was checked before; only the version is read at once, the rest on access.
     init(status: Status, judgedBlock: [UInt8], url: String) {
         self.status = status
         version = StatusLine.version(of: judgedBlock)
@@ -59,19 +59,19 @@ public struct ResponseHead: Sendable {
 
     /// All fields in the order received.
     ///
-    /// Parsed once, when first asked for.
+    /// The fields are parsed once, on first access.
     public var fields: HeaderFields { source.fields }
 
-    /// The phrase of the status line; nil when there is none, as always in HTTP/2 (RFC 9113 §8.3.2).
+    /// The phrase of the status line; nil without a phrase, as always in HTTP/2 (RFC 9113 §8.3.2).
     public var reason: String? { source.reason }
 
-    /// The values of a field, joined as ``HeaderFields/subscript(_:)-(HeaderName)`` does, without parsing the others.
+    /// The values of a field, joined as by ``HeaderFields/subscript(_:)-(HeaderName)``, without parsing other fields.
     public subscript(name: HeaderName) -> String? { source.value(of: name) }
 
-    /// The length of the body in bytes that `Content-Length` announces (RFC 9110 §8.6); nil when it is missing, not a
-    /// number, or given twice with different values.
+    /// The length of the body in bytes from `Content-Length` (RFC 9110 §8.6); nil when the field is missing, not a
+    /// number, or repeated with different values.
     ///
-    /// Of a compressed body, the compressed length.
+    /// For a compressed body, it is the compressed length.
     public var contentLength: Int64? {
         guard let text = self[.contentLength] else { return nil }
         let members = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
@@ -85,7 +85,8 @@ public struct ResponseHead: Sendable {
     /// The value of `Content-Type`, with its parameters (RFC 9110 §8.3).
     public var contentType: String? { self[.contentType] }
 
-    /// A copy with other fields, for instance without `Content-Encoding` after decoding; it keeps the history.
+    /// Returns a copy with other fields, for example without `Content-Encoding` after decoding; the copy keeps the
+    /// redirects and the earlier errors.
     public func with(fields: HeaderFields) -> ResponseHead {
         var copy = ResponseHead(status: status, version: version, fields: fields, url: url)
         copy.history = history
@@ -97,8 +98,8 @@ public struct ResponseHead: Sendable {
 extension ResponseHead: Hashable, CustomStringConvertible {
     /// Whether both have the same status, version, URL and fields.
     ///
-    /// Phrases are ignored, as they mean nothing, and so are redirects and tries: a response is the same however it was
-    /// reached.
+    /// Phrases are ignored, since they have no meaning. Redirects and earlier attempts are ignored, since they do not
+    /// change the response.
     public static func == (lhs: ResponseHead, rhs: ResponseHead) -> Bool {
         lhs.status == rhs.status && lhs.version == rhs.version && lhs.url == rhs.url && lhs.fields == rhs.fields
     }
@@ -116,7 +117,7 @@ extension ResponseHead: Hashable, CustomStringConvertible {
     }
 }
 
-/// The fields of a head: received bytes until somebody wants all of them, values after that.
+/// The fields of a head: received bytes until all fields are needed, parsed values after that.
 private final class Source: Sendable {
     private let block: [UInt8]
     private let parsed = Once<HeaderFields>()
@@ -142,6 +143,6 @@ private final class Source: Sendable {
         return HeaderFields.value(of: name, in: block, from: fieldsStart)
     }
 
-    /// After the status line.
+    /// The offset after the status line.
     private var fieldsStart: Int { StatusLine(block)?.end ?? 0 }
 }

@@ -5,13 +5,13 @@
 struct StatusLine: Sendable {
     let version: HTTPVersion
     let status: Status
-    /// The bytes of the phrase, without white space around it.
+    /// The range of the phrase, without surrounding white space.
     let reason: Range<Int>
-    /// Where the line after this one starts.
+    /// The offset of the next line.
     let end: Int
 
-    /// Nil unless the line is "HTTP/", a version of one or two single digits, a space, three digits from 100, and then
-    /// the end of the line or a space and a phrase.
+    /// Parses "HTTP/", a version of one or two single digits, a space, three digits from 100, and then the end of the
+    /// line or a space and a phrase; nil for another line.
     ///
     /// The line may end in LF alone.
     init?(_ block: [UInt8]) {
@@ -41,7 +41,7 @@ struct StatusLine: Sendable {
         reason = start..<limit
     }
 
-    /// The version of a head whose first line is known to be a status line.
+    /// Returns the version of a head whose first line is known to be a status line.
     static func version(of block: [UInt8]) -> HTTPVersion {
         guard block.count > 7 else { return .http1_1 }
         if block[5] == UInt8(ascii: "2") { return .http2 }

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// Why bytes are no text; offsets count from the first byte, byte order mark included.
+/// The reason why bytes cannot be decoded; offsets count from the first byte, including the byte order mark.
 enum TextFailure: Error, Equatable {
     case invalid(offset: Int)
     case incomplete(offset: Int)
@@ -18,9 +18,9 @@ extension TextEncoding {
         self = found
     }
 
-    /// The text of `data` without this encoding's byte order mark.
+    /// Decodes `data` as text and drops this encoding's byte order mark.
     ///
-    /// Takes at most a few times the memory of `data`, and time in proportion to it.
+    /// The method needs at most a few times the memory of `data`, and time in proportion to its length.
     func decode(_ data: Data, lossy: Bool) throws(TextFailure) -> String {
         let start = isMarked(data) ? byteOrderMark.count : 0
         let rest = data.dropFirst(start)
@@ -38,7 +38,7 @@ extension TextEncoding {
         }
     }
 
-    /// What text in this encoding may begin with to say so.
+    /// The byte order mark with which text in this encoding can begin; empty without one.
     var byteOrderMark: [UInt8] {
         switch scheme {
         case .utf8: [0xEF, 0xBB, 0xBF]
@@ -54,22 +54,22 @@ extension TextEncoding {
     private static func utf8(_ data: Data, from start: Int, _ lossy: Bool) throws(TextFailure) -> String {
         if lossy { return String(decoding: data, as: UTF8.self) }
         if let text = String(validating: data, as: UTF8.self) { return text }
-        // Looked for only now, because it is slow: most bodies are what they say.
+        // The search for the fault is slow and runs only after the check has failed: most bodies are valid.
         var offset = 0
         var bytes = data.makeIterator()
         var parser = Unicode.UTF8.ForwardParser()
         while case .valid(let scalar) = parser.parseScalar(from: &bytes) { offset += scalar.count }
-        let isCut = lacksTail(data.dropFirst(offset))
+        let isCut = isIncompleteCharacter(data.dropFirst(offset))
         throw isCut ? .incomplete(offset: start + offset) : .invalid(offset: start + offset)
     }
 
-    /// Whether `bytes` begin a character of UTF-8 and end before it does (RFC 3629 §4).
-    private static func lacksTail(_ bytes: Data) -> Bool {
+    /// Whether `bytes` begin a character of UTF-8 and end inside it (RFC 3629 §4).
+    private static func isIncompleteCharacter(_ bytes: Data) -> Bool {
         let bytes = Array(bytes.prefix(4))
         guard let first = bytes.first else { return false }
         let length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
         guard (0xC2...0xF4).contains(first), bytes.count < length else { return false }
-        // Completed with the highest tail there is or the lowest, a true beginning is a character.
+        // A valid beginning becomes a character when it is completed with the lowest or the highest tail.
         return [0x80, 0xBF].contains { tail in
             let whole = bytes + Array(repeating: UInt8(tail), count: length - bytes.count)
             return String(validating: whole, as: UTF8.self) != nil
@@ -95,7 +95,7 @@ extension TextEncoding {
         return isOdd && !isCounted ? text + "\u{FFFD}" : text
     }
 
-    /// Finds surrogates without their other half.
+    /// Throws for a surrogate without its other half.
     private static func check(_ units: [UInt16], from start: Int) throws(TextFailure) {
         var index = 0
         while index < units.count {
@@ -110,7 +110,7 @@ extension TextEncoding {
         }
     }
 
-    // MARK: One byte, one character
+    // MARK: Single-byte encodings
 
     private static func singleByte(
         _ data: Data, _ upperHalf: [[UInt8]], _ lossy: Bool
@@ -129,9 +129,10 @@ extension TextEncoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// What the bytes from 0x80 on mean, in UTF-8; nothing where there is no character.
+    /// Returns the characters for the bytes from 0x80 on, in UTF-8; empty for a byte without a character.
     ///
-    /// Asked for byte by byte, since glibc composes Hebrew and Vietnamese characters where the standard does not.
+    /// Each byte is converted separately, since glibc composes Hebrew and Vietnamese characters where the standard does
+    /// not.
     private func upperHalf(_ table: String) throws(TextFailure) -> [[UInt8]] {
         let converter = try Self.converter(table)
         let own = Self.corrections[name] ?? [:]
@@ -140,7 +141,7 @@ extension TextEncoding {
             var (output, offset): ([UInt8], Int) = ([], 0)
             _ = converter.convert(Data([byte]), from: &offset, into: &output)
             converter.finish(into: &output)
-            // The standard fills the holes of Microsoft's tables with C1 controls, as Windows does.
+            // The standard fills the gaps in Microsoft's tables with C1 controls, as Windows does.
             let isControl = output.isEmpty && byte < 0xA0 && name.hasPrefix("windows-")
             return isControl ? Array(String(Unicode.Scalar(byte)).utf8) : output
         }
@@ -152,7 +153,7 @@ extension TextEncoding {
         return (Array(start) + rest).map { Array(String($0).utf8) }
     }()
 
-    // MARK: Several bytes, one character
+    // MARK: Multi-byte encodings
 
     private func multibyte(
         _ data: Data, _ table: String, _ leads: [ClosedRange<UInt8>], _ lossy: Bool
@@ -163,7 +164,7 @@ extension TextEncoding {
         var offset = 0
         while true {
             let stop = converter.convert(data, from: &offset, into: &output)
-            // A shift state goes on after a fault; a character kept back comes before it.
+            // A shift state continues after a fault, so only an encoding with lead bytes flushes a pending character.
             if stop == .end || !leads.isEmpty { converter.finish(into: &output) }
             if stop == .end { return String(decoding: output, as: UTF8.self) }
             let next = Array(data.dropFirst(offset).prefix(2))
@@ -180,14 +181,16 @@ extension TextEncoding {
         }
     }
 
-    /// What the standard reads at the start of `bytes` where glibc sees a fault, and how many bytes that takes.
+    /// Returns the character that the standard reads at the start of `bytes` where glibc reports a fault, and its
+    /// length in bytes.
     private func correction(_ bytes: [UInt8]) -> (Unicode.Scalar, Int)? {
         guard let own = Self.corrections[name] else { return nil }
         if bytes.count == 2, let scalar = own[Int(bytes[0]) << 8 | Int(bytes[1])] { return (scalar, 2) }
         return own[Int(bytes[0])].map { ($0, 1) }
     }
 
-    /// How many bytes one fault takes: never an ASCII character after a lead byte, so that no quote or "<" is lost.
+    /// Returns the length of a fault in bytes, without an ASCII character after a lead byte, so that no quote or "<" is
+    /// lost.
     private static func width(_ bytes: [UInt8], _ leads: [ClosedRange<UInt8>]) -> Int {
         bytes.count == 2 && bytes[1] >= 0x80 && leads.contains { $0.contains(bytes[0]) } ? 2 : 1
     }

@@ -23,9 +23,9 @@ extension TextEncoding {
         return result
     }()
 
-    /// Where the standard's tables differ from glibc's; a key is one byte, or two as one number.
+    /// Differences of the standard's tables from glibc's; a key is one byte, or two bytes as one number.
     ///
-    /// In tables of single bytes they come first, in others they mend what glibc refuses.
+    /// In single-byte encodings, they take precedence over glibc; in other encodings, they apply where glibc fails.
     static let corrections: [String: [Int: Unicode.Scalar]] = [
         "KOI8-U": [0xAE: "\u{45E}", 0xBE: "\u{40E}"],
         "macintosh": [0xC6: "\u{2206}", 0xF0: "\u{F8FF}"],
@@ -45,7 +45,7 @@ extension TextEncoding {
         iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252
         """
 
-    // The labels of the WHATWG Encoding Standard §4.2; the "replacement" ones are not here, since nobody can read them.
+    // The labels of the WHATWG Encoding Standard §4.2, without those of "replacement", which cannot be decoded.
 
     private static let singleByteTables: [(name: String, table: String, labels: String)] = [
         ("IBM866", "IBM866", "866 cp866 csibm866 ibm866"),

@@ -3,10 +3,10 @@
 
 public import FoundationEssentials
 
-/// A way to read bytes as text: one of the encodings of the WHATWG Encoding Standard, under any of its labels.
+/// A character encoding of the WHATWG Encoding Standard, under any of its labels.
 ///
-/// UTF-8, UTF-16 and windows-1252 are always there. The others come from glibc's tables, which for ISO-2022-JP follow
-/// JIS where the standard follows Microsoft (wave dash, minus and a few more).
+/// UTF-8, UTF-16 and windows-1252 are always available. The other encodings use glibc's tables, which for ISO-2022-JP
+/// follow JIS where the standard follows Microsoft (wave dash, minus and a few more characters).
 ///
 /// ```swift
 /// let cyrillic = TextEncoding(label: "windows-1251") ?? .utf8
@@ -18,13 +18,13 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         case utf8
         case utf16(isBigEndian: Bool)
         case windows1252
-        /// One byte for each character, by a table of glibc's.
+        /// One byte for each character, with a table of glibc.
         case singleByte(table: String)
-        /// One or more bytes for each, by a table of glibc's; without lead bytes, by shift states.
+        /// One or more bytes for each character, with a table of glibc; without lead bytes, with shift states.
         case multibyte(table: String, leads: [ClosedRange<UInt8>])
     }
 
-    /// The name the standard gives the encoding, such as "UTF-8", "Shift_JIS" or "windows-1252".
+    /// The standard's name of the encoding, such as "UTF-8", "Shift_JIS" or "windows-1252".
     public let name: String
     let scheme: Scheme
 
@@ -33,7 +33,7 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self.scheme = scheme
     }
 
-    /// glibc's name of the table it is read by.
+    /// glibc's name of the encoding's table.
     package var table: String {
         switch scheme {
         case .utf8: "UTF-8"
@@ -43,10 +43,10 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The encoding a label stands for; nil when it stands for none.
+    /// Finds the encoding of a label; nil for an unknown label.
     ///
-    /// - Parameter label: What charset parameters and `<meta>` elements hold, whatever its case and with white space
-    ///   around it. "us-ascii", "iso-8859-1" and "latin1" are labels of windows-1252.
+    /// - Parameter label: The value of a charset parameter or a `<meta>` element, in any case and with or without
+    ///   surrounding white space. "us-ascii", "iso-8859-1" and "latin1" are labels of windows-1252.
     public init?(label: String) {
         let words = label.utf8.split { [0x09, 0x0A, 0x0C, 0x0D, 0x20].contains($0) }
         guard words.count == 1,
@@ -55,27 +55,28 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self = found
     }
 
-    /// UTF-8, the encoding of nearly everything and of all JSON (RFC 8259 §8.1).
+    /// UTF-8, the encoding of nearly all text and of all JSON (RFC 8259 §8.1).
     public static let utf8 = TextEncoding(name: "UTF-8", scheme: .utf8)
     /// UTF-16 in little-endian order, which is also what the label "utf-16" means without a byte order mark.
     public static let utf16LittleEndian = TextEncoding(name: "UTF-16LE", scheme: .utf16(isBigEndian: false))
     /// UTF-16 in big-endian order.
     public static let utf16BigEndian = TextEncoding(name: "UTF-16BE", scheme: .utf16(isBigEndian: true))
-    /// Western European: ISO 8859-1 with printable characters in the place of C1 controls.
+    /// Western European: ISO 8859-1 with printable characters instead of C1 controls.
     ///
-    /// Every byte is a character, so reading by it never fails.
+    /// Every byte is a character, so decoding never fails.
     public static let windows1252 = TextEncoding(name: "windows-1252", scheme: .windows1252)
 
     /// The name.
     public var description: String { name }
 
-    /// The text of bytes in exactly this encoding, whose own byte order mark is dropped.
+    /// Decodes bytes in exactly this encoding and drops its byte order mark.
     ///
     /// - Parameters:
     ///   - data: The bytes.
-    ///   - lossy: Whether what is no character becomes U+FFFD instead of an error.
-    /// - Throws: `NetworkError` in phase `decoding`: `.decodingFailed` with the offset of the first byte that is no
-    ///   character, `.unsupported` when glibc's table of the encoding is not installed.
+    ///   - lossy: Whether invalid bytes become U+FFFD instead of an error.
+    /// - Throws: `NetworkError` in phase `decoding`: `.decodingFailed` with the offset of the first invalid byte,
+    ///   `.unsupported` when glibc's table of the encoding is not installed, `.resourceExhausted` when it cannot be
+    ///   opened.
     public func text(of data: Data, lossy: Bool = false) throws(NetworkError) -> String {
         do throws(TextFailure) {
             return try decode(data, lossy: lossy)
@@ -86,14 +87,14 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension NetworkError {
-    /// What a failure to read text means to a user.
+    /// Creates the error that a user sees when bytes cannot be decoded as text.
     init(_ failure: TextFailure, in encoding: TextEncoding) {
-        let hint = "Ask for the text with lossy: true, or read the bytes by the TextEncoding they really are in."
+        let hint = "Decode the text with lossy: true, or decode the bytes with another TextEncoding."
         switch failure {
         case .invalid(let offset):
             self.init(
                 .decodingFailed, phase: .decoding,
-                "The body is not \(encoding): the bytes at offset \(offset) are no character.", hint: hint)
+                "The body is not \(encoding): the bytes at offset \(offset) are not a character.", hint: hint)
         case .incomplete(let offset):
             self.init(
                 .decodingFailed, phase: .decoding,

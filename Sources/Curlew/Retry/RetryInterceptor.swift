@@ -22,8 +22,8 @@ public struct RetryInterceptor: Interceptor {
     private let policy: RetryPolicy
     private let isOfSession: Bool
     private let budget: RetryBudget
-    private let clock: any Clock<Duration>
-    private let chance: @Sendable () -> Double
+    let clock: any Clock<Duration>
+    let chance: @Sendable () -> Double
     private let connectivity: @Sendable () async -> Void
 
     /// Creates an interceptor with a fixed policy; it ignores the policy in the options of a request.
@@ -67,53 +67,64 @@ public struct RetryInterceptor: Interceptor {
             throw NetworkError(
                 invalid: .configuration, "The retry policy is not valid: \(rule).", request: request)
         }
-        var tries = Tries(policy, policy.marking(request), context, clock)
-        if let share = policy.budget { budget.deposit(share, for: tries.origin) }
+        var attempts = Attempts(policy, policy.marking(request), context, clock)
+        if let share = policy.budget { budget.deposit(share, for: attempts.request.origin ?? "") }
         while true {
             let (wait, reason): (Duration, NetworkError)
             do throws(NetworkError) {
-                let response = try await next(tries.request)
-                let refusal = tries.refusal(by: response)
-                let following = refusal.map { step(after: $0, tries) }
-                guard let refusal, case .again(let time)? = following else {
+                let response = try await next(attempts.request)
+                let refusal = attempts.refusal(by: response)
+                let following = refusal.map { step(after: $0, &attempts) }
+                guard let refusal, case .retry(let time)? = following else {
                     // A failure before the end of a collected body is a failure of this attempt, so wait for the end
                     // here.
                     if !context.isStreamed { try await response.complete() }
-                    return tries.marking(response, following?.end)
+                    return attempts.marking(response, following?.end)
                 }
                 await response.discard()
                 (wait, reason) = (time, refusal)
             } catch {
-                let following = step(after: error, tries)
-                guard case .again(let time) = following else { throw tries.summary(error, following.end) }
+                let following = step(after: error, &attempts)
+                guard case .retry(let time) = following else { throw attempts.summary(error, following.end) }
                 (wait, reason) = (time, error)
             }
-            tries.note(reason, wait)
+            attempts.note(reason, wait)
             do {
-                if tries.needsConnectivity(after: reason) {
+                if attempts.needsConnectivity(after: reason) {
                     // The back-off follows the wait for connectivity, so that waiting requests do not all return at
                     // once.
-                    let isThere = try await context.wait(atMost: tries.left(with: wait), by: clock, until: connectivity)
-                    guard isThere else { throw tries.giveUp() }
+                    let isThere = try await context.wait(
+                        atMost: attempts.left(with: wait), by: clock, until: connectivity)
+                    guard isThere else { throw attempts.giveUp() }
                 }
                 if wait > .zero { try await context.pause(for: wait, by: clock) }
             } catch {
-                if tries.policy.budget != nil { budget.refund(tries.origin) }
+                refund(attempts.request, policy)
                 throw error
             }
         }
     }
 
     /// Records a successful request that did not pass this interceptor.
-    func noteSuccess(at origin: @autoclosure () -> String?) {
+    func recordSuccess(at origin: @autoclosure () -> String?) {
         if let share = policy.budget { budget.earn(share, for: origin()) }
     }
 
     /// Returns the next step after a failed attempt.
-    private func step(after error: NetworkError, _ tries: Tries) -> Tries.Step {
-        let step = tries.step(after: error, chance: chance)
-        guard case .again = step, tries.policy.budget != nil, !budget.withdraw(for: tries.origin) else { return step }
+    private func step(after error: NetworkError, _ attempts: inout Attempts) -> RetrySchedule.Step {
+        if Task.isCancelled { return .stop(nil) }
+        return withdraw(attempts.step(after: error, chance: chance), attempts.request, attempts.schedule.policy)
+    }
+
+    /// Pays for a retry from the budget of the request's origin; without budget, the step becomes a stop.
+    func withdraw(_ step: RetrySchedule.Step, _ request: Request, _ policy: RetryPolicy) -> RetrySchedule.Step {
+        guard case .retry = step, policy.budget != nil, !budget.withdraw(for: request.origin ?? "") else { return step }
         return .stop("It was not sent again: too many requests to this origin fail for the policy's `budget`.")
+    }
+
+    /// Returns the payment for a retry that does not happen.
+    func refund(_ request: Request, _ policy: RetryPolicy) {
+        if policy.budget != nil { budget.refund(request.origin ?? "") }
     }
 }
 
@@ -123,8 +134,8 @@ extension Interceptor where Self == RetryInterceptor {
 }
 
 /// The attempts of one request so far.
-private struct Tries {
-    let policy: RetryPolicy
+private struct Attempts {
+    private(set) var schedule: RetrySchedule
     let request: Request
     let context: InterceptorContext
     /// The time since the transfer's start, by the interceptor's clock.
@@ -134,7 +145,7 @@ private struct Tries {
     private var failures: [NetworkError] = []
 
     init(_ policy: RetryPolicy, _ request: Request, _ context: InterceptorContext, _ clock: any Clock<Duration>) {
-        self.policy = policy
+        schedule = RetrySchedule(policy)
         self.request = request
         self.context = context
         let (stopwatch, before) = (clock.stopwatch(), context.elapsed)
@@ -142,76 +153,18 @@ private struct Tries {
         total = context.remaining.map { $0 + before }
     }
 
-    private var remaining: Duration? { total.map { max($0 - time(), .zero) } }
-
-    /// The origin whose budget pays for retries.
-    var origin: String {
-        request.origin ?? ""
+    private var now: RetrySchedule.Time {
+        let elapsed = time()
+        return RetrySchedule.Time(elapsed: elapsed, remaining: total.map { max($0 - elapsed, .zero) })
     }
 
     /// Returns the error for a response that asks for a retry, or nil for a response to keep.
     func refusal(by response: IncomingResponse) -> NetworkError? {
-        guard policy.statuses.contains(response.head.status) else { return nil }
-        return NetworkError(
-            .unacceptableStatus, phase: .validating, "The server responded with \(response.head.status).",
-            request: response.request, response: response.head, duration: context.elapsed)
+        schedule.refusal(by: response.head, of: response.request, after: context.elapsed)
     }
 
-    enum Step {
-        /// Another attempt, after this wait.
-        case again(Duration)
-        /// No other attempt; the reason, unless it is obvious.
-        case stop(String?)
-
-        var end: String? { if case .stop(let why) = self { why } else { nil } }
-    }
-
-    /// Returns the next step after a failed attempt, without regard to the budget.
-    func step(after error: NetworkError, chance: () -> Double) -> Step {
-        let count = failures.count + 1
-        // The purpose of an open circuit is to fail at once.
-        guard count <= policy.limit, !Task.isCancelled, error.repetition != .never || isNamed(error),
-            error.kind != .circuitOpen
-        else {
-            return .stop(nil)
-        }
-        guard mayRepeat(after: error) else {
-            return .stop(
-                "It was not sent again, since the server may have acted on it; an `Idempotency-Key` would allow it.")
-        }
-        if request.body.isSpent { return .stop("It was not sent again: its body can be read only once.") }
-        let (backOff, asked) = (policy.backOff.wait(after: count, chance: chance()), error.retryAfter ?? .zero)
-        guard asked <= policy.longestWait else {
-            let (asked, longest) = (asked.inSeconds, policy.longestWait.inSeconds)
-            return .stop("It was not sent again: the requested wait is \(asked) s, and `longestWait` is \(longest) s.")
-        }
-        let (least, most) = (max(backOff, asked), backOff + asked)
-        if let left = remaining, least >= left {
-            return .stop("It was not sent again: `timeouts.total` leaves no time for a wait of \(least.inSeconds) s.")
-        }
-        if let deadline = policy.deadline, time() + least > deadline {
-            return .stop("It was not sent again: the policy's `deadline` leaves no time for it.")
-        }
-        // Clients with the same requested wait would all return at once, so add the back-off if time allows.
-        return .again(left(with: most) == .zero ? least : most)
-    }
-
-    /// Whether sending the request again is harmless and can succeed.
-    private func mayRepeat(after error: NetworkError) -> Bool {
-        switch error.repetition {
-        case .safe: true
-        case .repeatable: isIdempotent
-        // The policy lists the status explicitly, which overrides the table.
-        case .never: isNamed(error) && isIdempotent
-        }
-    }
-
-    private func isNamed(_ error: NetworkError) -> Bool {
-        error.kind == .unacceptableStatus && error.response.map { policy.statuses.contains($0.status) } == true
-    }
-
-    private var isIdempotent: Bool {
-        policy.methods.contains(request.method) || request.fields.contains(.idempotencyKey)
+    mutating func step(after error: NetworkError, chance: () -> Double) -> RetrySchedule.Step {
+        schedule.step(after: error, of: request, at: now, chance: chance())
     }
 
     mutating func note(_ error: NetworkError, _ wait: Duration) {
@@ -221,15 +174,11 @@ private struct Tries {
 
     /// Whether reaching the server failed, and the policy waits for connectivity.
     func needsConnectivity(after error: NetworkError) -> Bool {
-        policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
+        schedule.policy.waitsForConnectivity && (error.kind == .cannotResolve || error.kind == .cannotConnect)
     }
 
-    /// Returns the time left beyond a wait, by `deadline` and `timeouts.total`; nil for no limit.
-    func left(with wait: Duration) -> Duration? {
-        let untilDeadline = policy.deadline.map { $0 - time() }
-        let left = [untilDeadline, remaining].compactMap { $0 }.min()
-        return left.map { max($0 - wait, .zero) }
-    }
+    /// Returns the time left beyond a wait; nil for no limit.
+    func left(with wait: Duration) -> Duration? { schedule.left(with: wait, at: now) }
 
     /// Returns the error of an attempt whose announced retry did not happen.
     mutating func giveUp() -> NetworkError {
@@ -241,7 +190,7 @@ private struct Tries {
     func marking(_ response: IncomingResponse, _ end: String?) -> IncomingResponse {
         guard !failures.isEmpty || end != nil else { return response }
         var response = response
-        response.head.tries = TryHistory(earlier: failures, end: end, duration: context.elapsed)
+        response.head.tries = AttemptHistory(earlier: failures, end: end, duration: context.elapsed)
         return response
     }
 
@@ -251,6 +200,10 @@ private struct Tries {
         if failures.isEmpty { return error }
         return error.with(attempts: failures.count + 1, earlier: failures, duration: context.elapsed)
     }
+}
+
+extension RetrySchedule.Step {
+    fileprivate var end: String? { if case .stop(let reason) = self { reason } else { nil } }
 }
 
 extension RetryPolicy {

@@ -18,7 +18,7 @@
 ///
 /// ```swift
 /// let session = Session { $0.retry = .standard }
-/// let config: Config = try await api.get("config", options: .retry(.none))
+/// let config: Config = try await api.get("config", options: .retry(.never))
 /// ```
 public struct RetryPolicy: Sendable, Hashable {
     /// How many times a request may be sent again; 0 for never.
@@ -28,7 +28,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
     public var statuses: StatusSet
     /// The wait before an attempt, in addition to a requested wait (`Retry-After`, `RateLimit`).
-    public var backOff: BackOff
+    public var backoff: Backoff
     /// The longest wait that a server may ask for by `Retry-After` or `RateLimit`; 60 s unless set.
     ///
     /// If the server asks for more, the policy gives up.
@@ -60,13 +60,13 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Creates a policy; each member has its default unless given.
     public init(
         limit: Int, methods: Set<Method> = RetryPolicy.idempotent, statuses: StatusSet = RetryPolicy.transient,
-        backOff: BackOff = BackOff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
+        backoff: Backoff = Backoff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
         budget: Double? = 0.2, addsIdempotencyKey: Bool = false, waitsForConnectivity: Bool = false
     ) {
         self.limit = limit
         self.methods = methods
         self.statuses = statuses
-        self.backOff = backOff
+        self.backoff = backoff
         self.longestWait = longestWait
         self.deadline = deadline
         self.budget = budget
@@ -75,16 +75,14 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 
     /// Methods that RFC 9110 §9.2.2 calls idempotent.
-    public static let idempotent: Set<Method> = [.get, .head, .options, .trace, .put, .delete]
+    public static let idempotent: Set<Method> = Method.idempotent
     /// The statuses 408, 429, 500, 502, 503 and 504, whose cause may vanish soon.
     public static let transient: StatusSet = [
         .requestTimeout, .tooManyRequests, .internalServerError, .badGateway, .serviceUnavailable, .gatewayTimeout,
     ]
 
     /// No retries, except for requests that no server can have acted on: the default of a session.
-    ///
-    /// If the policy is optional, as in a request's options, write `RetryPolicy.none` or `.retry(.none)`.
-    public static let none = RetryPolicy(limit: 0)
+    public static let never = RetryPolicy(limit: 0)
 
     /// Two more attempts, after up to half a second and up to a second.
     public static let standard = RetryPolicy(limit: 2)
@@ -101,8 +99,8 @@ public struct RetryPolicy: Sendable, Hashable {
         if longestWait < .zero { return "longestWait must not be negative" }
         if let deadline, deadline <= .zero { return "deadline must be above zero" }
         if let budget, !(budget >= 0) { return "budget must not be negative" }
-        if backOff.first < .zero || backOff.longest < .zero || backOff.least < .zero || !(backOff.factor >= 1) {
-            return "backOff must not be negative, and its factor not below 1"
+        if backoff.first < .zero || backoff.longest < .zero || backoff.least < .zero || !(backoff.factor >= 1) {
+            return "backoff must not be negative, and its factor not below 1"
         }
         return nil
     }
@@ -110,7 +108,7 @@ public struct RetryPolicy: Sendable, Hashable {
 
 extension RetryPolicy: Codable {
     private enum CodingKeys: CodingKey {
-        case limit, methods, statuses, backOff, longestWait, deadline, budget, addsIdempotencyKey, waitsForConnectivity
+        case limit, methods, statuses, backoff, longestWait, deadline, budget, addsIdempotencyKey, waitsForConnectivity
     }
 
     /// Decodes a policy, times in seconds; a missing key leaves the default, and null means no limit.
@@ -121,7 +119,7 @@ extension RetryPolicy: Codable {
         self.init(limit: try container.decode(Int.self, forKey: .limit))
         methods = try container.decodeIfPresent(Set<Method>.self, forKey: .methods) ?? methods
         statuses = try container.decodeIfPresent(StatusSet.self, forKey: .statuses) ?? statuses
-        backOff = try container.decodeIfPresent(BackOff.self, forKey: .backOff) ?? backOff
+        backoff = try container.decodeIfPresent(Backoff.self, forKey: .backoff) ?? backoff
         longestWait = try container.seconds(.longestWait) ?? longestWait
         deadline = try container.seconds(.deadline)
         if container.contains(.budget) { budget = try container.decodeIfPresent(Double.self, forKey: .budget) }
@@ -140,7 +138,7 @@ extension RetryPolicy: Codable {
         try container.encode(limit, forKey: .limit)
         try container.encode(methods.sorted { $0.rawValue < $1.rawValue }, forKey: .methods)
         try container.encode(statuses, forKey: .statuses)
-        try container.encode(backOff, forKey: .backOff)
+        try container.encode(backoff, forKey: .backoff)
         try container.encode(longestWait.inSeconds, forKey: .longestWait)
         try container.encode(deadline?.inSeconds, forKey: .deadline)
         try container.encode(budget, forKey: .budget)

@@ -19,10 +19,10 @@ struct WaitAdvice {
     }
 
     /// The wait; nil when the response contains no wait, or no valid one.
-    var wait: Duration? { retryAfter ?? usedUp }
+    var wait: Duration? { retryAfter ?? exhaustedQuota }
 
     /// The time until a used-up quota is renewed, regardless of the other fields.
-    var usedUp: Duration? { quota ?? oldQuota("RateLimit") ?? oldQuota("X-RateLimit") }
+    var exhaustedQuota: Duration? { quota ?? legacyQuota("RateLimit") ?? legacyQuota("X-RateLimit") }
 
     private var retryAfter: Duration? {
         guard let text = head[.retryAfter] else { return nil }
@@ -48,17 +48,17 @@ struct WaitAdvice {
         return longest
     }
 
-    private func oldQuota(_ prefix: String) -> Duration? {
+    private func legacyQuota(_ prefix: String) -> Duration? {
         guard let left = head[HeaderName("\(prefix)-Remaining")], WaitAdvice.number(left) == 0,
             let reset = head[HeaderName("\(prefix)-Reset")].flatMap({ WaitAdvice.number($0) })
         else { return nil }
         // No quota lasts for thirty years, so the number is a date.
-        let isDate = reset >= Duration.longestAccepted
+        let isDate = reset >= Duration.maximumAccepted
         return WaitAdvice.wait(isDate ? max(0, reset - Double(now.seconds)) : reset)
     }
 
     /// Limits a wait to about 31 years.
-    private static func wait(_ seconds: Double) -> Duration { .seconds(min(seconds, Duration.longestAccepted)) }
+    private static func wait(_ seconds: Double) -> Duration { .seconds(min(seconds, Duration.maximumAccepted)) }
 
     private static func number(_ text: String) -> Double? {
         guard !text.isEmpty, text.utf8.count <= 18, ByteSet.digits.containsAll(of: text) else { return nil }

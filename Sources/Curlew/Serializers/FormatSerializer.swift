@@ -34,7 +34,7 @@ public struct FormatSerializer<Output: Decodable & Sendable>: ResponseSerializer
         let reading = BodyReading(body: body, head: response.head, format: format ?? JSON.standard)
         do {
             return try reading.value(as: Output.self)
-        } catch is BodyReading.Nothing {
+        } catch is BodyReading.EmptyBody {
             throw NetworkError.emptyBody(expecting: Output.self, of: response.head, request: response.request)
         } catch {
             throw NetworkError.decoding(
@@ -51,16 +51,16 @@ public struct FormatSerializer<Output: Decodable & Sendable>: ResponseSerializer
 /// A body that is being decoded.
 private struct BodyReading {
     /// The error for an empty body.
-    struct Nothing: Error {}
+    struct EmptyBody: Error {}
 
     let body: Data
     let head: ResponseHead
     let format: any ResponseFormat
 
     func value<T: Decodable>(as type: T.Type) throws -> T {
-        if let optional = type as? any Absence.Type, let value = try optional.read(self) as? T { return value }
+        if let optional = type as? any AnyOptional.Type, let value = try optional.read(self) as? T { return value }
         if let data = body as? T, type == Data.self { return data }
-        if isEmpty { throw Nothing() }
+        if isEmpty { throw EmptyBody() }
         return try format.decode(type, from: body, of: head)
     }
 
@@ -74,11 +74,11 @@ private struct BodyReading {
 }
 
 /// Identifies an `Optional` of a decodable type at run time.
-private protocol Absence {
+private protocol AnyOptional {
     static func read(_ reading: BodyReading) throws -> Self
 }
 
-extension Optional: Absence where Wrapped: Decodable {
+extension Optional: AnyOptional where Wrapped: Decodable {
     fileprivate static func read(_ reading: BodyReading) throws -> Wrapped? {
         let isData = Wrapped.self == Data.self
         if reading.body.isEmpty || !isData && (reading.isEmpty || reading.isNull) { return nil }

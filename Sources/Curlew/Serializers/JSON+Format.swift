@@ -59,7 +59,7 @@ extension JSON: RequestFormat, ResponseFormat {
         case .own: context.fault?.kind == .syntax || context.fault?.kind == .limit
         // Foundation reports numbers out of range with the same error.
         case .foundation(let decoder):
-            context.codingPath.isEmpty && (try? decoder.decode(Anything.self, from: text)) == nil
+            context.codingPath.isEmpty && (try? decoder.decode(AnyJSON.self, from: text)) == nil
         }
     }
 
@@ -96,7 +96,7 @@ extension JSON: RequestFormat, ResponseFormat {
 }
 
 /// Any JSON value; its initializer reads nothing.
-private struct Anything: Decodable {
+private struct AnyJSON: Decodable {
     init(from decoder: any Decoder) {}
 }
 

@@ -35,8 +35,8 @@ final class EndRecorder: Sendable {
     /// Queues an event if it is an end; callable from any thread.
     ///
     /// - Parameter isLate: Whether the transfer of the event has already ended.
-    /// - Returns: Whether the caller must call `serve()` after releasing all locks.
-    func take(_ event: TransferEvent, isLate: Bool) -> Bool {
+    /// - Returns: Whether the caller must call `startRecording()` after releasing all locks.
+    func enqueue(_ event: TransferEvent, isLate: Bool) -> Bool {
         switch event.kind {
         case .metrics: break
         case .finished where !isLate: break
@@ -51,17 +51,17 @@ final class EndRecorder: Sendable {
     }
 
     /// Records the queued ends in a detached task.
-    func serve() {
+    func startRecording() {
         Task.detached {
             while let end = self.next() {
                 for recorder in self.recorders { recorder.record(end) }
-                for waiter in self.noteRecorded() { waiter.resume() }
+                for waiter in self.countRecorded() { waiter.resume() }
             }
         }
     }
 
     /// Waits until all ends queued before are recorded.
-    func settled() async {
+    func waitUntilRecorded() async {
         if state.withLock({ $0.recorded == $0.queued }) { return }
         await withUnsafeContinuation { continuation in
             let isDone = state.withLock { state in
@@ -91,7 +91,7 @@ final class EndRecorder: Sendable {
         }
     }
 
-    private func noteRecorded() -> [UnsafeContinuation<Void, Never>] {
+    private func countRecorded() -> [UnsafeContinuation<Void, Never>] {
         state.withLock { state in
             state.recorded += 1
             let ready = state.waiters[state.firstWaiter...].prefix { $0.count <= state.recorded }.map(\.continuation)

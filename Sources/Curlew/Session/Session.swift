@@ -79,7 +79,7 @@ public actor Session {
         self.isShared = isShared
     }
 
-    /// The loop thread, on which everything isolated to the session runs.
+    /// The loop thread, on which all code isolated to the session runs.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { core.share.loop.asUnownedSerialExecutor() }
 
     /// The configuration that the session was created with.
@@ -124,9 +124,10 @@ public actor Session {
     /// neither status nor content. Cancelling the task cancels the transfer. Interceptors run in the calling task.
     /// - Parameter request: A request, or a URL as a string literal.
     /// - Returns: The body, decoded and at most `limits.responseBody` bytes, and the response's head.
-    /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`, `.timedOut`,
-    ///   `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`, `.invalidResponse`,
-    ///   `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`, each with the phase it happened in.
+    /// - Throws: `NetworkError`: `.invalidRequest` before anything is sent, `.cancelled`, `.sessionClosed`,
+    ///   `.timedOut`, `.cannotResolve`, `.cannotConnect`, `.tlsFailed`, `.untrusted`, `.connectionLost`,
+    ///   `.invalidResponse`, `.bodyTooLarge`, `.bodyFailed`, `.truncatedEncoding`, `.corruptEncoding`, `.unsupported`,
+    ///   each with the phase in which it happened.
     public nonisolated(nonsending) func data(for request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         try await core.collect(request)
     }
@@ -168,7 +169,7 @@ public actor Session {
         guard await core.share.loop.idle() else {
             throw NetworkError(.cancelled, phase: .waiting, "The wait for an idle session was cancelled.")
         }
-        await core.recorder?.settled()
+        await core.recorder?.waitUntilRecorded()
     }
 
     /// Whether and how the machine is connected; monitoring starts when the sequence is iterated.
@@ -179,7 +180,7 @@ public actor Session {
     /// Code that runs on it must not block or compute for long, since every transfer of the session waits for it.
     public nonisolated var executor: any TaskExecutor { LoopTaskExecutor(core.share) }
 
-    // MARK: The end
+    // MARK: Shutdown
 
     /// How a session is shut down.
     public enum Shutdown: Sendable, Hashable {
@@ -211,7 +212,7 @@ public actor Session {
         await core.share.loop.shutDown(within: limit)
         core.closed.send()
         core.relay.close()
-        await core.recorder?.settled()
+        await core.recorder?.waitUntilRecorded()
     }
 
     /// The state that `reset` discards.
@@ -225,7 +226,7 @@ public actor Session {
     ///
     /// - Parameter what: The state to discard.
     public func reset(_ what: Reset) {
-        core.forgetLines()
+        core.forgetHeaderLines()
         core.share.loop.transport?.resetConnections()
     }
 }

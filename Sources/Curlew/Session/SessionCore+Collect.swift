@@ -14,9 +14,9 @@ extension SessionCore {
     /// after the wait, and the rare cases, are separate functions, whose memory exists only while they run.
     func collect(_ request: Request) async throws(NetworkError) -> (Data, ResponseHead) {
         let engine = started(request)
-        if let engine, let outcome = await engine.finished(orLed: true), isAnswer(outcome, to: request) {
-            if recorder == nil { return answer(of: outcome, to: request) }
-            return await recordedAnswer(of: engine, to: request)
+        if let engine, let outcome = await engine.finished(orLed: true), isFinalResponse(outcome, to: request) {
+            if recorder == nil { return response(of: outcome, to: request) }
+            return await recordedResponse(of: engine, to: request)
         }
         return try await collectTransfer(request, continuing: engine)
     }
@@ -24,7 +24,7 @@ extension SessionCore {
     /// Starts the engine run of a request, or returns nil when the request needs a transfer.
     @inline(never)
     private func started(_ request: Request) -> EngineTransfer? {
-        guard !Task.isCancelled, startsDirectly(request), let engine = directRun(of: request) else { return nil }
+        guard !Task.isCancelled, canRunDirectly(request), let engine = directRun(of: request) else { return nil }
         engine.startPrepared()
         return engine
     }
@@ -34,7 +34,7 @@ extension SessionCore {
     /// An observer of the session must receive only one end for each transfer, so with observers retries surround the
     /// request from the start.
     @inline(__always)
-    private func startsDirectly(_ request: Request) -> Bool {
+    private func canRunDirectly(_ request: Request) -> Bool {
         if hasInterceptors(request) { return false }
         if !(request.options.retry ?? configuration.retry).isOn { return true }
         return request.options.retry == nil && !configuration.retry.addsIdempotencyKey && sink == nil
@@ -42,27 +42,27 @@ extension SessionCore {
 
     /// Whether the outcome is a plain response that ends the request.
     @inline(never)
-    private func isAnswer(_ outcome: EngineTransfer.Outcome, to request: Request) -> Bool {
+    private func isFinalResponse(_ outcome: EngineTransfer.Outcome, to request: Request) -> Bool {
         guard outcome.isPlain else { return false }
         guard configuration.retry.isOn else { return true }
         guard !mayRepeat(request, after: outcome) else { return false }
-        retry.noteSuccess(at: request.origin)
+        retry.recordSuccess(at: request.origin)
         return true
     }
 
     @inline(never)
-    private func answer(of outcome: EngineTransfer.Outcome, to request: Request) -> (Data, ResponseHead) {
-        let head = outcome.head.map { ResponseHead($0, url: request.urlText) } ?? ResponseHead(status: .ok)
+    private func response(of outcome: EngineTransfer.Outcome, to request: Request) -> (Data, ResponseHead) {
+        let head = outcome.head.map { ResponseHead($0, url: request.url) } ?? ResponseHead(status: .ok)
         return (Data(taking: outcome.body), head)
     }
 
     /// Returns the response after its end is recorded; reads the outcome from the run, so that this function's frame
     /// does not hold it.
     @inline(never)
-    private func recordedAnswer(of engine: EngineTransfer, to request: Request) async -> (Data, ResponseHead) {
-        await recorder?.settled()
+    private func recordedResponse(of engine: EngineTransfer, to request: Request) async -> (Data, ResponseHead) {
+        await recorder?.waitUntilRecorded()
         guard let outcome = engine.outcome else { preconditionFailure("a transfer that has ended has an outcome") }
-        return answer(of: outcome, to: request)
+        return response(of: outcome, to: request)
     }
 
     @inline(never)
@@ -75,10 +75,10 @@ extension SessionCore {
         let run = attempt.map { TransferRun(continuing: $0, on: self) } ?? TransferRun(request, on: self)
         do throws(NetworkError) {
             let response = try await run.collect()
-            await recorder?.settled()
+            await recorder?.waitUntilRecorded()
             return (response.value, response.head)
         } catch {
-            await recorder?.settled()
+            await recorder?.waitUntilRecorded()
             throw error
         }
     }
@@ -86,7 +86,7 @@ extension SessionCore {
     /// Creates the run of a request; nil when the request is invalid, which a transfer reports, or when its body must
     /// be kept for another attempt.
     private func directRun(of request: Request) -> EngineTransfer? {
-        if request.body.mustBeKept { return nil }
+        if request.body.needsOwnDescriptor { return nil }
         let place = AttemptPlace(id: EngineTransfer.nextID(), ordinal: 1, offset: 0, continues: false)
         return try? run(of: request, at: place, isMeasured: false)
     }

@@ -22,11 +22,11 @@ final class SessionCore: Sendable {
     let share: LoopShare
     let relay: SessionRelay
     let domains: TrustDomains
-    private let urls = Lock(PlannedURLs())
-    private let knownLines = Lock(KnownLines())
+    private let urls = Lock(PlannedURLCache())
+    private let headerLinesCache = Lock(HeaderLinesCache())
     /// The decoding of responses, unless a request switches it off.
     private let decodingPolicy: DecodingPolicy
-    /// The session's own fields, for requests without any: without a body, with one, and with a large one.
+    /// The header lines of requests without fields of their own: without a body, with one, and with a large one.
     private let defaultLines: (bare: HeaderLines, small: HeaderLines, large: HeaderLines)
     private let defaultTimes: EngineTimes
     private let continueTime: UInt64
@@ -100,8 +100,8 @@ final class SessionCore: Sendable {
         if let refusal { throw refusal.with(request: request) }
         try request.validateParts()
         let target = try plannedURL(of: request)
-        if !target.isSecure { try allowPlainHTTP(for: request, to: target.host) }
-        guard !request.body.isSpent else {
+        if !target.isSecure { try checkPlainHTTP(for: request, to: target.host) }
+        guard !request.body.isConsumed else {
             throw NetworkError(
                 .bodyNotReplayable, phase: .preparing, "The request's body was sent before and can be read only once.",
                 hint: request.body.replayHint(or: "a new one"), request: request)
@@ -112,9 +112,10 @@ final class SessionCore: Sendable {
         } catch {
             throw .unusableBody(error, request)
         }
-        let asksFirst = upload.isAskedFor(by: expectation(of: request))
+        let expectsContinue = upload.waits(by: expectation(of: request))
         var plan = TransferPlan(
-            method: request.method.rawValue, target: target, lines: lines(for: request, asksFirst: asksFirst),
+            method: request.method.rawValue, target: target,
+            lines: lines(for: request, expectsContinue: expectsContinue),
             upload: upload, trust: domains.domain(for: request.trust, host: target.isSecure ? target.host : nil),
             collectLimit: Int(clamping: (request.options.responseLimit ?? configuration.limits.responseBody).bytes),
             headLimit: Int(clamping: configuration.limits.responseHead.bytes),
@@ -124,9 +125,10 @@ final class SessionCore: Sendable {
         if let total = request.options.timeout { plan.totalTimeout = total.engineTime }
         if let limit = request.options.bandwidth { plan.bandwidth = Bandwidth(limit) }
         plan.continueTimeout = continueTime
-        plan.asksFirst = asksFirst
+        plan.expectsContinue = expectsContinue
         plan.ownsConnection = request.options.connection == .own
         plan.resends = request.options.connection == .resending
+        plan.isIdempotent = request.method.isIdempotent
         plan.holdsRedirects = followsRedirects(of: request)
         compress(request, in: &plan)
         return plan
@@ -134,7 +136,7 @@ final class SessionCore: Sendable {
 
     /// Checks that the request may be sent without TLS, where no trust evaluator is asked; evaluators that pin
     /// certificates refuse it.
-    private func allowPlainHTTP(for request: Request, to host: String) throws(NetworkError) {
+    private func checkPlainHTTP(for request: Request, to host: String) throws(NetworkError) {
         let rule: String
         if configuration.tls.isRequired {
             rule = "The session sends no request without TLS (tls.isRequired)."
@@ -149,34 +151,34 @@ final class SessionCore: Sendable {
     }
 
     func plannedURL(of request: Request) throws(NetworkError) -> PlannedURL {
-        if let known = urls.withLock({ $0.known(request.urlText) }) { return known }
+        if let known = urls.withLock({ $0.known(request.url) }) { return known }
         let made = PlannedURL(try request.target())
-        urls.withLock { $0.keep(made, for: request.urlText) }
+        urls.withLock { $0.keep(made, for: request.url) }
         return made
     }
 
-    private func lines(for request: Request, asksFirst: Bool, contentEncoding: String? = nil) -> HeaderLines {
+    private func lines(for request: Request, expectsContinue: Bool, contentEncoding: String? = nil) -> HeaderLines {
         let decodes = decodes(request)
         // libcurl treats POST, PUT and PATCH as having a body, even an empty one.
         let sends = !request.body.isNone || [.post, .put, .patch].contains(request.method)
         if request.fields.isEmpty, request.withheld.isEmpty, contentEncoding == nil,
             decodes == (configuration.http.decompression == .automatic)
         {
-            return asksFirst ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
+            return expectsContinue ? defaultLines.large : sends ? defaultLines.small : defaultLines.bare
         }
-        let wish = KnownLines.Wish(
+        let wish = HeaderLinesCache.HeaderLinesInput(
             fields: request.fields, withheld: request.withheld, contentEncoding: contentEncoding, decodes: decodes,
-            sends: sends, expects: asksFirst)
-        if let known = knownLines.withLock({ $0[wish] }) { return known }
+            sends: sends, expects: expectsContinue)
+        if let known = headerLinesCache.withLock({ $0[wish] }) { return known }
         let made = lines(for: wish)
-        knownLines.withLock { $0.keep(made, for: wish) }
+        headerLinesCache.withLock { $0.keep(made, for: wish) }
         return made
     }
 
     /// Forgets the header lines of earlier requests, including credentials in them.
-    func forgetLines() { knownLines.withLock { $0 = KnownLines() } }
+    func forgetHeaderLines() { headerLinesCache.withLock { $0 = HeaderLinesCache() } }
 
-    private func lines(for wish: KnownLines.Wish) -> HeaderLines {
+    private func lines(for wish: HeaderLinesCache.HeaderLinesInput) -> HeaderLines {
         var fields = configuration.fields
         for name in wish.withheld { fields.remove(name) }
         fields.merge(wish.fields)
@@ -232,14 +234,16 @@ final class SessionCore: Sendable {
             upload = .pipe(pipe.transformed { try Deflater(zlib) })
         }
         if request.body.canReplay, let plain = try? request.body.upload() {
-            plan.alternative = TransferPlan.Alternative(lines: plan.lines, upload: plain, asksFirst: plan.asksFirst)
+            plan.alternative = TransferPlan.Alternative(
+                lines: plan.lines, upload: plain, expectsContinue: plan.expectsContinue)
         }
         plan.upload = upload
-        plan.asksFirst = upload.isAskedFor(by: expectation(of: request))
-        plan.lines = lines(for: request, asksFirst: plan.asksFirst, contentEncoding: ContentCoding.gzip.rawValue)
+        plan.expectsContinue = upload.waits(by: expectation(of: request))
+        plan.lines = lines(
+            for: request, expectsContinue: plan.expectsContinue, contentEncoding: ContentCoding.gzip.rawValue)
     }
 
-    func transfer(_ request: Request, for keeper: (any TransferKeeper)? = nil) -> TransferToken {
+    func transfer(_ request: Request, for keeper: DownloadRun? = nil) -> TransferToken {
         TransferToken(TransferRun(request, on: self, for: keeper))
     }
 
@@ -249,17 +253,22 @@ final class SessionCore: Sendable {
     }
 }
 
-extension SessionCore: TransferHost {
+// MARK: For transfers
+
+extension SessionCore {
     var loop: EventLoop { share.loop }
 
+    /// Sent when the session has closed and no transfer may continue.
     var closing: Signal { closed }
 
+    /// Whether an interceptor of the user, or a retry policy, surrounds the request.
     func isIntercepted(_ request: Request) -> Bool {
         hasInterceptors(request) || (request.options.retry ?? configuration.retry).isOn
     }
 
     func hasInterceptors(_ request: Request) -> Bool { !interceptors.isEmpty || !request.interceptors.isEmpty }
 
+    /// Whether the request may be retried after a first attempt with this outcome.
     func mayRepeat(_ request: Request, after outcome: EngineTransfer.Outcome) -> Bool {
         let policy = request.options.retry ?? configuration.retry
         guard policy.isOn else { return false }
@@ -267,10 +276,12 @@ extension SessionCore: TransferHost {
         return policy.statuses.contains(Status(head.status))
     }
 
+    /// Returns the retry policy of the request; nil when neither the request nor the session sets one.
     func retryPolicy(of request: Request) -> RetryPolicy? {
         request.options.retry ?? (configuration.retry.isOn ? configuration.retry : nil)
     }
 
+    /// Returns the interceptors of the request, from the outermost to the innermost.
     func interceptors(of request: Request) -> [any Interceptor] {
         if request.interceptors.isEmpty { return chain }
         return SessionCore.chain(request.interceptors + interceptors, retry, configuration.redirects)
@@ -283,6 +294,7 @@ extension SessionCore: TransferHost {
             + own.filter { $0.scope == .attempt }
     }
 
+    /// Whether a redirect may not be the end of the request.
     func followsRedirects(of request: Request) -> Bool {
         (request.options.redirects ?? configuration.redirects).followsSome
     }
@@ -295,12 +307,17 @@ extension SessionCore: TransferHost {
         request.options.responseLimit ?? configuration.limits.responseBody
     }
 
-    var sink: (any TransferEventSink)? { relay.isObserved ? relay : nil }
+    /// The observer of all transfers; nil without an observer.
+    var sink: SessionRelay? { relay.isObserved ? relay : nil }
 
     var recorder: EndRecorder? { relay.recorder }
 
-    func endsRecorded() async { await recorder?.settled() }
+    /// Waits until the session's recorders have recorded every end that was sent before.
+    func waitForRecorders() async { await recorder?.waitUntilRecorded() }
 
+    /// Prepares an attempt of a request.
+    ///
+    /// - Throws: `NetworkError` of kind `invalidRequest`, or the reason why the session can run nothing.
     func attempt(_ request: Request, at place: AttemptPlace) throws(NetworkError) -> Attempt {
         Attempt(request, try run(of: request, at: place), offset: place.offset, policy: policy(for: request))
     }
@@ -332,7 +349,7 @@ extension TransferPlan.Upload {
     /// Whether the request waits for `100 Continue` before its body is sent (RFC 9110 §10.1.1).
     ///
     /// A body of unknown length counts as long.
-    fileprivate func isAskedFor(by policy: ExpectContinue) -> Bool {
+    fileprivate func waits(by policy: ExpectContinue) -> Bool {
         let length: Int64
         switch self {
         case .none: return false

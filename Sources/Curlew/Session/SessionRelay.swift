@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import CurlewSupport
 
 /// Passes a session's events to any number of observers, each with its own bounded buffer.
-final class SessionRelay: TransferEventSink, EngineWitness {
+final class SessionRelay: EngineObserver {
     typealias Buffer = EventBuffer<SessionEvent>
 
     private struct Observer {
@@ -16,7 +16,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     }
 
     /// The state of a transfer according to the events sent so far.
-    private struct Course {
+    private struct TransferState {
         /// Attempts that have not ended.
         var open: Set<Int> = []
         var isOver = false
@@ -26,7 +26,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     private struct State {
         var observers: [ObjectIdentifier: Observer] = [:]
         /// The transfers that have not ended, or whose abandoned attempts have not ended.
-        var transfers: [UInt64: Course] = [:]
+        var transfers: [UInt64: TransferState] = [:]
         var isClosed = false
         weak var loop: EventLoop?
 
@@ -34,22 +34,22 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         var isDone: Bool { isClosed && transfers.values.allSatisfy(\.isOver) }
 
         /// Records an event and returns it with a monotonic `elapsed`; nil when its transfer has ended.
-        mutating func noted(_ event: TransferEvent) -> TransferEvent? {
-            var course = transfers[event.transfer] ?? Course()
-            let wasOver = course.isOver
+        mutating func record(_ event: TransferEvent) -> TransferEvent? {
+            var transfer = transfers[event.transfer] ?? TransferState()
+            let wasOver = transfer.isOver
             switch event.kind {
-            case .metrics: course.open.remove(event.attempt)
-            case .finished: course.isOver = true
+            case .metrics: transfer.open.remove(event.attempt)
+            case .finished: transfer.isOver = true
             case .redirected, .waiting, .retried: break
-            default: course.open.insert(event.attempt)
+            default: transfer.open.insert(event.attempt)
             }
-            course.elapsed = max(course.elapsed, event.elapsed)
-            transfers[event.transfer] = course.isOver && course.open.isEmpty ? nil : course
-            return wasOver ? nil : event.with(elapsed: course.elapsed)
+            transfer.elapsed = max(transfer.elapsed, event.elapsed)
+            transfers[event.transfer] = transfer.isOver && transfer.open.isEmpty ? nil : transfer
+            return wasOver ? nil : event.with(elapsed: transfer.elapsed)
         }
 
         /// Sends a synthetic `running` or `paused` event to observers that subscribed after the transfer started.
-        mutating func introduce(_ event: TransferEvent) -> [Buffer.Wake] {
+        mutating func sendCurrentState(_ event: TransferEvent) -> [Buffer.Wake] {
             var wakes: [Buffer.Wake] = []
             for key in observers.keys where observers[key]?.known?.insert(event.transfer).inserted == true {
                 guard !event.isFirst else { continue }
@@ -114,7 +114,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
         let isAsked =
             loop.isRunning
             && loop.call { [weak self, weak buffer] transport in
-                if let buffer { self?.tellStates(transport.snapshots, to: buffer) }
+                if let buffer { self?.sendStates(transport.snapshots, to: buffer) }
             }
         if !isAsked { state.withLock { $0.observers[ObjectIdentifier(buffer)]?.known = nil } }
         return buffer
@@ -127,14 +127,14 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     }
 
     /// Removes an observer that was released.
-    func forget(_ buffer: ObjectIdentifier) {
+    func remove(observer buffer: ObjectIdentifier) {
         state.withLock { state in
             state.observers[buffer] = nil
             if state.observers.isEmpty { state.watch(self) }
         }
     }
 
-    private func tellStates(_ snapshots: [EngineTransfer.Snapshot], to buffer: Buffer) {
+    private func sendStates(_ snapshots: [EngineTransfer.Snapshot], to buffer: Buffer) {
         let wakes = state.withLock { state -> [Buffer.Wake] in
             guard var known = state.observers[ObjectIdentifier(buffer)]?.known else { return [] }
             state.observers[ObjectIdentifier(buffer)]?.known = nil
@@ -142,7 +142,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
             for snapshot in snapshots where snapshot.run.plan.course?.isOver != true {
                 // The snapshots may contain two attempts of one transfer.
                 let isNew = known.insert(snapshot.id).inserted
-                guard let event = state.noted(TransferEvent(snapshot)), isNew else { continue }
+                guard let event = state.record(TransferEvent(snapshot)), isNew else { continue }
                 wakes += buffer.push(.transfer(event))
             }
             return wakes
@@ -155,7 +155,7 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
         // Ignore events of attempts left behind by a finished transfer. An attempt cancelled before it started produces
         // no events.
-        if transfer.plan.course?.isOver == true, !isHeard(transfer) { return }
+        if transfer.plan.course?.isOver == true, !isEndPending(transfer) { return }
         if event.isUnsent(since: transfer.standing.startedAt) { return }
         for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { send(event) }
     }
@@ -163,17 +163,17 @@ final class SessionRelay: TransferEventSink, EngineWitness {
     func send(_ event: TransferEvent) {
         let (wakes, mustServe) = state.withLock { state -> ([Buffer.Wake], Bool) in
             guard recorder != nil || !state.observers.isEmpty else { return ([], false) }
-            let noted = state.noted(event)
-            let mustServe = recorder?.take(noted ?? event, isLate: noted == nil) ?? false
-            guard let noted else { return ([], mustServe) }
-            return (state.introduce(noted) + state.push(.transfer(noted)) + state.pushEnd(), mustServe)
+            let recorded = state.record(event)
+            let mustServe = recorder?.enqueue(recorded ?? event, isLate: recorded == nil) ?? false
+            guard let recorded else { return ([], mustServe) }
+            return (state.sendCurrentState(recorded) + state.push(.transfer(recorded)) + state.pushEnd(), mustServe)
         }
-        if mustServe { recorder?.serve() }
+        if mustServe { recorder?.startRecording() }
         for wake in wakes { wake() }
     }
 
     /// Whether the end of the attempt is still expected.
-    private func isHeard(_ transfer: EngineTransfer) -> Bool {
+    private func isEndPending(_ transfer: EngineTransfer) -> Bool {
         state.withLock { $0.transfers[transfer.plan.transfer]?.open.contains(transfer.plan.ordinal) == true }
     }
 
@@ -201,7 +201,7 @@ final class SessionEventReader: Sendable {
         buffer = relay.observe()
     }
 
-    deinit { relay.forget(ObjectIdentifier(buffer)) }
+    deinit { relay.remove(observer: ObjectIdentifier(buffer)) }
 
     func next() async -> SessionEvent? { await buffer.next() }
 }

@@ -6,27 +6,27 @@
 /// No description shows the secret key or the token.
 ///
 /// ```swift
-/// let credentials = AWSCredentials(accessKey: id, secretKey: secret)
+/// let credentials = AWSCredentials(accessKeyID: id, secretAccessKey: secret)
 /// ```
 public struct AWSCredentials: Sendable, Hashable {
     /// The identifier of the key, which is not secret.
-    public var accessKey: String
+    public var accessKeyID: String
     /// The secret key.
-    public var secretKey: String
+    public var secretAccessKey: String
     /// The token of temporary credentials; nil for permanent ones.
     public var sessionToken: String?
 
     /// Creates credentials from the given values, unchanged.
-    public init(accessKey: String, secretKey: String, sessionToken: String? = nil) {
-        self.accessKey = accessKey
-        self.secretKey = secretKey
+    public init(accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil) {
+        self.accessKeyID = accessKeyID
+        self.secretAccessKey = secretAccessKey
         self.sessionToken = sessionToken
     }
 }
 
 extension AWSCredentials: CustomStringConvertible, CustomReflectable {
     /// The access key and "<redacted>".
-    public var description: String { "AWSCredentials(\(accessKey.escapingControls), \(redaction))" }
+    public var description: String { "AWSCredentials(\(accessKeyID.escapingControls), \(redaction))" }
 
     /// The description alone.
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }

@@ -35,7 +35,7 @@ public struct BodySignature: Authenticator {
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
         let changes = try await sign(request, SignableBody(request.body), context)
-        var signed = request.sentAsItIs
+        var signed = request.withoutCompression
         for name in changes.removed { signed.fields.remove(name) }
         signed.fields.merge(changes.fields)
         return try await next(signed)
@@ -55,7 +55,7 @@ extension Interceptor where Self == BodySignature {
 
 extension Request {
     /// A copy of the request whose body is not compressed: the signature must match the bytes that arrive.
-    var sentAsItIs: Request {
+    var withoutCompression: Request {
         guard !body.isNone else { return self }
         var request = self
         request.options.compression = .off

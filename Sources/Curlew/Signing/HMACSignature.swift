@@ -58,7 +58,7 @@ public struct HMACSignature: Authenticator {
     public func authenticate(
         _ request: Request, context: InterceptorContext, next: Next
     ) async throws -> IncomingResponse {
-        var signed = request.sentAsItIs
+        var signed = request.withoutCompression
         signed.fields[field] = text(of: try await SignableBody(request.body).hmac(algorithm, key: key))
         return try await next(signed)
     }

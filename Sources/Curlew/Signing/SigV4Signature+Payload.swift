@@ -6,7 +6,7 @@ extension SigV4Signature {
     struct HashedPayload {
         /// The digest in hexadecimal digits, or a constant in its place.
         let text: String
-        var isNoHash = false
+        var isPlaceholder = false
         var chunks: Chunks?
     }
 
@@ -23,7 +23,7 @@ extension SigV4Signature {
         }
     }
 
-    static let unsignedPayload = HashedPayload(text: "UNSIGNED-PAYLOAD", isNoHash: true)
+    static let unsignedPayload = HashedPayload(text: "UNSIGNED-PAYLOAD", isPlaceholder: true)
 
     /// Returns the part of a request's signature that represents its body, and reads the body if necessary.
     func hashed(_ body: RequestBody, _ target: RequestTarget) async throws(NetworkError) -> HashedPayload {
@@ -51,6 +51,6 @@ extension SigV4Signature {
         }
         guard length > 0 else { return HashedPayload(text: SigV4Scope.emptyHash) }
         return HashedPayload(
-            text: SignedChunks.payload, isNoHash: true, chunks: Chunks(length: length, size: Int(size.bytes)))
+            text: SignedChunks.payload, isPlaceholder: true, chunks: Chunks(length: length, size: Int(size.bytes)))
     }
 }

@@ -38,7 +38,7 @@ extension SigV4Signature {
         let keys = try await keys()
         let scope = scope(for: target)
         var query = [
-            ("X-Amz-Algorithm", SigV4Scope.algorithm), ("X-Amz-Credential", "\(keys.accessKey)/\(scope.text)"),
+            ("X-Amz-Algorithm", SigV4Scope.algorithm), ("X-Amz-Credential", "\(keys.accessKeyID)/\(scope.text)"),
             ("X-Amz-Date", scope.time), ("X-Amz-Expires", String(seconds)),
             ("X-Amz-SignedHeaders", CanonicalRequest.signedNames(of: request.fields)),
         ]
@@ -50,7 +50,7 @@ extension SigV4Signature {
         let canonical = CanonicalRequest(
             method: request.method.rawValue, target: target, query: signed, rule: rule, fields: request.fields,
             payload: payload)
-        let signature = try scope.signature(of: canonical, key: try scope.key(keys.secretKey))
+        let signature = try scope.signature(of: canonical, key: try scope.key(keys.secretAccessKey))
         let base = target.text.prefix { $0 != "?" }
         guard let url = URL(string: "\(base)?\(signed)&X-Amz-Signature=\(signature)") else {
             throw refused(.url, "The signed URL is not a valid URL.", "Check its host and path.", request)

@@ -80,8 +80,8 @@ public struct SigV4Signature: Authenticator {
         guard !request.fields.contains(.authorization), !target.isPresigned else { return try await next(request) }
         let used = offsets[target.origin]
         let response = try await next(try await signed(request))
-        guard [.forbidden, .badRequest].contains(response.head.status), !request.body.isSpent,
-            !target.isReadableByOthers,
+        guard [.forbidden, .badRequest].contains(response.head.status), !request.body.isConsumed,
+            !target.isCleartext,
             let server = response.head.fields[.date].flatMap({ HTTPDate($0) }),
             offsets.learn(target.origin, server: server, own: HTTPDate(now()), used: used)
         else { return response }
@@ -97,13 +97,13 @@ public struct SigV4Signature: Authenticator {
         let target = try request.target()
         let keys = try await keys()
         let scope = scope(for: target)
-        let key = try scope.key(keys.secretKey)
+        let key = try scope.key(keys.secretAccessKey)
         let payload = try await hashed(request.body, target)
-        var signed = request.sentAsItIs
+        var signed = request.withoutCompression
         signed.fields.remove(.authorization)
         signed.fields["X-Amz-Date"] = scope.time
         if let token = keys.sessionToken { signed.fields["X-Amz-Security-Token"] = token }
-        if isS3 || payload.isNoHash { signed.fields["X-Amz-Content-SHA256"] = payload.text }
+        if isS3 || payload.isPlaceholder { signed.fields["X-Amz-Content-SHA256"] = payload.text }
         if let chunks = payload.chunks {
             let codings = signed.fields[.contentEncoding].map { "aws-chunked,\($0)" }
             signed.fields[.contentEncoding] = codings ?? "aws-chunked"
@@ -113,7 +113,7 @@ public struct SigV4Signature: Authenticator {
             method: request.method.rawValue, target: target, rule: rule, fields: signed.fields, payload: payload.text)
         let signature = try scope.signature(of: canonical, key: key)
         signed.fields[.authorization] =
-            "\(SigV4Scope.algorithm) Credential=\(keys.accessKey)/\(scope.text), "
+            "\(SigV4Scope.algorithm) Credential=\(keys.accessKeyID)/\(scope.text), "
             + "SignedHeaders=\(canonical.signedNames), Signature=\(signature)"
         if let chunks = payload.chunks {
             signed.body = chunks.body(of: request.body, scope: scope, key: key, seed: signature)
@@ -130,7 +130,7 @@ public struct SigV4Signature: Authenticator {
 
     func keys() async throws -> AWSCredentials {
         let keys = try await credentials()
-        if keys.accessKey.isEmpty || keys.secretKey.isEmpty {
+        if keys.accessKeyID.isEmpty || keys.secretAccessKey.isEmpty {
             throw NetworkError(
                 invalid: .credentials, "The AWS credentials have no access key or no secret key.",
                 hint: "Check the source of the credentials, for instance environment variables.")

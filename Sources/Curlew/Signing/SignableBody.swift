@@ -52,7 +52,7 @@ public struct SignableBody: Sendable {
             hint: "Raise the limit, or sign a digest of the body.")
     }
 
-    private func pieces() throws(NetworkError) -> BodyPieces { BodyPieces(body: try replayable()) }
+    private func pieces() throws(NetworkError) -> BodyChunks { BodyChunks(body: try replayable()) }
 
     private func replayable() throws(NetworkError) -> RequestBody {
         guard body.canReplay else {

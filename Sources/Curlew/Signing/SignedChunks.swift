@@ -39,7 +39,7 @@ struct SignedChunks: AsyncSequence, Sendable {
 
     struct Iterator: AsyncIteratorProtocol {
         private let chunks: SignedChunks
-        private var pieces: BodyPieces.Iterator
+        private var pieces: BodyChunks.Iterator
         private var pending: [UInt8] = []
         private var previous: String
         private var isAtEnd = false
@@ -47,7 +47,7 @@ struct SignedChunks: AsyncSequence, Sendable {
 
         init(_ chunks: SignedChunks) {
             self.chunks = chunks
-            pieces = BodyPieces(body: chunks.body).makeAsyncIterator()
+            pieces = BodyChunks(body: chunks.body).makeAsyncIterator()
             previous = chunks.seed
         }
 

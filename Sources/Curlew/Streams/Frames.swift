@@ -63,7 +63,8 @@ public struct Frames: StreamSerializer {
         state.prefix.append(byte)
         switch prefix.read(state.prefix) {
         case .incomplete: return
-        case .overflow: throw NetworkError.misframed("The length of frame \(state.count + 1) has more than 64 bits.")
+        case .overflow:
+            throw NetworkError.malformedFraming("The length of frame \(state.count + 1) has more than 64 bits.")
         case .length(let length):
             guard length <= UInt64(max(0, limit.bytes)) else {
                 throw NetworkError.elementTooLarge("Frame \(state.count + 1)", limit)
@@ -91,11 +92,11 @@ extension Frames.State {
 
     fileprivate func checkEnd() throws {
         if let missing {
-            throw NetworkError.misframed(
+            throw NetworkError.malformedFraming(
                 "The stream ends inside frame \(count + 1): \(frame.count) of \(frame.count + missing) bytes arrived.")
         }
         if !prefix.isEmpty {
-            throw NetworkError.misframed("The stream ends inside the length of frame \(count + 1).")
+            throw NetworkError.malformedFraming("The stream ends inside the length of frame \(count + 1).")
         }
     }
 }

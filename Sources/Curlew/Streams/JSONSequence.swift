@@ -58,7 +58,7 @@ public struct JSONSequence<Value: Decodable & Sendable>: StreamSerializer {
         let head = state.head
         func take(_ text: Span<UInt8>, _ number: Int, _ fault: TextSequenceSplitter.Fault?) throws {
             do {
-                if let fault { throw NetworkError.misframed("Element \(number) \(fault.reason).") }
+                if let fault { throw NetworkError.malformedFraming("Element \(number) \(fault.reason).") }
                 values.append(try format.value(of: text, at: "Element \(number)", head))
             } catch  where malformed == .skip {}
         }

@@ -16,18 +16,18 @@ struct LineSplitter: Sendable {
 
     /// Passes the lines that the bytes complete to the closure, without their line ends.
     /// - Throws: `NetworkError` of kind `bodyTooLarge` for a line beyond the limit, or the error of the closure.
-    mutating func split(_ bytes: Span<UInt8>, _ take: (Span<UInt8>, _ number: Int) throws -> Void) throws {
+    mutating func split(_ bytes: Span<UInt8>, _ handler: (Span<UInt8>, _ number: Int) throws -> Void) throws {
         var start = 0
         while let end = bytes.firstIndex(of: UInt8(ascii: "\n"), from: start) {
             count += 1
             let piece = bytes.extracting(start..<end)
             if rest.isEmpty {
-                try give(piece, take)
+                try emit(piece, handler)
             } else {
                 var line: [UInt8] = []
                 swap(&line, &rest)
                 piece.append(to: &line)
-                try give(line.span, take)
+                try emit(line.span, handler)
                 line.removeAll(keepingCapacity: true)
                 swap(&line, &rest)
             }
@@ -40,18 +40,18 @@ struct LineSplitter: Sendable {
 
     /// Passes the last line to the closure, unless the stream ended with a line end.
     /// - Throws: The error of the closure.
-    mutating func end(_ take: (Span<UInt8>, _ number: Int) throws -> Void) throws {
+    mutating func end(_ handler: (Span<UInt8>, _ number: Int) throws -> Void) throws {
         if rest.isEmpty { return }
         count += 1
-        try give(rest.span, take)
+        try emit(rest.span, handler)
         rest = []
     }
 
-    private func give(_ line: Span<UInt8>, _ take: (Span<UInt8>, _ number: Int) throws -> Void) throws {
+    private func emit(_ line: Span<UInt8>, _ handler: (Span<UInt8>, _ number: Int) throws -> Void) throws {
         let length = line.count
         let end = length > 0 && line[length - 1] == UInt8(ascii: "\r") ? length - 1 : length
         guard end <= limit.bytes else { throw tooLong(count) }
-        try take(line.extracting(0..<end), count)
+        try handler(line.extracting(0..<end), count)
     }
 
     private func tooLong(_ number: Int) -> NetworkError { .elementTooLarge("Line \(number)", limit) }
@@ -66,7 +66,7 @@ extension NetworkError {
     }
 
     /// Creates an error for a stream with invalid framing.
-    static func misframed(_ message: String, hint: String? = nil) -> NetworkError {
+    static func malformedFraming(_ message: String, hint: String? = nil) -> NetworkError {
         NetworkError(.decodingFailed, phase: .decoding, message, hint: hint)
     }
 }

@@ -39,7 +39,7 @@ public struct Lines: StreamSerializer {
 
     /// The state between chunks: the start of a line.
     public struct State: Sendable {
-        fileprivate var mark = StartMark([.utf8, .utf16BigEndian, .utf16LittleEndian])
+        fileprivate var mark = ByteOrderMarkDetector([.utf8, .utf16BigEndian, .utf16LittleEndian])
         fileprivate var splitter: LineSplitter
         fileprivate var encoding: TextEncoding
         /// The converter of UTF-16 text, whose lines are split after conversion to UTF-8; nil for other encodings.

@@ -33,7 +33,7 @@ public struct NDJSON<Value: Decodable & Sendable>: StreamSerializer {
     /// The state between chunks: the start of a line.
     public struct State: Sendable {
         fileprivate let head: ResponseHead
-        fileprivate var mark = StartMark()
+        fileprivate var mark = ByteOrderMarkDetector()
         fileprivate var splitter: LineSplitter
     }
 

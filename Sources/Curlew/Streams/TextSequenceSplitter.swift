@@ -25,9 +25,9 @@ struct TextSequenceSplitter: Sendable {
         }
     }
 
-    typealias Take = (_ text: Span<UInt8>, _ number: Int, _ fault: Fault?) throws -> Void
+    typealias Handler = (_ text: Span<UInt8>, _ number: Int, _ fault: Fault?) throws -> Void
 
-    private enum Place {
+    private enum Phase {
         /// Before the first RS.
         case start
         /// Between an RS and the first byte of the text.
@@ -35,11 +35,11 @@ struct TextSequenceSplitter: Sendable {
         /// In the text, or in bytes that are a fault.
         case inside
         /// After the text.
-        case behind
+        case afterText
     }
 
     private let limit: ByteCount
-    private var place = Place.start
+    private var phase = Phase.start
     private var fault: Fault?
     /// The part of the text from earlier chunks.
     private var rest: [UInt8] = []
@@ -53,17 +53,17 @@ struct TextSequenceSplitter: Sendable {
 
     /// Passes the texts that the bytes complete to the closure.
     /// - Throws: `NetworkError` of kind `bodyTooLarge` for a text beyond the limit, or the error of the closure.
-    mutating func split(_ bytes: Span<UInt8>, _ take: Take) throws {
+    mutating func split(_ bytes: Span<UInt8>, _ handler: Handler) throws {
         var (position, start) = (0, 0)
         while position < bytes.count {
             let byte = bytes[position]
             if byte == Self.separator {
-                if place == .inside { try give(bytes.extracting(start..<position), isEnded: false, take) }
-                place = .marked
-            } else if place == .inside {
-                if ends(byte) {
-                    try give(bytes.extracting(start..<position), isEnded: true, take)
-                    place = .behind
+                if phase == .inside { try emit(bytes.extracting(start..<position), isEnded: false, handler) }
+                phase = .marked
+            } else if phase == .inside {
+                if scan(byte) {
+                    try emit(bytes.extracting(start..<position), isEnded: true, handler)
+                    phase = .afterText
                 }
             } else if !byte.isBlank {
                 start = position
@@ -71,28 +71,28 @@ struct TextSequenceSplitter: Sendable {
             }
             position += 1
         }
-        guard place == .inside else { return }
+        guard phase == .inside else { return }
         bytes.extracting(start..<bytes.count).append(to: &rest)
         if rest.count > limit.bytes { throw NetworkError.elementTooLarge("Element \(count + 1)", limit) }
     }
 
     /// Passes the unfinished text at the end of the stream to the closure.
     /// - Throws: The error of the closure.
-    mutating func end(_ take: Take) throws {
-        guard place == .inside else { return }
-        try give([UInt8]().span, isEnded: false, take)
-        place = .behind
+    mutating func end(_ handler: Handler) throws {
+        guard phase == .inside else { return }
+        try emit([UInt8]().span, isEnded: false, handler)
+        phase = .afterText
     }
 
     private mutating func begin(_ byte: UInt8) {
-        fault = place == .start ? .unmarked : place == .behind ? .continued : nil
-        place = .inside
+        fault = phase == .start ? .unmarked : phase == .afterText ? .continued : nil
+        phase = .inside
         (depth, isInString, isEscaped) = (0, false, false)
-        _ = ends(byte)
+        _ = scan(byte)
     }
 
-    /// Whether a byte of the text is the LF that ends it.
-    private mutating func ends(_ byte: UInt8) -> Bool {
+    /// Scans a byte of the text, and returns whether it is the LF that ends the text.
+    private mutating func scan(_ byte: UInt8) -> Bool {
         if isInString {
             if isEscaped {
                 isEscaped = false
@@ -113,21 +113,21 @@ struct TextSequenceSplitter: Sendable {
         return false
     }
 
-    private mutating func give(_ piece: Span<UInt8>, isEnded: Bool, _ take: Take) throws {
+    private mutating func emit(_ piece: Span<UInt8>, isEnded: Bool, _ handler: Handler) throws {
         count += 1
-        if rest.isEmpty { return try check(piece, isEnded, take) }
+        if rest.isEmpty { return try check(piece, isEnded, handler) }
         var text: [UInt8] = []
         swap(&text, &rest)
         piece.append(to: &text)
-        try check(text.span, isEnded, take)
+        try check(text.span, isEnded, handler)
         text.removeAll(keepingCapacity: true)
         swap(&text, &rest)
     }
 
-    private func check(_ text: Span<UInt8>, _ isEnded: Bool, _ take: Take) throws {
+    private func check(_ text: Span<UInt8>, _ isEnded: Bool, _ handler: Handler) throws {
         guard text.count <= limit.bytes else { throw NetworkError.elementTooLarge("Element \(count)", limit) }
         let isDelimited = isEnded || text[text.count - 1].isBlank || Self.opening.contains(text[0])
-        try take(text, count, fault ?? (isDelimited ? nil : .cut))
+        try handler(text, count, fault ?? (isDelimited ? nil : .cut))
     }
 
     private static let separator: UInt8 = 0x1E

@@ -1,20 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
-// Terminal is how far transfers are, shown to people and to programs: pure lines, the board they stand on, and what puts
+// Terminal shows the progress of transfers to people and programs: pure lines, the board that holds them, and the
+// display that writes the board to a terminal.
+
 internal import CurlewSupport
 
-// it on a terminal.
-
 extension StringProtocol {
-    /// How many columns of a terminal it takes, at most: wide characters of East Asia and emoji take two.
+    /// The maximum number of terminal columns that this text takes: wide East Asian characters and emoji take two.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 }
 
 extension Character {
-    /// The columns of its parts, since few terminals know which of them make one picture.
+    /// The columns of the scalars together, since few terminals know which scalars form one emoji.
     fileprivate var columns: Int {
         let sum = unicodeScalars.reduce(0) { $0 + $1.columns }
-        // What asks to be shown as a picture takes two where that is understood.
+        // A character with an emoji variation selector takes two columns in terminals that support the selector.
         return unicodeScalars.contains("\u{FE0F}") ? Swift.max(sum, 2) : sum
     }
 }
@@ -28,7 +28,7 @@ extension Unicode.Scalar {
         }
         if properties.isEmojiPresentation { return 2 }
         switch value {
-        // Vowels and final consonants of Hangul stand in the columns of the first one.
+        // Vowels and final consonants of Hangul share the columns of the initial consonant.
         case 0x1160...0x11FF, 0xD7B0...0xD7FF: return 0
         case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
             0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x18DFF,
@@ -40,7 +40,8 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// At most so many columns: what is too long has an ellipsis in its middle, since beginnings and ends tell most.
+    /// Returns this text in at most `most` columns: a longer text is cut in the middle, where an ellipsis replaces the
+    /// cut, since the start and the end tell most.
     func shortened(toColumns most: Int) -> String {
         guard columns > most else { return self }
         guard most > 1 else { return most == 1 ? "…" : "" }
@@ -57,7 +58,7 @@ extension String {
         return head + "…" + tail
     }
 
-    /// At least so many columns, filled with blanks.
+    /// Returns this text in at least `least` columns, filled with blanks.
     func padded(toColumns least: Int, atStart: Bool = false) -> String {
         let blanks = String(repeating: " ", count: Swift.max(least - columns, 0))
         return atStart ? blanks + self : self + blanks

@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// All that is shown, and what has to be written so that a terminal shows it: pure, without a clock and a descriptor.
+/// The state of a display, and the text that brings a terminal to this state: pure, without a clock and a descriptor.
 ///
-/// Bars stand at the bottom, and the cursor at the start of the line below them, wherever the program is interrupted. What
-/// has ended moves up and out of sight, and is forgotten.
+/// Bars are at the bottom, and the cursor is at the start of the line below them, even if the program is interrupted.
+/// The lines of finished transfers move up and out of sight, and the board forgets them.
 struct ProgressBoard: Sendable {
-    /// What is known of a transfer at one moment.
+    /// The state and progress of a transfer at one moment.
     struct Sample: Sendable {
         var state: ProgressLine.State
         var progress: TransferProgress
@@ -15,26 +15,26 @@ struct ProgressBoard: Sendable {
     private struct Row {
         var line: ProgressLine
         var meter = RateMeter()
-        var toldAt: UInt64
+        var reportedAt: UInt64
         var told: ProgressLine?
     }
 
     let form: TerminalProgress.Form
     let style: ProgressLine.Style
-    /// Nanoseconds between two lines of a transfer where there are lines.
+    /// The nanoseconds between two lines of a transfer, for the form `lines`.
     let interval: UInt64
     private var rows: [UInt64: Row] = [:]
     private var order: [UInt64] = []
     private var lastKey: UInt64 = 0
-    /// Lines to be written: messages, and where there are no bars the last ones of transfers.
+    /// The lines to write: messages, and the lines of transfers in forms without bars.
     private var waiting: [String] = []
-    /// Transfers that have ended, whose last lines are as wide as the terminal when they are written.
+    /// Finished transfers whose last lines are fitted to the width of the terminal when they are written.
     private var ended: [ProgressLine] = []
-    /// The columns of the bars that stand on the terminal.
+    /// The columns of each bar on the terminal.
     private var drawn: [Int] = []
     private var lastBars = ""
 
-    /// How long it takes from one writing to the next: with the last one, which does not wait, fewer than ten a second.
+    /// The time between two writes: together with the last write, which does not wait, fewer than ten in a second.
     static let period = Duration.milliseconds(125)
 
     init(form: TerminalProgress.Form, style: ProgressLine.Style, interval: Duration) {
@@ -42,17 +42,17 @@ struct ProgressBoard: Sendable {
         self.interval = UInt64((min(max(interval.inSeconds, 0.1), 1e9) * 1e9).rounded())
     }
 
-    /// Whether nothing goes on and nothing is left to be written.
+    /// Whether no transfer is shown and no text is left to write.
     var isIdle: Bool { rows.isEmpty && waiting.isEmpty && ended.isEmpty }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// A transfer that is shown from now on.
+    /// Adds a transfer to the display.
     ///
-    /// - Returns: Its key.
+    /// - Returns: The key of the transfer.
     mutating func add(_ line: ProgressLine, now: UInt64) -> UInt64 {
         lastKey += 1
-        rows[lastKey] = Row(line: line, toldAt: now)
+        rows[lastKey] = Row(line: line, reportedAt: now)
         order.append(lastKey)
         return lastKey
     }
@@ -62,13 +62,13 @@ struct ProgressBoard: Sendable {
         row.line.state = sample.state.isLast ? .running : sample.state
         row.line.progress = sample.progress
         let total = sample.progress.received + sample.progress.sent
-        // What was there before is no rate.
+        // The meter starts with the first bytes: bytes that a resumed transfer already has do not count for the rate.
         if total > 0 { row.meter.record(now: now, totalBytes: total) }
         row.line.progress.bytesPerSecond = row.meter.bytesPerSecond
         rows[key] = row
     }
 
-    /// The end of a transfer.
+    /// Records the end of a transfer.
     mutating func end(_ key: UInt64, _ progress: TransferProgress, _ error: NetworkError?) {
         guard var line = rows.removeValue(forKey: key)?.line else { return }
         order.removeAll { $0 == key }
@@ -90,34 +90,34 @@ struct ProgressBoard: Sendable {
         waiting += text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).escapingControls }
     }
 
-    /// Forgets all transfers; those that stand on the terminal stay there.
+    /// Forgets all transfers; lines that are on the terminal stay there.
     mutating func leave() {
         (rows, order, waiting, ended, drawn, lastBars) = ([:], [], [], [], [], "")
     }
 
-    // MARK: What is written
+    // MARK: Output
 
-    /// What is to be written now; nil when everything is said.
+    /// Returns the text to write now; nil when nothing has changed.
     mutating func text(now: UInt64, size: TerminalDevice.Size, isLast: Bool = false) -> String? {
         switch form {
         case .silent: waiting = []
-        case .json: for key in order { tellRecord(key) }
-        case .lines: for key in order { tellLine(key, now, isLast) }
+        case .json: for key in order { appendRecord(key) }
+        case .lines: for key in order { appendLine(key, now, isLast) }
         case .automatic, .bars: return bars(now, size)
         }
         defer { waiting = [] }
         return waiting.isEmpty ? nil : waiting.joined(separator: "\n") + "\n"
     }
 
-    private mutating func tellRecord(_ key: UInt64) {
+    private mutating func appendRecord(_ key: UInt64) {
         guard let row = rows[key], row.told?.isSame(as: row.line) != true else { return }
         rows[key]?.told = row.line
         waiting.append(ProgressRecord(row.line).json)
     }
 
-    private mutating func tellLine(_ key: UInt64, _ now: UInt64, _ isLast: Bool) {
-        guard let row = rows[key], isLast || now &- row.toldAt >= interval else { return }
-        rows[key]?.toldAt = now
+    private mutating func appendLine(_ key: UInt64, _ now: UInt64, _ isLast: Bool) {
+        guard let row = rows[key], isLast || now &- row.reportedAt >= interval else { return }
+        rows[key]?.reportedAt = now
         waiting.append(row.line.plainText)
     }
 
@@ -129,7 +129,7 @@ struct ProgressBoard: Sendable {
             line.barText(columns: size.columns, labels: labels, tick: tick, style: style)
         }
         let stays = waiting + ended.map { text($0, style) }
-        // The last row is the cursor's.
+        // The last row is for the cursor.
         let room = max(size.rows - 1, 0)
         var shown = room > 0 ? live : []
         var more: String?
@@ -141,25 +141,25 @@ struct ProgressBoard: Sendable {
         }
         let lines = shown.map { text($0, style) } + (more.map { [$0] } ?? [])
         let bars = lines.joined(separator: "\n")
-        guard !stays.isEmpty || bars != lastBars || wasReflowed(size) else { return nil }
+        guard !stays.isEmpty || bars != lastBars || isReflowed(size) else { return nil }
         (waiting, ended, lastBars) = ([], [], bars)
 
         let above = drawn.reduce(0) { $0 + rowCount($1, size) }
         var frame = above > 0 ? "\r\u{1B}[\(above)A" : "\r"
-        // In one go where lines come in between, else line by line, which does not flicker.
-        if !stays.isEmpty || wasReflowed(size) { frame += "\u{1B}[J" }
+        // If lines are inserted or wrapped, all bars are erased at once, else line by line, which does not flicker.
+        if !stays.isEmpty || isReflowed(size) { frame += "\u{1B}[J" }
         frame += stays.map { $0 + "\n" }.joined()
         frame += lines.map { $0 + "\u{1B}[K\n" }.joined()
-        // What was there of a longer list, and what the terminal has echoed.
+        // Erase the rest of a longer list, and the input that the terminal has echoed.
         frame += "\u{1B}[J"
         drawn = shown.map { text($0, .plain).columns } + (more.map { [$0.columns] } ?? [])
         return frame
     }
 
-    /// How many rows a line takes now: terminals wrap what stands on them when they become narrower.
+    /// Returns the number of rows that a line takes now: terminals wrap existing lines when they become narrower.
     private func rowCount(_ columns: Int, _ size: TerminalDevice.Size) -> Int {
         max((columns + size.columns - 1) / max(size.columns, 1), 1)
     }
 
-    private func wasReflowed(_ size: TerminalDevice.Size) -> Bool { drawn.contains { $0 > size.columns } }
+    private func isReflowed(_ size: TerminalDevice.Size) -> Bool { drawn.contains { $0 > size.columns } }
 }

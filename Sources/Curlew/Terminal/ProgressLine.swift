@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// One transfer as one line: its label, a bar, share, amount, rate and time left, as many of them as fit.
+/// One transfer as one line: label, bar, percentage, amount, rate and time left, as many of them as fit.
 struct ProgressLine: Sendable {
     enum State: String, Sendable, Hashable, Codable {
         case waiting, running, paused, done, failed, cancelled
@@ -9,21 +9,21 @@ struct ProgressLine: Sendable {
         var isLast: Bool { self == .done || self == .failed || self == .cancelled }
     }
 
-    /// Which escape sequences there are.
+    /// The escape sequences of a line.
     enum Style: Sendable, Hashable { case plain, coloured }
 
-    /// Of the transfer.
+    /// The identifier of the transfer.
     var id: UInt64
     var label: String
     var state = State.waiting
     var progress = TransferProgress()
-    /// Why it failed.
+    /// The error of a failed transfer.
     var error: NetworkError?
 
     private static let bars = 6...40
     private static let gap = "  "
 
-    /// Whether nothing has moved.
+    /// Whether the state and the amounts are equal.
     func isSame(as other: ProgressLine) -> Bool {
         func amounts(_ of: TransferProgress) -> [Int64?] {
             [of.received, of.sent, of.expectedToReceive, of.expectedToSend]
@@ -31,18 +31,19 @@ struct ProgressLine: Sendable {
         return state == other.state && amounts(progress) == amounts(other.progress)
     }
 
-    // MARK: For people
+    // MARK: Text
 
-    /// The line without a bar, for logs: whatever it takes.
+    /// The line without a bar, for logs, in its full length.
     var plainText: String { ([label.escapingControls] + facts(isPadded: false)).joined(separator: Self.gap) }
 
-    /// The line with a bar, in fewer than so many columns: most terminals wrap one that fills the last.
+    /// Returns the line with a bar in fewer than `columns` columns: most terminals wrap a line that fills the last
+    /// column.
     ///
     /// - Parameters:
     ///   - columns: The width of the terminal.
-    ///   - labels: How many columns the labels take that stand in one column with this one.
-    ///   - tick: Moves the bar of a transfer whose length is not known.
-    ///   - style: The escape sequences there are.
+    ///   - labels: The columns of the longest label of all lines, for alignment.
+    ///   - tick: The counter that moves the bar of a transfer of unknown length.
+    ///   - style: The escape sequences of the line.
     func barText(columns: Int, labels: Int, tick: Int = 0, style: Style = .plain) -> String {
         let most = max(columns - 1, 1)
         let room = max(min(labels, most / 4), min(12, most))
@@ -60,12 +61,12 @@ struct ProgressLine: Sendable {
         }
         guard width() + label.columns > most else {
             let first = facts.first.map { Self.gap + (state.isLast ? painted($0, style) : $0) } ?? ""
-            return (text + first + facts.dropFirst().map { Self.gap + $0 }.joined()).droppingBlanksAtEnd
+            return (text + first + facts.dropFirst().map { Self.gap + $0 }.joined()).trimmingTrailingBlanks
         }
-        // One fact is left, which is too long: the reason of a failure, or a terminal of a few columns.
+        // One fact is left and does not fit: the message of a failure is long, or the terminal has only a few columns.
         let fact = (facts.first ?? "").shortened(toColumns: most - label.columns - Self.gap.count)
         return (fact.isEmpty ? text : text + Self.gap + (state.isLast ? painted(fact, style) : fact))
-            .droppingBlanksAtEnd
+            .trimmingTrailingBlanks
     }
 
     private var hasBar: Bool { state == .running || state == .paused }
@@ -86,7 +87,7 @@ struct ProgressLine: Sendable {
         if let fraction = progress.fraction { facts.append(padded("\(Int(fraction * 100)) %", 5)) }
         let (done, total) = (ByteCount(amount.done).description, amount.total.map { ByteCount($0).description })
         if let total {
-            // "1.5 of 3 MiB": the unit stands there once.
+            // "1.5 of 3 MiB": the unit is written once.
             let unit = total.drop { $0 != " " }
             let number = done.hasSuffix(unit) ? String(done.dropLast(unit.count)) : done
             facts.append(padded("\(number) of \(total)", 4 + 2 * total.count - unit.count))
@@ -100,7 +101,7 @@ struct ProgressLine: Sendable {
         return facts
     }
 
-    /// Of the body that is on its way.
+    /// The transferred bytes and the expected bytes of the body that is being sent or received.
     private var amount: (done: Int64, total: Int64?) {
         let isUpload = progress.received == 0 && (progress.sent > 0 || progress.expectedToSend ?? 0 > 0)
         let total = isUpload ? progress.expectedToSend : progress.expectedToReceive
@@ -109,7 +110,7 @@ struct ProgressLine: Sendable {
 
     private func cells(_ count: Int, _ tick: Int) -> String {
         guard let fraction = progress.fraction else {
-            // To and fro.
+            // The mark moves to and fro.
             let way = count - 3
             let place = tick % (2 * way)
             let start = place < way ? place : 2 * way - place
@@ -134,14 +135,14 @@ struct ProgressLine: Sendable {
 }
 
 extension String {
-    fileprivate var droppingBlanksAtEnd: String {
+    fileprivate var trimmingTrailingBlanks: String {
         guard let last = lastIndex(where: { $0 != " " }) else { return "" }
         return String(self[...last])
     }
 }
 
 extension Int64 {
-    /// The nearest number there is; 0 for what is none.
+    /// Creates the nearest integer; 0 for NaN.
     fileprivate init(clamping number: Double) {
         self = number.isNaN ? 0 : Int64(exactly: number.rounded()) ?? (number < 0 ? .min : .max)
     }

@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-/// What a program reads on one line: how one transfer stands, or a message.
+/// A record on one line for programs: the state of one transfer, or a message.
 struct ProgressRecord: Sendable, Codable, Hashable {
     struct Failure: Sendable, Codable, Hashable {
         var code: String
@@ -34,7 +34,7 @@ struct ProgressRecord: Sendable, Codable, Hashable {
         error = line.error.map { Failure(code: $0.code, message: $0.message) }
     }
 
-    /// The line, without its end.
+    /// The record as JSON on one line, without the line end.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

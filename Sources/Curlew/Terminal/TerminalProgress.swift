@@ -4,39 +4,39 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// Shows how far transfers are: bars on a terminal, lines where there is none, JSON for programs.
+/// A display of the progress of transfers: bars on a terminal, lines elsewhere, JSON for programs.
 ///
 /// ```swift
 /// let display = TerminalProgress()
-/// let download = session.transfer("https://example.com/big.iso", to: .directory("."))
+/// let download = session.downloadTransfer("https://example.com/big.iso", to: .directory("."))
 /// display.watch(download, as: "big.iso")
 /// _ = try? await download.value
 /// await display.finish()
 /// ```
 ///
-/// Bars fit the width of the terminal, also when it changes, and never wrap; what has ended moves up and stays. Nothing is
-/// written more often than ten times in a second. No mode of the terminal is changed, the cursor is not hidden, and stands
-/// at the start of the line below the bars, so that a program can be interrupted at any moment. `NO_COLOR`
-/// (no-color.org) and `TERM=dumb` are heeded.
+/// Bars fit the width of the terminal, also when it changes, and never wrap. The lines of finished transfers move up
+/// and stay. The display writes at most ten times in a second. It does not change a mode of the terminal and does not
+/// hide the cursor, which is at the start of the line below the bars, so that a program can be interrupted at any
+/// moment. The display respects `NO_COLOR` (no-color.org) and `TERM=dumb`.
 ///
-/// It writes on a thread of its own, and when the reader of a pipe has gone it falls silent. A program that writes to the
-/// same terminal itself does so by ``note(_:)``.
+/// The display writes on its own thread, and stops when the reader of a pipe has closed it. A program that writes to
+/// the same terminal must use ``note(_:)``.
 public final class TerminalProgress: Sendable {
-    /// What is shown.
+    /// The form of a display.
     public enum Form: String, Sendable, Hashable, CaseIterable {
-        /// Bars on a terminal that has a cursor to be moved, else lines.
+        /// Bars on a terminal whose cursor can be moved, else lines.
         case automatic
         /// A bar for each transfer, redrawn in its place.
         case bars
-        /// A line for each transfer from time to time, and one at its end.
+        /// A line for each transfer at regular intervals, and one at its end.
         case lines
-        /// A JSON object on a line for each change, at most ten a second for each transfer, and one at its end.
+        /// A JSON object on a line for each change, at most ten in a second for each transfer, and one at its end.
         ///
         /// Its members are `id`, `label`, `state` ("waiting", "running", "paused", "done", "failed" or "cancelled"),
         /// `received`, `sent`, `bytesPerSecond` and `elapsed` in seconds, and `expectedToReceive`, `expectedToSend` and
-        /// `error` (`code` and `message`) where they are known; or `message` alone.
+        /// `error` (`code` and `message`) where they are known. A message is an object with `message` alone.
         case json
-        /// Nothing.
+        /// No output.
         case silent
     }
 
@@ -49,13 +49,13 @@ public final class TerminalProgress: Sendable {
         var board: ProgressBoard
         var watched: [UInt64: Watched] = [:]
         var drawing: Task<Void, Never>?
-        /// When something was written last, or would have been.
-        var lookedAt: UInt64?
+        /// The time when the display last looked for text to write.
+        var lastCheck: UInt64?
         var isFinishing = false
-        /// Whether nothing gets through any more.
+        /// Whether a write has failed, so that nothing more is written.
         var isBroken = false
 
-        /// Forgets what is shown.
+        /// Forgets all transfers and messages.
         mutating func leave() {
             for one in watched.values { one.watcher?.cancel() }
             watched = [:]
@@ -67,12 +67,13 @@ public final class TerminalProgress: Sendable {
     private let device: TerminalDevice
     private let state: Lock<State>
 
-    /// A display on a descriptor.
+    /// Creates a display on a descriptor.
     ///
     /// - Parameters:
-    ///   - descriptor: Where it is shown; standard error unless given. It has to stay open until ``finish()`` has returned.
-    ///   - form: What is shown; bars on a terminal, else lines, unless given.
-    ///   - interval: How often a line is written where there are lines; 5 s unless given.
+    ///   - descriptor: The descriptor to write to; standard error by default. It has to stay open until ``finish()``
+    ///     has returned.
+    ///   - form: The form of the display; bars on a terminal, else lines, by default.
+    ///   - interval: The time between two lines of a transfer, for the form ``Form/lines``; 5 s by default.
     public convenience init(
         to descriptor: Int32 = 2, as form: Form = .automatic, every interval: Duration = .seconds(5)
     ) {
@@ -92,20 +93,21 @@ public final class TerminalProgress: Sendable {
         state = Lock(State(board: ProgressBoard(form: chosen, style: style, interval: interval)))
     }
 
-    // MARK: What is shown
+    // MARK: Transfers and messages
 
     /// Starts a transfer, as its `start()` does, and shows it until it ends.
     ///
-    /// It is not kept any longer than that, and nothing else is done to it: its value can be awaited and its body read by
-    /// others, one that is paused and that nobody else holds ends as cancelled, and, as with every transfer that was
-    /// started, a task that awaits the value and is cancelled leaves it to run.
+    /// The display keeps the transfer only until it ends, and does not affect it otherwise: other code can await its
+    /// value and read its body. A paused transfer that no other code holds ends as cancelled. As with every started
+    /// transfer, the cancellation of a task that awaits the value does not cancel the transfer.
     ///
     /// - Parameters:
-    ///   - transfer: What is shown.
-    ///   - label: What it is called there; its own label, else the last part of its URL's path, unless given.
+    ///   - transfer: The transfer to show.
+    ///   - label: The name of the transfer on the display; by default its own label, else the last component of its
+    ///     URL's path.
     public func watch<Output: Sendable>(_ transfer: Transfer<Output>, as label: String? = nil) {
         let run = transfer.token.run
-        let name = label ?? transfer.label ?? FileName.ofPath(of: transfer.request.urlText) ?? "transfer"
+        let name = label ?? transfer.label ?? FileName.ofPath(of: transfer.request.url) ?? "transfer"
         let line = ProgressLine(id: run.id, label: name)
         let now = device.now()
         let key = state.withLock { state -> UInt64? in
@@ -136,7 +138,7 @@ public final class TerminalProgress: Sendable {
 
     /// Writes a message, above the bars or as a line; as an object with the member `message` in JSON.
     ///
-    /// Control characters are escaped, line ends excepted.
+    /// Control characters except line ends are escaped.
     ///
     /// - Parameter text: The message, without the end of its last line.
     public func note(_ text: String) {
@@ -148,9 +150,9 @@ public final class TerminalProgress: Sendable {
         if isShown { draw() }
     }
 
-    /// Draws the last state, and waits until it is written; what still runs is shown no more.
+    /// Draws the last state, waits until it is written, and stops showing the transfers that still run.
     ///
-    /// Transfers that have ended before are shown with their ends. The display can be used again afterwards.
+    /// Transfers that ended before the call are shown with their ends. The display can be used again afterwards.
     public func finish() async {
         let watched = state.withLock { Array($0.watched.values) }
         for one in watched where one.run.standing == .finished { await one.watcher?.value }
@@ -158,14 +160,14 @@ public final class TerminalProgress: Sendable {
             state.isFinishing = state.drawing != nil
             return state.drawing
         }
-        // It ends its wait.
+        // The cancellation ends the wait of the drawing task.
         drawing?.cancel()
         await drawing?.value
     }
 
-    // MARK: The task that draws
+    // MARK: Drawing
 
-    /// Sees to it that a task draws, until nothing is left to be shown.
+    /// Starts the task that draws until nothing is left to show, unless the task runs already.
     private func draw() {
         state.withLock { state in
             if state.drawing == nil { state.drawing = Task.detached { [self] in await drawAll() } }
@@ -174,33 +176,33 @@ public final class TerminalProgress: Sendable {
 
     private func drawAll() async {
         repeat {
-            let (lookedAt, isFinishing) = state.withLock { ($0.lookedAt, $0.isFinishing) }
-            if let lookedAt, !isFinishing {
-                let rest = ProgressBoard.period - .nanoseconds(Int64(clamping: device.now() &- lookedAt))
+            let (lastCheck, isFinishing) = state.withLock { ($0.lastCheck, $0.isFinishing) }
+            if let lastCheck, !isFinishing {
+                let rest = ProgressBoard.period - .nanoseconds(Int64(clamping: device.now() &- lastCheck))
                 if rest > .zero { await device.pause(rest) }
             }
             if let text = look(), await !device.write(text) { giveUp() }
         } while goesOn()
     }
 
-    /// What is to be written.
+    /// Updates the board and returns the text to write; nil when nothing has changed.
     private func look() -> String? {
         let samples = state.withLock { $0.watched }.mapValues { ProgressBoard.Sample($0.run) }
         let (now, size) = (device.now(), device.size())
         return state.withLock { state in
             for (key, sample) in samples { state.board.update(key, sample, now: now) }
-            state.lookedAt = now
+            state.lastCheck = now
             let text = state.board.text(now: now, size: size, isLast: state.isFinishing)
             if state.isFinishing { state.leave() }
             return text
         }
     }
 
-    /// Whether this task has more to draw.
+    /// Whether this task has more to draw; if not, the method clears the task, or replaces it when updates are left.
     private func goesOn() -> Bool {
         state.withLock { state in
             if !state.board.isIdle, state.isFinishing || !Task.isCancelled { return true }
-            // What came after the order to finish is for a task that can wait.
+            // This task is cancelled and cannot wait, so another task draws the updates after `finish()`.
             let isOver = state.board.isIdle
             state.isFinishing = state.isFinishing && !isOver
             state.drawing = isOver ? nil : Task.detached { [self] in await drawAll() }

@@ -9,7 +9,7 @@ struct EngineTimes: Sendable {
     let connect: UInt64
     let head: UInt64?
     let idle: UInt64?
-    let slowest: (bytes: Int64, within: UInt64)?
+    let minimumRate: (bytes: Int64, within: UInt64)?
     let queue: UInt64?
     let total: UInt64?
 
@@ -27,7 +27,7 @@ struct EngineTimes: Sendable {
         connect = timeouts.connect.engineTime
         head = timeouts.responseHead?.engineTime
         idle = timeouts.idle?.engineTime
-        slowest = timeouts.slowest.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
+        minimumRate = timeouts.minimumRate.map { (bytes: $0.bytes.bytes, within: $0.within.engineTime) }
         queue = timeouts.queue?.engineTime
         total = timeouts.total?.engineTime
     }
@@ -38,7 +38,7 @@ extension TransferPlan {
         connectTimeout = times.connect
         headTimeout = times.head(for: request)
         idleTimeout = times.idle
-        slowest = times.slowest
+        minimumRate = times.minimumRate
         queueTimeout = times.queue
         totalTimeout = times.total
     }

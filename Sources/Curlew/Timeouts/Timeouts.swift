@@ -12,7 +12,7 @@
 ///
 /// ```swift
 /// var timeouts = session.configuration.timeouts
-/// (timeouts.responseHead, timeouts.idle, timeouts.slowest) = (nil, nil, nil)
+/// (timeouts.responseHead, timeouts.idle, timeouts.minimumRate) = (nil, nil, nil)
 /// timeouts.total = .seconds(1800)
 /// request.options.timeouts = timeouts
 /// ```
@@ -41,7 +41,7 @@ public struct Timeouts: Hashable, Sendable {
     /// 1 KiB within 60 s unless set. It ends transfers that `idle` does not end, because the peer moves a byte now and
     /// then. Responses of type `text/event-stream` have no minimum rate. Set nil for other streams with rare elements,
     /// such as NDJSON watches or responses that a server keeps alive with whitespace.
-    public var slowest: MinimumRate?
+    public var minimumRate: MinimumRate?
 
     /// The time for the whole transfer, including its wait in the queue; nil, the default, for no limit.
     public var total: Duration?
@@ -57,14 +57,14 @@ public struct Timeouts: Hashable, Sendable {
     public init(
         connect: Duration = .seconds(10), responseHead: Duration? = .seconds(60), idle: Duration? = .seconds(60),
         total: Duration? = nil, queue: Duration? = nil,
-        slowest: MinimumRate? = MinimumRate(bytes: .kibibytes(1), within: .seconds(60))
+        minimumRate: MinimumRate? = MinimumRate(bytes: .kibibytes(1), within: .seconds(60))
     ) {
         self.connect = connect
         self.responseHead = responseHead
         self.idle = idle
         self.total = total
         self.queue = queue
-        self.slowest = slowest
+        self.minimumRate = minimumRate
     }
 
     /// The minimum number of body bytes, sent and received together, in every span of time.
@@ -117,14 +117,14 @@ public struct Timeouts: Hashable, Sendable {
         if let idle, idle <= .zero { return "idle" }
         if let total, total <= .zero { return "total" }
         if let queue, queue <= .zero { return "queue" }
-        if let slowest, slowest.within <= .zero || slowest.bytes < 1 { return "slowest" }
+        if let minimumRate, minimumRate.within <= .zero || minimumRate.bytes < 1 { return "minimumRate" }
         return nil
     }
 }
 
 extension Timeouts: Codable {
     private enum CodingKeys: CodingKey {
-        case connect, responseHead, idle, total, queue, slowest
+        case connect, responseHead, idle, total, queue, minimumRate
     }
 
     /// Decodes seconds as numbers.
@@ -139,8 +139,8 @@ extension Timeouts: Codable {
         if container.contains(.responseHead) { responseHead = try container.seconds(.responseHead) }
         total = try container.seconds(.total)
         queue = try container.seconds(.queue)
-        if container.contains(.slowest) {
-            slowest = try container.decodeIfPresent(MinimumRate.self, forKey: .slowest)
+        if container.contains(.minimumRate) {
+            minimumRate = try container.decodeIfPresent(MinimumRate.self, forKey: .minimumRate)
         }
     }
 
@@ -153,7 +153,7 @@ extension Timeouts: Codable {
         try container.encode(idle?.inSeconds, forKey: .idle)
         try container.encode(total?.inSeconds, forKey: .total)
         try container.encode(queue?.inSeconds, forKey: .queue)
-        try container.encode(slowest, forKey: .slowest)
+        try container.encode(minimumRate, forKey: .minimumRate)
     }
 }
 

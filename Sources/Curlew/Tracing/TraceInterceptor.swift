@@ -53,7 +53,7 @@ public struct TraceInterceptor: Interceptor {
             sink(
                 TraceSpan(
                     context: own, parent: parent?.spanID, transfer: transfer.transfer, method: request.method,
-                    url: redactedURL(request.urlText), start: date, duration: ContinuousClock.now - start,
+                    url: redactedURL(request.url), start: date, duration: ContinuousClock.now - start,
                     result: result))
         }
         do throws(NetworkError) {

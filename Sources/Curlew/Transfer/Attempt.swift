@@ -5,13 +5,13 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// One request on the wire, in public words: a transfer has one, or several when it is redirected or intercepted.
+/// One attempt of a transfer, as public types; a transfer has several attempts when it is redirected or intercepted.
 ///
-/// Whoever drops it ends it.
+/// Releasing an attempt cancels it.
 final class Attempt: Sendable {
     private struct State {
         var body: Data?
-        /// For a body that is encoded: its decoding, by a reader or by those who await the value.
+        /// The decoding of an encoded body, for a reader or for the tasks that await the value.
         var decoding: BodyDecoding?
         var collected: CollectedDecoding?
         var reader: WireReader?
@@ -19,13 +19,15 @@ final class Attempt: Sendable {
 
     let request: Request
     let engine: EngineTransfer
-    /// How long after the start of its transfer it was made, in nanoseconds.
+    /// The nanoseconds between the start of the transfer and the creation of the attempt.
     let offset: UInt64
-    /// Nil when bodies are taken as they come.
+    /// The policy for decoding; nil when bodies are not decoded.
     private let policy: DecodingPolicy?
     private let state = Lock(State())
 
-    /// - Parameter policy: What decodes the response; nil when it is taken as it comes.
+    /// Creates an attempt.
+    ///
+    /// - Parameter policy: The policy for decoding the response; nil when it is not decoded.
     init(_ request: Request, _ engine: EngineTransfer, offset: UInt64 = 0, policy: DecodingPolicy?) {
         self.request = request
         self.engine = engine
@@ -35,9 +37,9 @@ final class Attempt: Sendable {
 
     deinit { engine.cancel() }
 
-    // MARK: Streamed
+    // MARK: Streaming
 
-    /// The one reader of the stream of steps; the body is not collected from now on.
+    /// The reader of the attempt's elements; after its creation the body is not collected any more.
     var reader: WireReader {
         let (reader, isNew) = state.withLock { state -> (WireReader, Bool) in
             if let reader = state.reader { return (reader, false) }
@@ -49,13 +51,13 @@ final class Attempt: Sendable {
         return reader
     }
 
-    /// Whether its body had a content coding, which is undone; known with the head.
+    /// Whether the body has a content coding and is decoded; known with the head.
     var isDecoded: Bool { state.withLock { $0.decoding != nil } }
 
-    /// Whether somebody reads it step by step.
+    /// Whether the attempt has a reader.
     var isStreamed: Bool { state.withLock { $0.reader != nil } }
 
-    /// The head to hand over and, for an encoded body, what decodes it, which is the same for all who ask.
+    /// Returns the public head and, for an encoded body, its decoding, which all callers share.
     func opened(_ raw: RawHead) -> (head: ResponseHead, decoding: BodyDecoding?) {
         if let decoding = decoding(of: raw) { return (decoding.head, decoding) }
         return (head(raw), nil)
@@ -71,9 +73,9 @@ final class Attempt: Sendable {
         }
     }
 
-    // MARK: Collected
+    // MARK: Collecting
 
-    /// The collected response, the same one every time, once the wire is done.
+    /// Returns the collected response after the end of the attempt; each call returns the same response.
     func response(_ outcome: EngineTransfer.Outcome) async throws(NetworkError) -> Response<Data> {
         if let failure = outcome.failure { throw error(failure, outcome) }
         let trailers = HeaderFields(trailers: outcome.trailers)
@@ -90,7 +92,7 @@ final class Attempt: Sendable {
 
     private enum Body { case plain(Data), encoded(CollectedDecoding) }
 
-    /// What was collected, taken over once.
+    /// Returns the collected body, which is taken from the outcome at the first call.
     private func body(_ outcome: EngineTransfer.Outcome) -> Body {
         let decoding = outcome.head.flatMap { self.decoding(of: $0) }
         return state.withLock { state in
@@ -110,9 +112,9 @@ final class Attempt: Sendable {
         }
     }
 
-    // MARK: In public words
+    // MARK: Public types
 
-    /// What was measured; nil until it has ended.
+    /// The metrics; nil until the attempt has ended.
     var metrics: TransferMetrics? {
         guard let outcome = engine.outcome else { return nil }
         return measured(outcome.metrics)
@@ -128,11 +130,11 @@ final class Attempt: Sendable {
     }
 
     func head(_ raw: RawHead?) -> ResponseHead {
-        raw.map { ResponseHead($0, url: request.urlText) }
+        raw.map { ResponseHead($0, url: request.url) }
             ?? ResponseHead(status: Status(rawValue: raw?.status ?? 0), version: .http1_1, fields: [:])
     }
 
-    /// Why it ended without a response.
+    /// Returns the error of an attempt that ended without a response.
     func error(_ outcome: EngineTransfer.Outcome) -> NetworkError {
         outcome.failure.map { error($0, outcome) } ?? .headless(request)
     }
@@ -146,12 +148,12 @@ final class Attempt: Sendable {
 }
 
 extension Attempt: CustomReflectable {
-    /// The request alone: what lies below holds the URL unredacted, and belongs to other threads.
+    /// A mirror with the request only: other properties hold the unredacted URL, and belong to other threads.
     var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
 }
 
 extension EngineTransfer {
-    /// Starts after making sure that a secure transfer has roots to judge by; they are loaded on the caller's thread.
+    /// Starts the transfer, after loading the trust roots for a TLS connection on the caller's thread.
     func startPrepared() {
         if plan.isSecure {
             do throws(EngineFailure) {

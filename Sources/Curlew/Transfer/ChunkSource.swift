@@ -8,11 +8,11 @@ internal import CurlewSupport
 protocol ChunkSource: AnyObject, Sendable {
     /// The next piece; nil at the end, and then always.
     func next() async throws -> ByteChunk?
-    /// What came after the body, known at its end.
+    /// The trailers, known at the end of the body.
     var trailers: HeaderFields? { get }
 }
 
-/// What is left of a body that somebody has.
+/// A placeholder for a body that a reader has taken.
 final class GoneSource: ChunkSource {
     var trailers: HeaderFields? { nil }
 
@@ -93,7 +93,7 @@ extension IncomingResponse {
     /// The same response, whose body is looked at as it passes, and whose trailers stay.
     ///
     /// - Parameters:
-    ///   - sample: What is made of the body.
+    ///   - sample: The value to compute from the body.
     ///   - take: Adds a piece to it.
     ///   - end: Gets it once: at the end, when the body breaks off, or when it is left.
     func tapped<Sample: Sendable>(
@@ -106,7 +106,7 @@ extension IncomingResponse {
     }
 }
 
-/// A body that passes unchanged, and that somebody looks at.
+/// A body that passes unchanged, while a closure observes its chunks.
 private final class TappedSource<Sample: Sendable>: ChunkSource {
     private struct State {
         var reader: BodyReader?

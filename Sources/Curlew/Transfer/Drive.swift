@@ -5,8 +5,8 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// The way of one transfer's request through its chain, in a task of its own, so that no one of those who await the
-/// transfer carries it for the others.
+/// The pass of one transfer's request through its chain, in a task of its own, so that it does not depend on any of the
+/// tasks that await the transfer.
 final class Drive: Sendable {
     private struct State {
         var task: Task<Void, Never>?
@@ -14,7 +14,7 @@ final class Drive: Sendable {
         /// Whether the task was cancelled because the transfer's time was over.
         var isOverdue = false
         var answer: Result<IncomingResponse, NetworkError>?
-        /// What the reader of the stream hears before the answer.
+        /// The elements for the reader of the stream that arrive before the response.
         var informational: [TransferElement] = []
         var progress: TransferElement?
     }
@@ -24,7 +24,7 @@ final class Drive: Sendable {
     /// The response, its body not read yet or at hand; nil while the chain works.
     var answer: Result<IncomingResponse, NetworkError>? { state.withLock { $0.answer } }
 
-    /// Whether the transfer's time was over before anybody cancelled it.
+    /// Whether the transfer's time was over before it was cancelled.
     var hasExpired: Bool { state.withLock { $0.isOverdue && !$0.isCancelled } }
 
     func begin(_ run: TransferRun) {
@@ -58,11 +58,11 @@ final class Drive: Sendable {
         defer { run.release() }
         let (attempt, error) = await answer(run)
         run.notify()
-        // The wire's own end: until then somebody has to hold the transfer.
+        // Hold the transfer until its last attempt has ended.
         if let attempt {
             let outcome = await attempt.engine.ended()
-            run.forgo(attempt.engine)
-            // Whoever keeps what comes has it all, however the last that was on the wire has ended.
+            run.releaseHold(attempt.engine)
+            // A download owns its bytes, so the outcome of the last attempt does not matter.
             run.finish(run.keeper == nil ? outcome.failure.map { attempt.error($0, outcome) } : nil)
         } else {
             await run.abandon()
@@ -71,7 +71,7 @@ final class Drive: Sendable {
         run.notify()
     }
 
-    /// Gets the answer; what brings it, or why there is none.
+    /// Gets the response, and returns its attempt or the error of the chain.
     private func answer(_ run: TransferRun) async -> (Attempt?, NetworkError?) {
         let alarm = run.hasTotalTimeout ? Task { await self.watch(run) } : nil
         defer { alarm?.cancel() }
@@ -81,7 +81,7 @@ final class Drive: Sendable {
             state.withLock { $0.answer = .success(response) }
             return (response.attempt, nil)
         } catch {
-            let late = error.isCancellation ? error.overdue(run.lateness) : error
+            let late = error.isCancellation ? error.overdue(run.totalTimeoutMessage) : error
             let error = state.withLock { state in
                 let error = state.isOverdue && !state.isCancelled ? late : error
                 state.answer = .failure(error)
@@ -93,7 +93,7 @@ final class Drive: Sendable {
 
     /// Cancels the chain when the transfer's time is over; what is on the wire then ends by the same limit, and first.
     private func watch(_ run: TransferRun) async {
-        // What an interceptor sent may have another limit.
+        // A request that an interceptor sent may have another limit.
         while let left = run.timeLeft {
             guard left > .zero else { return expire() }
             do { try await ContinuousClock().wait(for: left) } catch { return }
@@ -109,9 +109,9 @@ final class Drive: Sendable {
         task?.cancel()
     }
 
-    /// Lets go of the response's body, which somebody has, or which nobody will want.
+    /// Releases the response's body, after a reader has taken it or when there will be no reader.
     ///
-    /// What it passes through may hold the transfer, which holds this.
+    /// The body's sources may hold the transfer, which holds this drive.
     func forgetBody() {
         state.withLock { state in
             guard case .success(let response) = state.answer else { return }
@@ -155,17 +155,17 @@ final class Drive: Sendable {
 }
 
 extension NetworkError {
-    /// What becomes of a request that is not sent, since the transfer's time is over.
+    /// The error of a request that is not sent because the transfer's time is over.
     static func overdue(_ request: Request, after total: Duration?) -> NetworkError {
         NetworkError(
-            .timedOut, phase: .preparing, lateness(of: request, after: total),
+            .timedOut, phase: .preparing, totalTimeoutMessage(of: request, after: total),
             hint: "The time passed before this request, one of several, was sent.", request: request)
     }
 
     /// The end of a chain that was cancelled because the transfer's time was over.
-    fileprivate func overdue(_ lateness: String) -> NetworkError {
+    fileprivate func overdue(_ totalTimeoutMessage: String) -> NetworkError {
         NetworkError(
-            .timedOut, phase: phase, lateness,
+            .timedOut, phase: phase, totalTimeoutMessage,
             hint: "The time passed in an interceptor.", request: request, response: response, attempts: attempts,
             earlier: earlier, duration: duration)
     }

@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 
-// The engine's numbers in public words.
+// Conversions from the engine's types to public types.
 
 extension Counters {
     var duration: Duration {
@@ -12,7 +12,9 @@ extension Counters {
 }
 
 extension TransferProgress {
-    /// - Parameter offset: Nanoseconds of the transfer that had passed when the counters began.
+    /// Creates a progress from the engine's counters.
+    ///
+    /// - Parameter offset: The nanoseconds between the start of the transfer and that of the counters.
     init(_ counters: Counters, rate: Double, offset: UInt64 = 0) {
         self.init(
             sent: counters.sent, received: counters.received,
@@ -26,7 +28,7 @@ extension TransferProgress {
 extension TransferMetrics {
     init(_ raw: RawMetrics) {
         func span(_ from: Int64, _ to: Int64) -> Duration { .microseconds(Swift.max(0, to - from)) }
-        // On a connection that was there, nothing was resolved, connected or secured.
+        // A reused connection needs no lookup, connect or handshake.
         let resolved = raw.isReused ? 0 : raw.resolved
         let connected = raw.isReused ? 0 : Swift.max(raw.resolved, raw.connected)
         let secured = raw.isReused ? 0 : Swift.max(connected, raw.secured)
@@ -64,7 +66,7 @@ extension TransferMetrics {
 }
 
 extension HTTPVersion {
-    /// libcurl's numbers (CURL_HTTP_VERSION_*).
+    /// Creates a version from a number of libcurl (CURL_HTTP_VERSION_*).
     fileprivate init(engineNumber: Int) {
         self =
             switch engineNumber {

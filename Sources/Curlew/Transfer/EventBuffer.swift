@@ -4,39 +4,41 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// What waits for one observer: at most so many events, of which the oldest are dropped and counted.
+/// The bounded queue of events for one observer, which drops and counts the oldest events when it is full.
 final class EventBuffer<Event: Sendable>: Sendable {
     private struct State {
-        /// A ring: `count` events from `first` on.
+        /// A ring buffer with `count` events, beginning at `first`.
         var events: [Event?] = []
         var first = 0
         var count = 0
         var dropped = 0
         var isFinished = false
-        /// Tasks that wait; more than one only when several share one stream.
+        /// The waiting tasks; more than one only when several tasks share one stream.
         var readers: [(ticket: UInt64, continuation: UnsafeContinuation<Event?, Never>)] = []
         var lastTicket: UInt64 = 0
     }
 
-    /// Enough for a few dozen transfers while an observer writes a line.
+    /// The default capacity, enough for a few dozen transfers while an observer writes a line.
     static var usualCapacity: Int { 256 }
 
     private let capacity: Int
     private let report: @Sendable (Int) -> Event
     private let state = Lock(State())
 
-    /// - Parameter report: What an observer gets in the place of so many events that were dropped.
+    /// Creates an empty buffer.
+    ///
+    /// - Parameter report: Makes the event that an observer gets instead of a number of dropped events.
     init(capacity: Int = usualCapacity, report: @escaping @Sendable (Int) -> Event) {
         self.capacity = capacity
         self.report = report
     }
 
-    /// A task that waited and has its event, or the end; still to be resumed.
+    /// A waiting task that must be resumed with its event, or with nil at the end.
     struct Wake {
         fileprivate let continuation: UnsafeContinuation<Event?, Never>
         fileprivate let event: Event?
 
-        /// With no lock held: the task may go on at once, on this thread.
+        /// Resumes the task; the caller must hold no lock, since the task may continue at once on this thread.
         func callAsFunction() { continuation.resume(returning: event) }
     }
 
@@ -44,9 +46,11 @@ final class EventBuffer<Event: Sendable>: Sendable {
         for wake in push(event, isLast: isLast) { wake() }
     }
 
-    /// Takes an event, and the end in the same step; for those who hold a lock that keeps events in order.
+    /// Appends an event, and ends the buffer in the same step if it is the last one.
     ///
-    /// - Returns: Who is to be resumed once that lock is free.
+    /// It is for callers that hold a lock to keep events in order.
+    ///
+    /// - Returns: The tasks to resume after that lock is released.
     func push(_ event: Event, isLast: Bool = false) -> [Wake] {
         state.withLock { state in
             guard !state.isFinished else { return [] }
@@ -56,7 +60,7 @@ final class EventBuffer<Event: Sendable>: Sendable {
         }
     }
 
-    /// Nothing comes after what waits.
+    /// Ends the buffer after the events it has.
     func finish() {
         for wake in state.withLock({ end(&$0) }) { wake() }
     }
@@ -67,7 +71,7 @@ final class EventBuffer<Event: Sendable>: Sendable {
         return state.readers.map { Wake(continuation: $0.continuation, event: nil) }
     }
 
-    /// Keeps an event, unless a task waits for it.
+    /// Stores an event, or returns the waiting task that must get it.
     private func place(_ event: Event, in state: inout State) -> UnsafeContinuation<Event?, Never>? {
         if !state.readers.isEmpty { return state.readers.removeFirst().continuation }
         if state.count == capacity {
@@ -81,7 +85,7 @@ final class EventBuffer<Event: Sendable>: Sendable {
         return nil
     }
 
-    /// The next event; nil at the end, or when the task is cancelled.
+    /// Waits for the next event; nil at the end, or when the task is cancelled.
     func next() async -> Event? {
         let ticket = state.withLock { state in
             state.lastTicket += 1
@@ -106,7 +110,7 @@ final class EventBuffer<Event: Sendable>: Sendable {
         }
     }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     var waitingReaders: Int { state.withLock { $0.readers.count } }
 
     private func take(_ state: inout State) -> Event? {

@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// The body of a response on its way through interceptors, wherever it comes from; read once.
+/// The body of a response in the chain of interceptors, from the connection or from an interceptor; it is read once.
 final class IncomingBody: Sendable {
     enum Source: Sendable {
         case wire(Attempt)
@@ -13,16 +13,14 @@ final class IncomingBody: Sendable {
         case pull(any ChunkSource)
     }
 
-    /// What is collected at most of a body that came from nowhere.
-    private static let usualLimit = ByteCount.mebibytes(64)
-    /// The longest rest of a body that is read although nobody wants it, and how long it may take.
-    private static let longestRest = 64 << 10
+    /// The maximum size and time for reading the rest of a discarded body.
+    private static let maximumRest = 64 << 10
     private static let longestWait = Duration.seconds(1)
 
     let source: Source
-    /// What may bring its bytes, also when they pass through something; nil when nothing is on the wire for it.
+    /// The attempt that delivers the bytes, directly or through transformations; nil when the body needs no attempt.
     let carrier: Attempt?
-    /// Whether its bytes are those that came over the wire.
+    /// Whether the bytes are those that the server sent, without a transformation by an interceptor.
     let isAsReceived: Bool
     private let isTaken = Lock(false)
 
@@ -38,16 +36,20 @@ final class IncomingBody: Sendable {
         isAsReceived = false
     }
 
+    /// Creates a body that is pulled from a source.
+    ///
     /// - Parameters:
-    ///   - carrier: Ended with the body, since nobody reads what it has beside.
-    ///   - isAsReceived: Whether its bytes are those that came over the wire.
+    ///   - carrier: The attempt behind the source, which ends with the body.
+    ///   - isAsReceived: Whether the bytes are those that the server sent.
     init(_ source: any ChunkSource, carrier: Attempt?, isAsReceived: Bool = false) {
         self.isAsReceived = isAsReceived
         self.source = .pull(source)
         self.carrier = carrier
     }
 
-    /// Gives the body to whoever asks first.
+    /// Takes the body for a reader.
+    ///
+    /// - Throws: An error when the body is already taken.
     func take(for request: Request, withProgress: Bool = false) throws(NetworkError) -> BodyReader {
         try claim(for: request)
         return BodyReader(self, request, withProgress: withProgress)
@@ -61,15 +63,15 @@ final class IncomingBody: Sendable {
         if wasTaken { throw Task.isCancelled ? .cancelled(.receiving, request) : .takenBody(request) }
     }
 
-    /// The attempt whose body this is, still whole and untouched.
+    /// The attempt of the body, if no reader has touched the body; nil otherwise.
     var untouched: Attempt? {
         guard case .wire(let attempt) = source, !attempt.isStreamed, !isTaken.withLock({ $0 }) else { return nil }
         return attempt
     }
 
-    /// The whole body.
+    /// Collects the whole body.
     ///
-    /// - Parameter origin: What it came from.
+    /// - Parameter origin: The attempt that received the response; its limit applies.
     func collect(upTo limit: ByteCount?, of request: Request, from origin: Attempt?) async throws(NetworkError) -> Data
     {
         if let attempt = untouched {
@@ -78,13 +80,13 @@ final class IncomingBody: Sendable {
             if let limit, data.count > limit.bytes { throw tooLarge(limit, request) }
             return data
         }
-        // What is in memory already needs no limit but the caller's.
+        // A body that is in memory already needs only the caller's limit.
         if case .bytes = source { return try await whole(upTo: limit, of: request).0 }
-        let most = origin.map { ByteCount(Int64($0.engine.plan.collectLimit)) } ?? Self.usualLimit
+        let most = origin.map { ByteCount(Int64($0.engine.plan.collectLimit)) } ?? .defaultBodyLimit
         return try await whole(upTo: min(limit ?? most, most), of: request).0
     }
 
-    /// The whole body and its trailers, read piece by piece.
+    /// Reads the whole body and its trailers chunk by chunk.
     func whole(upTo limit: ByteCount?, of request: Request) async throws(NetworkError) -> (Data, HeaderFields) {
         if case .bytes(let data, let trailers) = source {
             try claim(for: request)
@@ -108,37 +110,37 @@ final class IncomingBody: Sendable {
     private func tooLarge(_ limit: ByteCount, _ request: Request) -> NetworkError {
         NetworkError(
             .bodyTooLarge, phase: .receiving, "The response body has more than \(limit).",
-            hint: "Raise options.responseLimit or limits.responseBody, or read it piece by piece.", request: request)
+            hint: "Raise options.responseLimit or limits.responseBody, or read it in chunks.", request: request)
     }
 
-    /// Reads a short rest, so that the connection can serve another request; breaks off what is long, slow or fails.
+    /// Discards the body: reads a short rest so that the connection can be reused, and cancels a long or slow one.
     ///
-    /// Nobody can read it afterwards.
+    /// The body cannot be read afterwards.
     func discard(_ attempt: Attempt, expecting length: Int64?) async {
         let wasTaken = isTaken.withLock { isTaken in
             defer { isTaken = true }
             return isTaken
         }
         let engine = attempt.engine
-        if engine.outcome == nil, length ?? 0 <= Int64(Self.longestRest), !wasTaken {
+        if engine.outcome == nil, length ?? 0 <= Int64(Self.maximumRest), !wasTaken {
             await readRest(of: attempt)
         }
-        engine.letGo()
+        engine.discardBody()
         _ = await engine.ended()
     }
 
-    /// Reads the bytes as they come over the wire: nobody wants them decoded.
+    /// Reads the bytes of the rest without decoding them.
     private func readRest(of attempt: Attempt) async {
-        // From now on they go to a reader.
+        // Creating the reader stops the collecting of the body.
         _ = attempt.reader
         let engine = attempt.engine
         let patience = Task {
             try await ContinuousClock().wait(for: Self.longestWait)
-            engine.letGo()
+            engine.discardBody()
         }
         defer { patience.cancel() }
         var rest = 0
-        while rest <= Self.longestRest {
+        while rest <= Self.maximumRest {
             switch await engine.next(withProgress: false) {
             case .bytes(let chunk): rest += chunk.count
             case .end: return
@@ -148,7 +150,7 @@ final class IncomingBody: Sendable {
     }
 }
 
-/// Reads one body to its end; dropping it before that ends the attempt behind it.
+/// The reader of one body; releasing it before the end of the body cancels the attempt.
 final class BodyReader: Sendable {
     private struct State {
         var isAsked = false
@@ -171,7 +173,7 @@ final class BodyReader: Sendable {
         state = Lock(State(isLastProgressDue: withProgress))
     }
 
-    /// Whether the head was handed on, or does not come this way.
+    /// Whether the head was delivered, or is not part of the body's elements.
     var isHeadPassed: Bool {
         guard case .wire(let attempt) = body.source else { return true }
         return attempt.reader.head != nil
@@ -182,9 +184,10 @@ final class BodyReader: Sendable {
         carrier.engine.cancel()
     }
 
-    /// The next element, nil at the end; the same error again after an error.
+    /// Returns the next element; nil at the end.
     ///
-    /// A body from the wire that nobody has read yet begins with its informational heads and its head.
+    /// After an error it throws the same error again. The elements of an untouched body of an attempt begin with its
+    /// informational heads and its head.
     func next() async throws(NetworkError) -> TransferElement? {
         let isBusy = state.withLock { state in
             defer { state.isAsked = true }
@@ -210,8 +213,8 @@ final class BodyReader: Sendable {
             state.isEnded = true
             state.error = error
         }
-        // What was not needed for the body is not wanted.
-        if let carrier = body.carrier { error == nil ? carrier.engine.letGo() : carrier.engine.cancel() }
+        // The body has ended, so discard any bytes of the attempt that it did not need.
+        if let carrier = body.carrier { error == nil ? carrier.engine.discardBody() : carrier.engine.cancel() }
     }
 
     private func element() async throws(NetworkError) -> TransferElement? {
@@ -255,7 +258,7 @@ final class BodyReader: Sendable {
             throw NetworkError.cancelled(.receiving, request)
         } catch {
             throw NetworkError(
-                .interceptorFailed, phase: .receiving, "The body an interceptor gave threw a \(type(of: error)).",
+                .interceptorFailed, phase: .receiving, "The body of an interceptor threw \(type(of: error)).",
                 cause: error, request: request)
         }
     }

@@ -6,9 +6,10 @@ public import FoundationEssentials
 internal import CurlewSupport
 
 extension IncomingResponse {
-    /// The start of the body, and the same response with its whole body still to be read; its trailers stay.
+    /// Reads the start of the body, and returns it with a response whose whole body can still be read, with its
+    /// trailers.
     ///
-    /// It takes the body of this response, and holds no more of it than the pieces that have come.
+    /// This method takes the body of the response, and keeps only the chunks that it has read.
     ///
     /// ```swift
     /// let (start, response) = try await next(request).peek(.kibibytes(1))
@@ -16,9 +17,9 @@ extension IncomingResponse {
     /// return response
     /// ```
     ///
-    /// - Parameter count: How much of it; fewer bytes when the body is shorter. 4 KiB unless given.
-    /// - Returns: The start, decoded, and the response to hand on.
-    /// - Throws: `NetworkError`: `.invalidRequest` when the body was read before, or whatever ended the transfer.
+    /// - Parameter count: The number of bytes to read, 4 KiB by default; a shorter body gives fewer bytes.
+    /// - Returns: The decoded start, and the response to use instead of this one.
+    /// - Throws: `NetworkError`: `.invalidRequest` when the body was read before, or the error that ended the transfer.
     public func peek(
         _ count: ByteCount = .kibibytes(4)
     ) async throws(NetworkError) -> (start: Data, response: IncomingResponse) {
@@ -32,10 +33,10 @@ extension IncomingResponse {
     }
 }
 
-/// A body of which the first pieces have been read already.
+/// A body whose first chunks have been read already.
 private final class PeekedSource: ChunkSource {
     private struct State {
-        /// Read, and not handed on.
+        /// The chunks that were read and not delivered yet.
         var pieces: [ByteChunk] = []
         var trailers: HeaderFields?
     }
@@ -45,7 +46,7 @@ private final class PeekedSource: ChunkSource {
 
     init(_ reader: BodyReader) { self.reader = reader }
 
-    /// The first bytes; before the first piece is handed on.
+    /// Reads the first bytes; it must be called before `next()`.
     func start(_ count: Int) async throws(NetworkError) -> Data {
         var start = Data()
         while start.count < count, let piece = try await read() {

@@ -4,18 +4,18 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// One observer's view of a transfer's progress.
+/// An observer of a transfer's progress.
 final class ProgressObserver: Sendable {
     private struct State {
-        /// The run that is watched, and what was seen of it last.
+        /// The observed attempt, and its last counters.
         var engine: EngineTransfer?
         var last: Counters?
         var isDone = false
         var meter = RateMeter()
-        /// What was told last of a transfer that somebody keeps, and when.
+        /// The last progress that was delivered for a transfer with a keeper, and its time.
         var kept: TransferProgress?
         var keptAt: UInt64 = 0
-        /// Whether somebody rings when it is time to tell the next.
+        /// Whether a timer is running that wakes the observer for the next progress.
         var isTimed = false
     }
 
@@ -28,12 +28,12 @@ final class ProgressObserver: Sendable {
         let run = token.run
         if state.withLock({ $0.isDone }) { return nil }
         if run.refused() != nil { return done(.refused) }
-        run.beginWatched()
+        run.startObserved()
         if let keeper = run.keeper { return await next(of: keeper, run) }
         while true {
             let seen = run.signal.count
             guard let engine = run.state.withLock({ $0.current }) else {
-                // An interceptor is at work, or has answered by itself.
+                // An interceptor is running, or has returned its own response.
                 if let answer = run.end(of: nil) { return done(answer) }
                 if await run.signal.wait(after: seen) { continue }
                 return nil
@@ -51,7 +51,7 @@ final class ProgressObserver: Sendable {
         }
     }
 
-    private func next(of keeper: any TransferKeeper, _ run: TransferRun) async -> TransferProgress? {
+    private func next(of keeper: DownloadRun, _ run: TransferRun) async -> TransferProgress? {
         while true {
             let seen = run.signal.count
             if let answer = run.state.withLock({ $0.drive })?.answer {
@@ -69,7 +69,7 @@ final class ProgressObserver: Sendable {
                 guard isNew else { return nil }
                 let since = now &- state.keptAt
                 guard since >= interval else {
-                    // What came last is told even when nothing follows it.
+                    // A timer makes sure that the last value is delivered even when no further change follows.
                     if !state.isTimed { wait = interval - since }
                     state.isTimed = true
                     return nil
@@ -113,7 +113,7 @@ final class ProgressObserver: Sendable {
 }
 
 extension TransferRun {
-    /// The last progress, when the transfer is over with the end of this run; nil when it goes on.
+    /// Returns the last progress if the transfer has ended with this attempt; nil while it continues.
     func end(of engine: EngineTransfer?) -> TransferProgress? {
         if isOverDirectly, let attempt = direct { return progress(attempt.engine.snapshot.counters, rate: 0) }
         switch state.withLock({ $0.drive })?.answer {
@@ -129,7 +129,7 @@ extension TransferRun {
         }
     }
 
-    /// What a keeper tells, with the time.
+    /// Returns a keeper's progress with the elapsed time.
     func progress(_ kept: TransferProgress) -> TransferProgress {
         var progress = kept
         progress.elapsed = elapsed
@@ -141,11 +141,11 @@ extension TransferRun {
         let now = elapsed
         state.withLock { state in
             guard state.startedAt > 0 else { return }
-            // An attempt that does not run yet has no time of its own; what was told once is not taken back.
+            // An attempt that does not run yet has no time of its own; the reported time must never decrease.
             let isRunning = counters.at > state.startedAt
             let time = isRunning ? .nanoseconds(Int64(clamping: counters.at - state.startedAt)) : now
-            state.toldElapsed = max(state.toldElapsed, time)
-            progress.elapsed = state.toldElapsed
+            state.reportedElapsed = max(state.reportedElapsed, time)
+            progress.elapsed = state.reportedElapsed
         }
         return progress
     }

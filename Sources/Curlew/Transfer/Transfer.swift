@@ -1,18 +1,18 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transfer: one run of a request (AFNetworking and URLSession say task), as users hold it. Everything here is a view of
-// one token; the work is the engine's.
+// Transfer: one run of a request (AFNetworking and URLSession say task), as users see it. Everything here is a view of
+// one token; the engine does the work.
 
 internal import CurlewEngine
 internal import FoundationEssentials
 
-/// One run of a request (what AFNetworking and URLSession call a task): a value that can be awaited, watched and read.
+/// One run of a request (AFNetworking and URLSession call it a task), which can be awaited, observed and streamed.
 ///
-/// A transfer is cold: it starts when it is first awaited, iterated or `start()`ed, and runs once. Its body is read
-/// once, either collected (`value`, `response()`) or streamed (`stream`, `elements`, `bytes`); whoever asks second gets
-/// a clear error. When the last copy, sequence and iterator of it goes away, an unfinished transfer is cancelled, unless it was
-/// `start()`ed.
+/// A transfer is cold: it starts when it is first awaited, iterated or `start()`ed, and it runs once. Its body is read
+/// once, either collected (`value`, `response()`) or streamed (`stream`, `elements`, `bytes`); a second reader gets an
+/// error. When the last copy, sequence and iterator of an unfinished transfer is released, the transfer is cancelled,
+/// unless it was `start()`ed.
 ///
 /// ```swift
 /// let transfer = session.transfer("https://example.com/archive.tar")
@@ -30,7 +30,9 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     private let output: @Sendable (Response<Data>) async throws(NetworkError) -> Output
     private let failure: @Sendable (NetworkError) -> NetworkError
 
-    /// - Parameter failure: What an error of the run means to whoever awaits the output.
+    /// Creates a transfer.
+    ///
+    /// - Parameter failure: Converts an error of the run for the callers that await the output.
     init(
         _ token: TransferToken, output: @escaping @Sendable (Response<Data>) async throws(NetworkError) -> Output,
         failure: @escaping @Sendable (NetworkError) -> NetworkError = { $0 }
@@ -40,39 +42,39 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         self.failure = failure
     }
 
-    /// Where a transfer stands: idle → queued → running ⇄ paused → finished.
+    /// The state of a transfer: idle → queued → running ⇄ paused → finished.
     public enum State: String, Sendable, Hashable, CaseIterable {
-        /// Not started.
+        /// The transfer has not been started.
         case idle
-        /// Started and waiting for a place on the wire.
+        /// The transfer was started and waits in the session's queue.
         case queued
-        /// On the wire.
+        /// The transfer is running.
         case running
-        /// Held back by `pause()`.
+        /// The transfer was paused by `pause()`.
         case paused
-        /// Over, with or without success.
+        /// The transfer has ended, with or without success.
         case finished
     }
 
-    /// Names the transfer within this process.
+    /// The id of the transfer in this process.
     ///
-    /// Unique, and larger for later ones; the same through redirects and repetitions.
+    /// The id is unique, larger for later transfers, and stays the same across redirects and retries.
     public var id: UInt64 { run.id }
 
-    /// What was asked.
+    /// The request.
     public var request: Request { run.request }
 
     /// The request's label.
     public var label: String? { run.request.options.label }
 
-    /// Where the transfer stands at this moment.
+    /// The current state of the transfer.
     public var state: State { State(run.standing) }
 
     private var run: TransferRun { token.run }
 
-    // MARK: Orders
+    // MARK: Control
 
-    /// Starts the transfer and hands it to its session, which runs it to its end even when nobody holds it any more.
+    /// Starts the transfer and hands it to its session, which runs it to its end even without further references to it.
     ///
     /// - Returns: The same transfer.
     @discardableResult
@@ -81,44 +83,44 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
         return self
     }
 
-    /// Stops moving bytes, both ways, while keeping the connection.
+    /// Stops sending and receiving, but keeps the connection.
     ///
-    /// Does nothing to a finished transfer. Bytes on their way may still arrive; the server may lose patience. The
-    /// idle timeout stands still. A transfer paused before it is on the wire stays off it.
+    /// It has no effect on a finished transfer. Bytes in flight may still arrive, and the server may time out. The idle
+    /// timeout does not run during a pause. A transfer that is paused before its request is sent does not send it.
     public func pause() { run.pause() }
 
-    /// Goes on after `pause()`.
+    /// Continues after `pause()`.
     public func resume() { run.resume() }
 
-    /// Ends the transfer: whoever waits for it gets `NetworkError(kind: .cancelled)`.
+    /// Cancels the transfer: all waiting callers get `NetworkError(kind: .cancelled)`.
     ///
-    /// A request, not an outcome: a transfer that ends at the same moment may still succeed.
+    /// Cancellation is a request: a transfer that ends at the same moment may still succeed.
     public func cancel() { run.cancel() }
 
-    /// How soon the transfer gets a place on the wire, compared with others that wait; can be changed at any time.
+    /// The priority of the transfer among those in the queue; it can be changed at any time.
     public var priority: Request.Priority {
         get { Request.Priority(rawValue: run.priority) }
         nonmutating set { run.priority = newValue.rawValue }
     }
 
-    // MARK: The end
+    // MARK: Result
 
-    /// The result, awaited; starts the transfer.
+    /// The result; awaiting it starts the transfer.
     ///
-    /// Awaiting again gives the same result.
+    /// Awaiting it again gives the same result.
     ///
-    /// Cancelling the task that waits withdraws it, and cancels the transfer when no other task waits.
-    /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or dropped before the
+    /// A cancelled task stops waiting; the transfer is cancelled when no other task waits.
+    /// - Throws: `NetworkError`: `.cancelled`, also when the reader of the body was cancelled or released before the
     ///   end; `.invalidRequest` (an invalid request, or a stream has taken the body); `.timedOut`; `.bodyTooLarge`;
     ///   `.truncatedEncoding`; `.corruptEncoding`; or any other error that ended the transfer, with its phase.
     public var value: Output {
         get async throws(NetworkError) { try await output(collected()) }
     }
 
-    /// The result with its head and metrics, awaited; starts the transfer.
+    /// Starts the transfer and waits for the result with its head and metrics.
     ///
-    /// - Returns: The response; awaiting again gives the same one.
-    /// - Throws: As `value` does.
+    /// - Returns: The response; a further call returns the same response.
+    /// - Throws: The same errors as `value`.
     public func response() async throws(NetworkError) -> Response<Output> {
         let response = try await collected()
         return Response(
@@ -129,71 +131,73 @@ public struct Transfer<Output: Sendable>: Sendable, Identifiable {
     private func collected() async throws(NetworkError) -> Response<Data> {
         do throws(NetworkError) {
             let response = try await run.response()
-            await run.host.endsRecorded()
+            await run.host.waitForRecorders()
             return response
         } catch {
-            await run.host.endsRecorded()
+            await run.host.waitForRecorders()
             throw failure(error)
         }
     }
 
-    // MARK: Views while it runs
+    // MARK: Views of a running transfer
 
-    /// Heads, progress, bytes and trailers in order, pulled by one reader with back-pressure; starts at the first pull.
+    /// The heads, progress, bytes and trailers in order, for one reader with back-pressure.
     ///
-    /// Leaving the loop early cancels the transfer. Errors are `NetworkError`s. One property of the standard type: when
-    /// the *consuming* task is cancelled between two elements, `AsyncThrowingStream` ends without an error. The transfer
-    /// is cancelled then, and `value` throws `.cancelled`. `elements` and `bytes` throw `.cancelled` in every case; use
-    /// them where a short body must not pass for a whole one.
+    /// The first pull starts the transfer, and leaving the loop early cancels it. Errors are `NetworkError`s. When the
+    /// *consuming* task is cancelled between two elements, `AsyncThrowingStream` ends without an error; this is a
+    /// property of the standard type. The transfer is cancelled then, and `value` throws `.cancelled`. `elements` and
+    /// `bytes` throw `.cancelled` in every case; use them if the program must not mistake a truncated body for a
+    /// complete one.
     public var stream: AsyncThrowingStream<TransferElement, any Error> {
         let reader = TransferReader(token, withProgress: true)
         return AsyncThrowingStream { try await reader.next() }
     }
 
-    /// The same elements as those of `stream`, with a typed error; one reader, back-pressure, starts at the first pull.
+    /// The same elements as those of `stream`, with typed errors, for one reader with back-pressure.
     ///
-    /// Leaving the loop early cancels the transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent
-    /// end.
+    /// The first pull starts the transfer, and leaving the loop early cancels it. A cancelled task gets
+    /// `NetworkError(kind: .cancelled)`, never a silent end.
     public var elements: TransferSequence<TransferElement> {
         let token = token
-        return TransferSequence { StepReader(token) }
+        return TransferSequence { TransferElementReader(token) }
     }
 
-    /// The bytes of the body alone, decoded, with a typed error; one reader, back-pressure, starts at the first pull.
+    /// The decoded bytes of the body, with typed errors, for one reader with back-pressure; the first pull starts the
+    /// transfer.
     public var bytes: TransferBytes { TransferBytes(token) }
 
-    /// What happens to the transfer, from now on: any number of observers, each with up to 256 events that wait, then the
-    /// oldest are dropped and counted.
+    /// The events of the transfer from now on, for any number of observers.
     ///
-    /// The first pull starts the transfer, whose body is collected for `value` unless a stream has taken it. An observer
-    /// that comes late hears first how the transfer stands, and the end in every case. Leaving it does not cancel the
-    /// transfer.
+    /// Up to 256 events wait for each observer; beyond that the oldest ones are dropped and counted. The first pull
+    /// starts the transfer, whose body is collected for `value` unless a stream has taken it. An observer that
+    /// subscribes late first gets the current state, and every observer gets the end. Leaving the loop does not cancel
+    /// the transfer.
     public var events: AsyncStream<TransferEvent> {
         let buffer = run.observe()
         let token = token
         return AsyncStream {
-            token.run.beginWatched()
+            token.run.startObserved()
             return await buffer.next()
         }
     }
 
-    /// How far the transfer is: the newest value only, and always the last one.
+    /// The progress of the transfer, for any number of observers; slow observers get only the latest value.
     ///
-    /// Any number of observers; starts the transfer, whose body is collected for `value` unless a stream has taken it.
+    /// The first pull starts the transfer, whose body is collected for `value` unless a stream has taken it.
     ///
-    /// Never throws: it ends after the last value, whose `isFinished` says whether the transfer succeeded. Leaving it
-    /// does not cancel the transfer.
+    /// The sequence never throws. It ends after the last value, which is always delivered and whose `isFinished` states
+    /// whether the transfer succeeded. Leaving the loop does not cancel the transfer.
     public var progress: AsyncStream<TransferProgress> {
         let observer = ProgressObserver(token)
         return AsyncStream { await observer.next() }
     }
 
-    /// The progress at this moment, without starting anything.
+    /// The current progress; reading it does not start the transfer.
     public var currentProgress: TransferProgress {
         run.currentProgress
     }
 
-    /// What was measured, nil until the transfer has finished or when it never started.
+    /// The metrics of the transfer; nil until it has finished, and when it never started.
     public var metrics: TransferMetrics? { run.metrics }
 }
 
@@ -211,7 +215,7 @@ extension Transfer.State {
 }
 
 extension TransferProgress {
-    /// What a transfer shows that could never start.
+    /// The progress of a transfer that could not start.
     static var refused: TransferProgress {
         TransferProgress()
     }

@@ -4,15 +4,15 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// The bytes of a response body as they arrive, decoded: one reader, back-pressure, typed errors.
+/// The decoded bytes of a response body as they arrive, for one reader with back-pressure and typed errors.
 ///
-/// The transfer starts with the first step. A slow reader makes the transfer pause, so no more than the session's
-/// high-water mark is held, beside what came before the first reader asked. Leaving the loop early cancels the
-/// transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
+/// The first step starts the transfer. A slow reader makes the transfer pause, so that no more bytes are buffered than
+/// the session's high-water mark, in addition to those that arrived before the first step. Leaving the loop early
+/// cancels the transfer. A cancelled task gets `NetworkError(kind: .cancelled)`, never a silent end.
 public struct TransferBytes: AsyncSequence, Sendable {
-    /// What it yields.
+    /// The type of elements.
     public typealias Element = ByteChunk
-    /// What it throws.
+    /// The type of errors.
     public typealias Failure = NetworkError
 
     private enum Source {
@@ -26,7 +26,7 @@ public struct TransferBytes: AsyncSequence, Sendable {
 
     init(_ body: IncomingBody, of request: Request) { source = .response(body, request) }
 
-    /// Makes the one iterator that gets the bytes; a second one gets `.invalidRequest`.
+    /// Returns the iterator for the bytes; a second iterator throws `.invalidRequest`.
     public func makeAsyncIterator() -> Iterator {
         switch source {
         case .transfer(let token): Iterator(TransferReader(token, withProgress: false))
@@ -34,16 +34,16 @@ public struct TransferBytes: AsyncSequence, Sendable {
         }
     }
 
-    /// Reads the body; dropping it before the end cancels the transfer.
+    /// The iterator over the body; releasing it before the end cancels the transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: any ElementReader
 
         init(_ reader: any ElementReader) { self.reader = reader }
 
-        /// The next bytes, nil at the end.
+        /// Waits for the next bytes; nil at the end.
         ///
-        /// - Throws: `NetworkError` of any kind a transfer can end with; `.invalidRequest` when the body has another
-        ///   reader; `.cancelled` when the task or the transfer was cancelled.
+        /// - Throws: `NetworkError`: any error of a transfer; `.invalidRequest` when the body has another reader;
+        ///   `.cancelled` when the task or the transfer was cancelled.
         public mutating func next() async throws(NetworkError) -> ByteChunk? {
             while let element = try await reader.next() {
                 if case .bytes(let chunk) = element { return chunk }
@@ -51,9 +51,9 @@ public struct TransferBytes: AsyncSequence, Sendable {
             return nil
         }
 
-        /// The next bytes, nil at the end, in the caller's isolation.
+        /// Waits for the next bytes in the caller's isolation; nil at the end.
         ///
-        /// - Throws: As `next()` does.
+        /// - Throws: The same errors as `next()`.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> ByteChunk? {
             while let element = try await reader.next() {
                 if case .bytes(let chunk) = element { return chunk }
@@ -63,7 +63,7 @@ public struct TransferBytes: AsyncSequence, Sendable {
     }
 }
 
-/// Takes the body of a response on its way through interceptors at the first step.
+/// A reader of a response's body in the chain of interceptors, which takes the body at the first step.
 private final class ResponseReader: ElementReader {
     private let body: IncomingBody
     private let request: Request

@@ -1,8 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a transfer's stream yields, in this order: progress while a body is sent, informational heads, the head, then
-/// progress and bytes in turns, trailers, and a last progress before the end.
+/// An element of a transfer's stream.
+///
+/// The elements arrive in this order: progress while a body is sent, informational heads, the head, then progress and
+/// bytes in turns, trailers, and a last progress before the end.
 ///
 /// ```swift
 /// for try await element in transfer.stream {
@@ -14,17 +16,17 @@
 /// }
 /// ```
 public enum TransferElement: Sendable {
-    /// A response before the final one, such as 103 Early Hints (RFC 9110 §15.2); seldom comes, and can come often.
+    /// A response before the final one, such as 103 Early Hints (RFC 9110 §15.2); a request may have several.
     ///
-    /// 100 (Continue) is left out, and so is what comes after sixteen that wait to be read. More than 32 for one
-    /// request end it as `.invalidResponse`.
+    /// 100 (Continue) is left out. When sixteen wait to be read, further ones are left out as well. More than 32 for
+    /// one request end the request with `.invalidResponse`.
     case informational(ResponseHead)
-    /// The response's status and fields, once.
+    /// The response's status and fields; delivered once.
     case head(ResponseHead)
-    /// How far the transfer is; at most about twenty a second, and one at the end.
+    /// The progress of the transfer; at most about twenty a second, and one at the end.
     case progress(TransferProgress)
     /// The next bytes of the body.
     case bytes(ByteChunk)
-    /// The fields that came after the body (RFC 9110 §6.5), once and only if there are any; see ``Response/trailers``.
+    /// The fields after the body (RFC 9110 §6.5), once and only if there are any; see ``Response/trailers``.
     case trailers(HeaderFields)
 }

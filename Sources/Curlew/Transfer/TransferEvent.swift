@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that happened to a transfer: what, when, and in which of its attempts; never a byte of a body.
+/// An event of a transfer, with its kind, time and attempt, but without bytes of a body.
 ///
-/// Of one attempt, the events come in this order; each may be missing, and the order begins anew after `restarted`:
+/// The events of one attempt arrive in this order; each may be missing, and the order starts over after `restarted`:
 ///
 /// ```text
 /// transfer ┬ attempt 1 ┬ queued            waits for its turn
@@ -20,8 +20,8 @@
 ///          └ finished                      once, last
 /// ```
 ///
-/// `paused` and `resumed` come in between, where the user's orders took effect. An attempt that an interceptor has
-/// abandoned may still be told about while the next one runs; its number tells them apart.
+/// `paused` and `resumed` arrive in between, when the user's calls take effect. An attempt that an interceptor has
+/// abandoned may still produce events while the next attempt runs; the number of the attempt distinguishes them.
 ///
 /// ```swift
 /// for await event in transfer.events {
@@ -29,48 +29,49 @@
 /// }
 /// ```
 public struct TransferEvent: Sendable {
-    /// What happened.
+    /// The kind of an event.
     public enum Kind: Sendable {
-        /// How the transfer stood when its observer came late: the first event then.
+        /// The state of the transfer; the first event for an observer that subscribed after the start.
         case state(Transfer<Void>.State)
-        /// The request waits for its turn under the session's limits, mostly for no time at all.
+        /// The request waits in the session's queue, usually for no time at all.
         case queued
-        /// The host's addresses are known, or an open connection needs none.
+        /// The host's addresses are known, or an open connection makes the lookup unnecessary.
         case resolved
-        /// The request is about to be sent to an address, "127.0.0.1:443", the proxy's if there is one.
+        /// The request is about to be sent to an address such as "127.0.0.1:443", that of the proxy if there is one.
         case connected(remote: String, isReused: Bool)
-        /// TLS is spoken over the new connection: version, cipher suite, and whether an earlier session was resumed.
+        /// The TLS handshake of a new connection is complete: version, cipher suite, and whether a session was resumed.
         case secured(version: String, cipher: String, isResumed: Bool)
-        /// The last byte of the request was written; with the bytes of its body. Left out when the answer came first.
+        /// The last byte of the request was written, with the size of its body; missing when the response arrived
+        /// first.
         case sent(Int64)
         /// A response before the final one (RFC 9110 §15.2).
         case informational(ResponseHead)
         /// The head of the response, as it was received.
         case head(ResponseHead)
-        /// The body of the response is complete; with its bytes as they were on the wire.
+        /// The body of the response is complete, with its size as received, before decoding.
         case received(Int64)
-        /// The transfer was paused, and stands still.
+        /// The transfer was paused.
         case paused
-        /// The transfer goes on.
+        /// The transfer was resumed.
         case resumed
-        /// The same request is sent over another connection, since the first was stale.
+        /// The same request is sent over another connection, because the first one was stale.
         case restarted
-        /// The response led elsewhere, and a new attempt goes there; the URL may hold secrets, which `description` leaves
-        /// out.
+        /// The response is a redirect, which a new attempt follows; the URL may hold secrets, which `description`
+        /// leaves out.
         case redirected(Status, to: String)
-        /// The attempt failed, or its response is to be asked for again; another attempt follows after so long.
+        /// The attempt failed, or its response calls for a retry; another attempt follows after the given delay.
         case waiting(Duration, after: NetworkError)
-        /// An interceptor has the request, or one in its place, sent again.
+        /// An interceptor sends the request again, or a request in its place.
         case retried
-        /// A downloaded file has its name, which is this path.
+        /// A downloaded file is complete at this path.
         case fileReady(String)
-        /// How the attempt went.
+        /// The metrics of the attempt.
         case metrics(TransferMetrics)
-        /// The transfer is over, without success if there is an error; nothing comes after it.
+        /// The transfer has ended, with an error if it failed; this is the last event.
         ///
-        /// What happens to a body after the wire (that it cannot be decoded, say) is told to its reader alone.
+        /// Errors in processing the received body, such as a failed decoding, are reported only to the body's reader.
         case finished(NetworkError?)
-        /// So many events before this one were dropped, because the observer was too slow.
+        /// The number of events before this one that were dropped, because the observer was too slow.
         case dropped(Int)
     }
 
@@ -82,14 +83,14 @@ public struct TransferEvent: Sendable {
     public let method: Method
     /// The URL of this attempt's request; it may hold secrets, which `description` leaves out.
     public let url: String
-    /// Which of the transfer's requests on the wire this is about, from 1; 0 before the first.
+    /// The number of the transfer's attempt, from 1; 0 before the first attempt.
     public let attempt: Int
     /// The time since the transfer was started.
     public let elapsed: Duration
-    /// What happened.
+    /// The kind of the event.
     public let kind: Kind
 
-    /// An event of its parts; public so that tests of observers can make one.
+    /// Creates an event from its parts; it is public so that tests of observers can create events.
     public init(
         transfer: UInt64, label: String? = nil, method: Method = .get, url: String = "", attempt: Int = 1,
         elapsed: Duration = .zero, kind: Kind
@@ -118,13 +119,13 @@ public struct TransferEvent: Sendable {
 }
 
 extension TransferEvent: CustomStringConvertible, CustomReflectable {
-    /// One line such as "#7.1 GET https://host/path head 200 after 12 ms", redacted.
+    /// A line such as "#7.1 GET https://host/path head 200 after 12 ms", redacted.
     public var description: String {
         let name = label.map { "#\(transfer).\(attempt) “\($0.escapingControls)”" } ?? "#\(transfer).\(attempt)"
         return "\(name) \(method.rawValue.escapingControls) \(redactedURL(url)) \(kind) after \(elapsed.brief)"
     }
 
-    /// The line alone.
+    /// A mirror whose only child is `description`.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 

@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a transfer went: how long each phase took, how much was moved, and over what connection.
+/// The metrics of a transfer: the duration of each phase, the bytes in both directions, and the connection.
 ///
-/// Phases that did not happen take no time: a reused connection has zero for `resolve`, `connect` and `secure`.
+/// A phase that did not happen has a duration of zero: a reused connection has zero `resolve`, `connect` and `secure`.
 ///
 /// ```swift
 /// print(response.metrics)     // 84 ms total: connect 12 ms, secure 30 ms, wait 40 ms, receive 2 ms; …
 /// ```
 public struct TransferMetrics: Sendable, Hashable {
-    /// Waiting for a turn under the session's limits.
+    /// Waiting in the session's queue.
     public var queued: Duration
     /// Looking up the host's name.
     public var resolve: Duration
     /// Opening the connection.
     public var connect: Duration
-    /// The TLS handshake, with the judgement of the certificates.
+    /// The TLS handshake, including the evaluation of the certificates.
     public var secure: Duration
     /// Writing the request's head and body.
     public var send: Duration
@@ -23,7 +23,7 @@ public struct TransferMetrics: Sendable, Hashable {
     public var wait: Duration
     /// From the first to the last byte of the response.
     public var receive: Duration
-    /// From the start of the transfer to its end, with the wait in the queue.
+    /// From the start of the transfer to its end, including the time in the queue.
     public var total: Duration
 
     /// Bytes of the request's head.
@@ -34,21 +34,22 @@ public struct TransferMetrics: Sendable, Hashable {
     public var responseHeadBytes: Int64
     /// Bytes of the response's body, as received (compressed if it was).
     public var responseBodyBytes: Int64
-    /// Bytes of the response's body after its content codings were undone; as received when it had none, or when
-    /// `decompression` is off.
+    /// Bytes of the response's body after decoding; as received when it had no content coding, or when `decompression`
+    /// is off.
     ///
-    /// What was decoded so far, while a stream is still read.
+    /// While a stream is being read, it is the number of bytes decoded so far.
     public var decodedBodyBytes: Int64
-    /// The content codings that were undone, such as "gzip", in the order they had been applied; nil when none was.
+    /// The content codings that were decoded, such as "gzip", in the order of their application; nil without any.
     public var contentEncoding: String?
 
-    /// The protocol version that was spoken.
+    /// The protocol version of the response.
     public var version: HTTPVersion
-    /// This end of the connection, as "address:port", IPv6 addresses in brackets; empty when there was none.
+    /// The local address of the connection, as "address:port", IPv6 addresses in brackets; empty without a connection.
     public var localAddress: String
-    /// The other end of the connection, the proxy's if one was used, as "address:port"; empty when there was none.
+    /// The remote address of the connection, that of the proxy if one was used, as "address:port"; empty without a
+    /// connection.
     public var remoteAddress: String
-    /// Whether the connection had served another transfer before.
+    /// Whether another transfer had used the connection before.
     public var isConnectionReused: Bool
     /// The TLS version, such as "TLSv1.3"; nil without TLS.
     public var tlsVersion: String?
@@ -56,10 +57,10 @@ public struct TransferMetrics: Sendable, Hashable {
     public var tlsCipher: String?
     /// Whether the TLS session was resumed from an earlier one.
     public var isTLSSessionResumed: Bool
-    /// The server's own certificate, also of a resumed session; nil without TLS.
+    /// The server's own certificate, even for a resumed session; nil without TLS.
     public var serverCertificate: Certificate?
 
-    /// Metrics of their parts, each empty unless given; decoded bytes are those of the response's body unless given.
+    /// Creates metrics from their parts, each empty by default; `decodedBodyBytes` defaults to `responseBodyBytes`.
     public init(
         queued: Duration = .zero, resolve: Duration = .zero, connect: Duration = .zero, secure: Duration = .zero,
         send: Duration = .zero, wait: Duration = .zero, receive: Duration = .zero, total: Duration = .zero,
@@ -86,7 +87,7 @@ public struct TransferMetrics: Sendable, Hashable {
 }
 
 extension TransferMetrics: CustomStringConvertible {
-    /// One line: the total, the phases that took time, the bytes both ways, and the connection.
+    /// A line with the total, the phases that took time, the bytes in both directions, and the connection.
     public var description: String {
         let phases = [
             ("queued", queued), ("resolve", resolve), ("connect", connect), ("secure", secure), ("send", send),

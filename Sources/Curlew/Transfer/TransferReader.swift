@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-/// What gives the elements of one body to one reader.
+/// A source of the elements of one body for one reader.
 protocol ElementReader: AnyObject, Sendable {
     func next() async throws(NetworkError) -> TransferElement?
 }
@@ -42,7 +42,7 @@ final class TransferReader: ElementReader {
         if token.run.keeper != nil { return }
         switch state.withLock({ $0.stage }) {
         case .direct, .driven, .body:
-            token.run.readerEnded(by: .cancelled(.receiving, token.run.request))
+            token.run.recordReaderError(by: .cancelled(.receiving, token.run.request))
             token.run.cancel()
         case .fresh, .ended: break
         }
@@ -59,11 +59,11 @@ final class TransferReader: ElementReader {
         do throws(NetworkError) {
             if let element = try await element(stage) { return element }
             move(to: .ended(nil))
-            await token.run.host.endsRecorded()
+            await token.run.host.waitForRecorders()
             return nil
         } catch {
             fail(error)
-            await token.run.host.endsRecorded()
+            await token.run.host.waitForRecorders()
             throw error
         }
     }
@@ -76,7 +76,7 @@ final class TransferReader: ElementReader {
             case .fresh, .ended: return false
             }
         }
-        if hadBody { token.run.readerEnded(by: error) }
+        if hadBody { token.run.recordReaderError(by: error) }
     }
 
     private func move(to stage: Stage) { state.withLock { $0.stage = stage } }
@@ -107,7 +107,7 @@ final class TransferReader: ElementReader {
         return try await driven(drive)
     }
 
-    /// What comes before the answer, then the answer.
+    /// Returns the elements that arrive before the response, then those of the response.
     private func driven(_ drive: Drive) async throws(NetworkError) -> TransferElement? {
         let run = token.run
         while true {

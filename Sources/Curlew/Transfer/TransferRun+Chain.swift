@@ -7,35 +7,35 @@ internal import CurlewSupport
 extension TransferRun {
     // MARK: The chain
 
-    /// The drive, begun now if there was none, with an attempt that is known to be only the first step.
+    /// Returns the drive, and starts it if there is no drive yet, with an attempt that turned out to be only the first.
     func drive(from attempt: Attempt? = nil) -> Drive {
         let (drive, isNew) = state.withLock { $0.drive(from: attempt) }
         if isNew { drive.begin(self) }
         return drive
     }
 
-    /// Begins a drive, unless there is one or the direct attempt has a reader, who begins one when it is needed.
-    func driveUnlessRead(from attempt: Attempt) {
+    /// Starts a drive, unless there is one already or the direct attempt has a reader, which starts one when necessary.
+    func startDriveUnlessRead(from attempt: Attempt) {
         let begun = state.withLock { state -> Drive? in
-            if state.isReadDirectly { return nil }
+            if state.hasDirectReader { return nil }
             let (drive, isNew) = state.drive(from: attempt)
             return isNew ? drive : nil
         }
         begun?.begin(self)
     }
 
-    /// Why nothing can be started any more.
+    /// The error that prevents the transfer from starting; nil when it can start.
     var obstacle: NetworkError? {
-        let (isCancelled, primed) = state.withLock { ($0.isCancelled, $0.primed) }
-        // What is on the wire tells itself how it ended.
-        if isCancelled, primed == nil { return .cancelled(.preparing, request) }
-        if isCancelled, primed?.engine.outcome != nil { return .cancelled(.receiving, request) }
-        // In a child of fork() no task would ever run.
+        let (isCancelled, firstAttempt) = state.withLock { ($0.isCancelled, $0.firstAttempt) }
+        // An attempt that is still running reports its end itself.
+        if isCancelled, firstAttempt == nil { return .cancelled(.preparing, request) }
+        if isCancelled, firstAttempt?.engine.outcome != nil { return .cancelled(.receiving, request) }
+        // In a child process of fork() no task would ever run.
         if !host.loop.hasThread { return NetworkError(EngineFailure(.closed, phase: .preparing), request: request) }
         return nil
     }
 
-    /// Passes the request through everything that surrounds it; whoever asks releases the transfer after its end.
+    /// Passes the request through all interceptors and returns the response; the caller calls `release()` afterwards.
     ///
     /// - Throws: `NetworkError` of any kind.
     func answer() async throws(NetworkError) -> IncomingResponse {
@@ -47,7 +47,7 @@ extension TransferRun {
         }
     }
 
-    /// The innermost step: puts a request on the wire and waits for the head of its response.
+    /// Sends a request, as the innermost step of the chain, and waits for the head of its response.
     func send(_ request: Request) async throws(NetworkError) -> IncomingResponse {
         let attempt = try next(request)
         if state.withLock({ $0.claim != .stream }) {
@@ -73,18 +73,18 @@ extension TransferRun {
         throw .headless(request)
     }
 
-    /// The attempt to run now, started: the one the drive began with, or a new one.
+    /// Returns the attempt to run now, which was started: the one that the drive started with, or a new one.
     private func next(_ request: Request) throws(NetworkError) -> Attempt {
-        let primed = state.withLock { state in
-            defer { state.primed = nil }
-            return state.primed
+        let firstAttempt = state.withLock { state in
+            defer { state.firstAttempt = nil }
+            return state.firstAttempt
         }
-        if let primed {
+        if let firstAttempt {
             begin()
-            return primed
+            return firstAttempt
         }
         let isCancelled = state.withLock { $0.isCancelled }
-        // Before the task's cancellation, which may come of it.
+        // Check the time limit before the task's cancellation, since the limit may have caused the cancellation.
         if !isCancelled, let total = host.totalTimeout(of: request), elapsed >= total {
             throw .overdue(request, after: total)
         }
@@ -98,7 +98,7 @@ extension TransferRun {
         let place = AttemptPlace(
             id: id, ordinal: attempts + 1, offset: elapsedNanoseconds, continues: true, course: course,
             isSaved: keeper != nil)
-        // An interceptor may have made a new request that has lost it.
+        // An interceptor may have created a new request without the withheld fields.
         var request = request
         let withheld = state.withLock { $0.withheld }
         request.withheld += withheld.filter { !request.withheld.contains($0) }
@@ -114,25 +114,25 @@ extension TransferRun {
                 state.attempts += 1
                 state.current = engine
                 state.latest = request
-                state.isLedElsewhere = false
+                state.followsRedirect = false
             }
             if state.isPaused { engine.pause() }
             if state.priority != self.request.options.priority.rawValue { engine.priority = state.priority }
             return (
-                state.attempts > 0 && !state.isLedElsewhere ? (state.latest, state.attempts) : nil, state.witness,
+                state.attempts > 0 && !state.followsRedirect ? (state.latest, state.attempts) : nil, state.witness,
                 state.isCancelled, state.claim == .stream
             )
         }
         if let (request, attempt) = repeated { emit(.retried, of: request ?? self.request, attempt: attempt) }
         if let witness { engine.watch(witness) }
         if isCancelled { engine.cancel() }
-        // Before the start, or the loop would have to be told.
+        // Create the reader before the start: otherwise the loop would have to be notified.
         if isStreamed { _ = attempt.reader }
         engine.startPrepared()
         notify()
     }
 
-    /// Makes the run that brings the response the one that orders go to.
+    /// Makes the given attempt the current one, so that `pause()`, `resume()` and `cancel()` apply to it.
     func adopt(_ engine: EngineTransfer) {
         state.withLock { state in
             state.current = engine
@@ -141,32 +141,34 @@ extension TransferRun {
         }
     }
 
-    /// Ends what is left on the wire of a chain that gave nothing of it.
+    /// Discards the current attempt of a chain that has failed, and waits for its end.
     func abandon() async {
         guard let current = state.withLock({ $0.current }) else { return }
-        current.letGo()
+        current.discardBody()
         _ = await current.ended()
     }
 
-    /// Whether the transfer may take only so long.
+    /// Whether the transfer has a total timeout.
     var hasTotalTimeout: Bool { host.totalTimeout(of: request) != nil }
 
-    /// What is left of the time that the request sent last may take, or the first one; nil for any time.
+    /// The time left for the request that was sent last, or for the first one; nil when there is no limit.
     var timeLeft: Duration? {
         host.totalTimeout(of: latest).map { $0 - elapsed }
     }
 
-    /// The sentence for the end of the time that the request sent last may take, or the first one.
-    var lateness: String { NetworkError.lateness(of: latest, after: host.totalTimeout(of: latest)) }
+    /// The message about the timeout of the request that was sent last, or of the first one.
+    var totalTimeoutMessage: String {
+        NetworkError.totalTimeoutMessage(of: latest, after: host.totalTimeout(of: latest))
+    }
 
     private var latest: Request { state.withLock { $0.latest } ?? request }
 
-    /// Waits for the end of what is on the wire.
+    /// Waits for the end of the current attempt.
     func currentEnd() async { _ = await state.withLock({ $0.current })?.ended() }
 
-    /// Waits, but no longer than the session lets transfers go on.
+    /// Waits for a duration, or until the session closes.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled, and what the clock throws.
+    /// - Throws: `CancellationError` when the task is cancelled, and any error of the clock.
     func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
         let closing = host.closing
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -178,30 +180,30 @@ extension TransferRun {
         try Task.checkCancellation()
     }
 
-    /// Takes note that another attempt follows after a while.
+    /// Notifies observers that another attempt follows after a delay.
     func willRetry(after wait: Duration, _ error: NetworkError) { emit(.waiting(wait, after: error)) }
 
-    /// Takes note that a request begins where the transfer did, and has left nothing behind.
-    func isAskedAnew(_ request: Request) {
+    /// Resets the withheld fields for a request that starts over at the original URL.
+    func resetWithheldFields(_ request: Request) {
         state.withLock { if !$0.withheld.isEmpty { $0.withheld = request.withheld } }
     }
 
-    /// Takes note that a response leads elsewhere, where the next attempt goes.
-    func isLed(elsewhere request: Request, by status: Status) {
+    /// Records a redirect that the next attempt follows, and notifies observers.
+    func didRedirect(elsewhere request: Request, by status: Status) {
         state.withLock { state in
-            state.isLedElsewhere = true
+            state.followsRedirect = true
             state.withheld = request.withheld
         }
-        emit(.redirected(status, to: request.urlText))
+        emit(.redirected(status, to: request.url))
     }
 
     // MARK: Holds
 
-    /// Makes the session count the transfer as one that goes on, also between two attempts.
+    /// Makes the session count the transfer as running, also between two attempts.
     func hold() throws(NetworkError) {
         let (isHeld, isFirst) = state.withLock { state in
             if state.startedAt == 0 { state.startedAt = Monotonic.now() }
-            return (state.isHeld, state.primed == nil)
+            return (state.isHeld, state.firstAttempt == nil)
         }
         if isHeld { return }
         if host.loop.hold() {
@@ -213,7 +215,7 @@ extension TransferRun {
         }
     }
 
-    /// Takes over the hold that the engine took when it saw a redirect.
+    /// Takes over the hold that the engine acquired when it received a redirect.
     private func adoptHold() {
         guard let current = state.withLock({ $0.current }), current.takeHold() else { return }
         let hadOne = state.withLock { state in
@@ -223,27 +225,27 @@ extension TransferRun {
         if hadOne { host.loop.release() }
     }
 
-    /// Lets the session end, and be idle, without the transfer.
+    /// Releases the hold, so that the session can close or become idle.
     func release() {
         let (wasHeld, current) = state.withLock { state in
             defer { state.isHeld = false }
             return (state.isHeld, state.current)
         }
         if wasHeld { host.loop.release() }
-        if let current { forgo(current) }
+        if let current { releaseHold(current) }
     }
 
-    /// Gives back the hold of a redirect that nobody follows.
-    func forgo(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
+    /// Releases the hold for a redirect that is not followed.
+    func releaseHold(_ engine: EngineTransfer) { if engine.takeHold() { host.loop.release() } }
 }
 
 extension TransferRun.State {
-    /// The drive, and whether it was made now.
+    /// Returns the drive, and whether it was created now.
     fileprivate mutating func drive(from attempt: Attempt?) -> (Drive, isNew: Bool) {
         if let drive { return (drive, false) }
         let drive = Drive()
         self.drive = drive
-        primed = attempt
+        firstAttempt = attempt
         return (drive, true)
     }
 }

@@ -5,7 +5,7 @@ internal import CurlewEngine
 internal import CurlewSupport
 
 extension TransferRun {
-    /// Where the transfer stands, between two attempts too.
+    /// The state of the transfer, also between two attempts.
     var standing: Lifecycle.State {
         if case .failure = first { return .finished }
         if isOverDirectly { return .finished }
@@ -24,7 +24,7 @@ extension TransferRun {
         }
     }
 
-    /// The progress of what is on the wire, without starting anything.
+    /// The progress of the current attempt; reading it does not start the transfer.
     var currentProgress: TransferProgress {
         if let keeper {
             var progress = progress(keeper.progress)
@@ -39,7 +39,7 @@ extension TransferRun {
         return progress
     }
 
-    /// Why the transfer has ended without success, as far as it has.
+    /// The error of a failed transfer; nil while it runs, and after a success.
     var wireError: NetworkError? {
         let last: Attempt?
         switch state.withLock({ $0.drive })?.answer {
@@ -50,31 +50,45 @@ extension TransferRun {
         return last.flatMap { attempt in attempt.engine.failure.map { attempt.error($0, nil) } }
     }
 
-    /// How a transfer has failed whose body somebody else took; nil while it runs, and after a success.
+    /// The error of a failed transfer whose body another reader has taken; nil while it runs, and after a success.
     ///
-    /// A cancelled task gets `.cancelled`, and so does every task as soon as the transfer is cancelled, although the loop
-    /// has not carried that out yet.
+    /// A cancelled task gets `.cancelled`. When the transfer is cancelled, every task gets `.cancelled` at once, even
+    /// before the loop has processed the cancellation.
     var failureOfTakenBody: NetworkError? {
         let (readerError, isCancelled) = state.withLock { ($0.readerError, $0.isCancelled) }
         if let readerError, !readerError.isCancellation { return readerError }
-        // Asked before the error of the wire, or a transfer that ends between the two would have neither.
+        // Read the state before the error: a transfer that ends in between would otherwise show neither.
         let isEnding = isCancelled && standing != .finished
         if let error = wireError ?? readerError { return error }
         return Task.isCancelled || isEnding ? .cancelled(.receiving, request) : nil
     }
 
-    /// Whether a transfer of several attempts failed, of which the last one may have succeeded.
+    /// Whether a transfer with several attempts failed; its last attempt may have succeeded.
     private var hasFailed: Bool {
         if case .failure = state.withLock({ $0.drive })?.answer { true } else { false }
     }
 
-    /// What was measured of the attempt that brought the response, or failed last; nil while there is none.
+    /// The metrics of the attempt that delivered the response, or that failed last; nil before that.
     var metrics: TransferMetrics? {
         if isOverDirectly { return direct?.metrics }
         switch state.withLock({ $0.drive })?.answer {
         case nil: return nil
         case .success(let response): return response.metrics
         case .failure: return state.withLock { $0.current }?.outcome.map { TransferMetrics($0.metrics) }
+        }
+    }
+}
+
+extension TransferRun {
+    /// Cancels the current attempt of a transfer that continues with another attempt.
+    func dropAttempt() { state.withLock { $0.current }?.cancel() }
+
+    /// Waits until the transfer is not paused any more; false when the task was cancelled first.
+    func waitWhilePaused() async -> Bool {
+        while true {
+            let seen = signal.count
+            if !isPaused { return true }
+            guard await signal.wait(after: seen) else { return false }
         }
     }
 }

@@ -1,74 +1,73 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransferRun: what the parts of one transfer share. A transfer that nothing intercepts is *direct*: one attempt, made
-// with it, which everybody watches. When something intercepts it, when it is redirected or when its session keeps it, a
-// *drive* passes the request through the chain in a task of its own, and attempts come and go.
+// TransferRun: the state that the parts of one transfer share. A transfer without interceptors is *direct*: it has one
+// attempt, created with the transfer, which all readers and observers use. When a transfer is intercepted or
+// redirected, or when its session keeps it, a *drive* passes the request through the chain in a task of its own, and
+// the chain creates the attempts.
 
 internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
 final class TransferRun: Sendable {
-    /// Who reads the body.
-    ///
-    /// Decided once, by the first who asks.
+    /// The use of the body, which the first caller decides.
     enum Claim { case none, value, stream }
 
     struct State {
         var claim = Claim.none
-        /// Whether the reader of the stream reads the direct attempt, and so finds out itself that it is redirected.
-        var isReadDirectly = false
-        /// Why the reader of the stream has ended before the body.
+        /// Whether the reader of the stream reads the direct attempt, and therefore detects a redirect itself.
+        var hasDirectReader = false
+        /// The error that stopped the reader of the stream before the end of the body.
         var readerError: NetworkError?
-        /// Whether the reader of the stream wants to hear of progress.
+        /// Whether the reader of the stream wants progress elements.
         var wantsProgress = false
         var startedAt: UInt64 = 0
-        /// The latest time that a progress has told.
-        var toldElapsed = Duration.zero
+        /// The latest time that a progress has reported.
+        var reportedElapsed = Duration.zero
         var attempts = 0
-        /// What is on the wire, or was there last.
+        /// The current or last attempt.
         var current: EngineTransfer?
-        /// What a drive begins with.
-        var primed: Attempt?
+        /// The first attempt of a drive.
+        var firstAttempt: Attempt?
         var drive: Drive?
-        /// Whether the loop counts the transfer as one that goes on.
+        /// Whether the loop counts the transfer as running.
         var isHeld = false
         var isDetached = false
         var isCancelled = false
         var isPaused = false
         var priority: Int
-        /// How many tasks await the value.
-        var interested = 0
+        /// The number of tasks that await the value.
+        var waitingTasks = 0
         var signal: Signal?
-        var witness: TransferWitness?
-        /// The request of the latest attempt that is not the first.
+        var witness: EventDistributor?
+        /// The request of the latest attempt; nil for the first one.
         var latest: Request?
-        /// What the attempts of a chain know of its end.
+        /// The state about the end of a chain that its attempts share.
         var course: TransferCourse?
-        /// The next attempt follows a redirect.
-        var isLedElsewhere = false
-        /// What redirects to other origins have left behind.
+        /// Whether the next attempt follows a redirect.
+        var followsRedirect = false
+        /// The names of fields that redirects to other origins have removed.
         var withheld: [HeaderName] = []
-        /// How a transfer of several attempts ended.
+        /// The end of a transfer with several attempts.
         var end: End?
     }
 
     let id: UInt64
     let request: Request
-    let host: any TransferHost
-    /// The attempt of a direct transfer, or why there can be none; nil when the chain makes the attempts.
+    let host: SessionCore
+    /// The attempt of a direct transfer, or the error that prevents it; nil when the chain creates the attempts.
     let first: Result<Attempt, NetworkError>?
-    /// Who makes one thing of all attempts; nil when the last of them brings the result.
-    let keeper: (any TransferKeeper)?
+    /// The consumer that combines the bodies of all attempts; nil when the last attempt has the result.
+    let keeper: DownloadRun?
     let state: Lock<State>
 
-    init(_ request: Request, on host: any TransferHost, for keeper: (any TransferKeeper)? = nil) {
+    init(_ request: Request, on host: SessionCore, for keeper: DownloadRun? = nil) {
         id = EngineTransfer.nextID()
         self.host = host
         self.keeper = keeper
         var state = State(priority: request.options.priority.rawValue)
-        // Nobody is to collect what the keeper takes.
+        // The keeper takes the bodies, so they must not be collected.
         if keeper != nil { state.claim = .stream }
         var request = request
         do throws(NetworkError) {
@@ -88,8 +87,8 @@ final class TransferRun: Sendable {
         self.state = Lock(state)
     }
 
-    /// What can never be sent.
-    init(_ request: Request, refusedBy error: NetworkError, on host: any TransferHost) {
+    /// Creates the run of a request that cannot be sent.
+    init(_ request: Request, refusedBy error: NetworkError, on host: SessionCore) {
         id = EngineTransfer.nextID()
         self.host = host
         self.request = request
@@ -98,8 +97,8 @@ final class TransferRun: Sendable {
         state = Lock(State(priority: request.options.priority.rawValue))
     }
 
-    /// Takes over a request that is on the wire already, or was there.
-    init(continuing attempt: Attempt, on host: any TransferHost) {
+    /// Creates a run for an attempt that was already started, and may have ended.
+    init(continuing attempt: Attempt, on host: SessionCore) {
         id = attempt.engine.plan.transfer
         self.host = host
         request = attempt.request
@@ -115,24 +114,24 @@ final class TransferRun: Sendable {
 
     var direct: Attempt? { try? first?.get() }
 
-    // MARK: Orders
+    // MARK: Control
 
-    /// Starts what was not started.
+    /// Starts the transfer, unless it was started.
     func begin() {
         guard let first else { return _ = drive() }
         guard case .success(let attempt) = first else { return _ = refused() }
-        noteStart()
+        recordStart()
         attempt.engine.startPrepared()
     }
 
-    /// Why there never can be an attempt, which is the end as soon as somebody wants one.
+    /// Returns the error that prevents any attempt, and ends the transfer with it; nil when an attempt is possible.
     func refused() -> NetworkError? {
         guard case .failure(let error) = first else { return nil }
         finish(error)
         return error
     }
 
-    private func noteStart() {
+    private func recordStart() {
         state.withLock { state in
             guard state.startedAt == 0 else { return }
             state.startedAt = Monotonic.now()
@@ -140,18 +139,18 @@ final class TransferRun: Sendable {
         }
     }
 
-    /// Starts it and lets it run to its end even when nobody holds it any more.
+    /// Starts the transfer and lets it run to its end even without further references to it.
     func detach() {
         if refused() != nil { return }
         state.withLock { $0.isDetached = true }
-        beginWatched()
+        startObserved()
     }
 
-    /// Starts it for somebody who does not read it: there has to be a drive when a redirect comes.
-    func beginWatched() {
+    /// Starts the transfer for an observer that does not read the body, with a drive that can follow a redirect.
+    func startObserved() {
         begin()
         guard let attempt = direct, !isOverDirectly, host.followsRedirects(of: request) else { return }
-        driveUnlessRead(from: attempt)
+        startDriveUnlessRead(from: attempt)
     }
 
     func cancel() {
@@ -164,7 +163,8 @@ final class TransferRun: Sendable {
         giveUp()
     }
 
-    // Under the lock, so that orders reach the wire in their order also while the attempt changes.
+    // `pause` and `resume` hold the lock, so that calls reach the attempts in their order, even while the attempt
+    // changes.
 
     func pause() {
         state.withLock { state in
@@ -195,7 +195,7 @@ final class TransferRun: Sendable {
         }
     }
 
-    // MARK: What is known
+    // MARK: State
 
     var isDetached: Bool { state.withLock { $0.isDetached } }
 
@@ -213,37 +213,39 @@ final class TransferRun: Sendable {
         return start == 0 ? 0 : Monotonic.now() &- start
     }
 
-    /// Where an interceptor stands when it fails.
+    /// The phase for the error of an interceptor.
     var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
 
     func context(for request: Request) -> InterceptorContext {
         InterceptorContext(self, total: host.totalTimeout(of: request))
     }
 
-    /// Whether what came is a redirect that may be followed, or something after which the request is sent again, so that
-    /// it is not the end.
+    /// Returns whether an attempt's outcome is not the end of the transfer, but a redirect to follow or a cause to
+    /// retry.
     ///
-    /// What becomes of its body does not matter, unless somebody wanted the end.
+    /// A failure in the body of a redirect does not matter, unless the transfer was cancelled or the session was closed.
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
-        if outcome.failure?.isOrdered == true { return false }
+        if outcome.failure?.isRequested == true { return false }
         if let head = outcome.head, head.isRedirect, host.followsRedirects(of: request) { return true }
         return host.mayRepeat(request, after: outcome)
     }
 
-    /// Whether the direct attempt was all there is to the transfer.
+    /// Whether the transfer has ended with its direct attempt.
     var isOverDirectly: Bool {
         guard let outcome = direct?.engine.outcome else { return false }
         return !isProvisional(outcome)
     }
 
     func isProvisional(_ head: ResponseHead) -> Bool {
-        RedirectRules.redirecting.contains(head.status) && head[.location] != nil
+        head.status.redirects && head[.location] != nil
             && host.followsRedirects(of: request)
     }
 
     // MARK: Claims
 
-    /// Makes the body collected for `value`; an error when a stream took it.
+    /// Claims the body for `value`, so that it is collected.
+    ///
+    /// - Throws: An error when a stream has taken the body.
     func claimValue() throws(NetworkError) {
         let isTaken = state.withLock { state in
             if state.claim == .none { state.claim = .value }
@@ -253,18 +255,19 @@ final class TransferRun: Sendable {
         guard isTaken, keeper == nil else { return }
         if let error = failureOfTakenBody { throw error }
         throw NetworkError(
-            invalid: .usage, "The body was taken as a stream, so there is no value to wait for.",
+            invalid: .usage, "A stream has taken the body, so the transfer has no value.",
             hint: "Await the value or iterate the stream, not both.", request: request, phase: .receiving)
     }
 
-    /// Takes note of why the reader of the stream has ended before the body.
-    func readerEnded(by error: NetworkError) {
+    /// Records the error that stopped the reader of the stream before the end of the body.
+    func recordReaderError(by error: NetworkError) {
         if keeper == nil { state.withLock { $0.readerError = error } }
     }
 
-    /// Gives the body to one reader and starts the transfer; an error for the second, or when a value is awaited.
+    /// Claims the body for a stream and starts the transfer.
     ///
-    /// - Returns: The attempt to read; nil when the answer of a drive is to be awaited.
+    /// - Returns: The attempt to read; nil when the reader must wait for the response of a drive.
+    /// - Throws: An error when the body has another reader, or its value is awaited.
     func claimStream(withProgress: Bool) throws(NetworkError) -> Attempt? {
         if let error = refused() { throw error }
         try refuseCancelledTask()
@@ -276,20 +279,20 @@ final class TransferRun: Sendable {
             guard state.claim == .none else { return nil }
             state.claim = .stream
             state.wantsProgress = withProgress
-            state.isReadDirectly = first != nil && state.drive == nil
-            return state.isReadDirectly
+            state.hasDirectReader = first != nil && state.drive == nil
+            return state.hasDirectReader
         }
         guard let isDirect else {
             if let error = failureOfTakenBody, error.isCancellation { throw error }
             throw NetworkError(
-                invalid: .usage, "The body has a reader already.",
+                invalid: .usage, "The body already has a reader.",
                 hint: "A body is read once: by one stream, or by awaiting the value.", request: request,
                 phase: .receiving)
         }
         guard isDirect, let attempt = direct else {
             begin()
-            // What comes before the head is for the reader.
-            state.withLock { $0.current }?.supersedeHeaded()
+            // The elements before the head are for the reader.
+            state.withLock { $0.current }?.switchToSteps()
             return nil
         }
         _ = attempt.reader
@@ -297,14 +300,14 @@ final class TransferRun: Sendable {
         return attempt
     }
 
-    /// A cancelled task starts nothing.
+    /// Throws if the task was cancelled before the transfer was started.
     func refuseCancelledTask() throws(NetworkError) {
         if Task.isCancelled && state.withLock({ $0.startedAt == 0 }) { throw .cancelled(.preparing, request) }
     }
 
     // MARK: Changes
 
-    /// Tells whoever waits that something has changed: there is an attempt, an element or an answer.
+    /// Wakes the waiting tasks after a change: a new attempt, element or response.
     func notify() { state.withLock { $0.signal }?.send() }
 
     var signal: Signal {
@@ -318,14 +321,16 @@ final class TransferRun: Sendable {
 }
 
 extension TransferRun: CustomReflectable {
-    /// The request alone: what lies below belongs to other threads.
+    /// A mirror with the request only, since the other properties belong to other threads.
     var customMirror: Mirror { Mirror(self, children: ["request": request.description]) }
 }
 
 extension Request {
-    /// The body with a descriptor of its own: it may be sent again, when the number given for it belongs to another file.
+    /// Returns the body with a duplicated file descriptor.
+    ///
+    /// The body may be sent again after the caller has closed its descriptor, whose number may then be another file's.
     fileprivate func keptBody() throws(NetworkError) -> RequestBody {
-        do throws(SourceFailure) { return try body.kept() } catch { throw .unusableBody(error, self) }
+        do throws(SourceFailure) { return try body.withOwnDescriptor() } catch { throw .unusableBody(error, self) }
     }
 }
 
@@ -341,7 +346,7 @@ extension NetworkError {
 
     static func secondReader(of request: Request) -> NetworkError {
         NetworkError(
-            invalid: .usage, "Two tasks read one body at the same time.",
-            hint: "A body has one reader; hand its elements on from there.", request: request, phase: .receiving)
+            invalid: .usage, "Two tasks read the same body at the same time.",
+            hint: "A body has one reader; pass its elements on from there.", request: request, phase: .receiving)
     }
 }

@@ -1,46 +1,46 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements of a response or a transfer as they arrive: one reader, back-pressure, typed errors.
+/// The elements of a response or a transfer as they arrive, for one reader with back-pressure and typed errors.
 ///
-/// The request is sent with the first step. Leaving the loop early cancels it; a cancelled task gets
+/// The first step sends the request. Leaving the loop early cancels it; a cancelled task gets
 /// `NetworkError(kind: .cancelled)`, never a silent end.
 public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
-    /// What it throws.
+    /// The type of errors.
     public typealias Failure = NetworkError
 
     private let makeReader: @Sendable () -> any StreamReader<Element>
 
     init(_ makeReader: @escaping @Sendable () -> any StreamReader<Element>) { self.makeReader = makeReader }
 
-    /// Makes the one iterator that gets the elements; a second one gets `.invalidRequest`.
+    /// Returns the iterator for the elements; a second iterator throws `.invalidRequest`.
     public func makeAsyncIterator() -> Iterator { Iterator(makeReader()) }
 
-    /// Reads the elements; dropping it before the end cancels the call.
+    /// The iterator over the elements; releasing it before the end cancels the call.
     public struct Iterator: AsyncIteratorProtocol {
         private var reader: any StreamReader<Element>
-        /// What was decoded and not asked for yet; the last one comes next.
+        /// The decoded elements that were not delivered yet, in reverse order.
         @usableFromInline var elements: [Element] = []
 
         fileprivate init(_ reader: any StreamReader<Element>) { self.reader = reader }
 
-        /// The next element, nil at the end.
+        /// Waits for the next element; nil at the end.
         ///
-        /// - Throws: `NetworkError`: whatever a transfer can end with, `.cancelled` when the task or the transfer was
-        ///   cancelled. Elements that are decoded add `.unacceptableStatus` and `.unacceptableContentType`, with the start
-        ///   of the body, and `.decodingFailed`.
+        /// - Throws: `NetworkError`: any error of a transfer, `.cancelled` when the task or the transfer was cancelled.
+        ///   Sequences of decoded elements also throw `.unacceptableStatus` and `.unacceptableContentType`, with the
+        ///   start of the body, and `.decodingFailed`.
         @inlinable
         public mutating func next() async throws(NetworkError) -> Element? {
             if let element = elements.popLast() { return element }
             return try await refilled(isolation: #isolation)
         }
 
-        /// The next element, nil at the end, in the caller's isolation.
+        /// Waits for the next element in the caller's isolation; nil at the end.
         ///
-        /// - Throws: As `next()` does.
+        /// - Throws: The same errors as `next()`.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> Element? {
-            // Seen by the caller's compiler: most steps are no more than this.
+            // This line is inlined into the caller, and most steps need only this line.
             if let element = elements.popLast() { return element }
             return try await refilled(isolation: actor)
         }
@@ -53,16 +53,16 @@ public struct TransferSequence<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// What gives the elements of one stream to one reader.
+/// A source of the elements of one stream for one reader.
 protocol StreamReader<Element> {
     associatedtype Element: Sendable
 
-    /// Gets the next elements, at least one, the last one first; an empty list at the end.
+    /// Fills the array with the next elements in reverse order, at least one; leaves it empty at the end.
     nonisolated(nonsending) mutating func fill(_ elements: inout [Element]) async throws(NetworkError)
 }
 
-/// Reads the elements of a transfer as its stream has them.
-struct StepReader: StreamReader {
+/// A reader of a transfer's elements, the same ones as those of its stream.
+struct TransferElementReader: StreamReader {
     private let reader: TransferReader
 
     init(_ token: TransferToken) { reader = TransferReader(token, withProgress: true) }

@@ -5,10 +5,10 @@ internal import CurlewEngine
 internal import FoundationEssentials
 internal import CurlewSupport
 
-/// One run of a request as its holders see it: whoever holds the token keeps the transfer alive.
+/// A reference to one run of a request, which keeps the transfer alive.
 ///
 /// Every public view of a transfer holds it; when the last one goes, an unfinished transfer is cancelled, unless it was
-/// handed to its session with `start()`, and is not paused: nobody is left who could resume it.
+/// handed to its session with `start()`, and is not paused: a paused transfer could never be resumed.
 final class TransferToken: Sendable {
     let run: TransferRun
 
@@ -27,7 +27,7 @@ extension TransferToken: CustomReflectable {
 }
 
 extension TransferRun {
-    // MARK: For one task that nobody shares the transfer with
+    // MARK: For one task that does not share the transfer
 
     /// The collected response, made in the calling task alone.
     func collect() async throws(NetworkError) -> Response<Data> {
@@ -39,9 +39,9 @@ extension TransferRun {
             if let outcome = await attempt.engine.endingOrLed(), !isProvisional(outcome) {
                 return try await attempt.response(outcome)
             }
-            state.withLock { $0.primed = attempt }
+            state.withLock { $0.firstAttempt = attempt }
         } else if hasTotalTimeout {
-            // What interceptors do ends with it, too, and nobody else can cancel the calling task.
+            // The time limit must also stop the interceptors, and only a task of the transfer's own can be cancelled.
             return try await response()
         } else {
             try refuseCancelledTask()
@@ -62,7 +62,7 @@ extension TransferRun {
 
     private func whole(_ response: IncomingResponse) async throws(NetworkError) -> Response<Data> {
         if let attempt = response.body.untouched {
-            defer { forgo(attempt.engine) }
+            defer { releaseHold(attempt.engine) }
             return try await collected(response, attempt, attempt.engine.ending())
         }
         let (body, trailers) = try await response.body.whole(upTo: host.bodyLimit(of: request), of: response.request)
@@ -70,13 +70,13 @@ extension TransferRun {
             head: response.head, value: body, metrics: response.metrics ?? TransferMetrics(), trailers: trailers)
     }
 
-    // MARK: For all who await the value
+    // MARK: For all tasks that await the value
 
     /// The collected response, the same one every time.
     func response() async throws(NetworkError) -> Response<Data> {
         try claimValue()
         try refuseCancelledTask()
-        state.withLock { $0.interested += 1 }
+        state.withLock { $0.waitingTasks += 1 }
         let interest = Interest(self)
         defer { interest.end() }
         begin()
@@ -112,7 +112,7 @@ extension TransferRun {
         }
     }
 
-    /// Waits for the answer, whatever happens to the waiting task.
+    /// Waits for the response, even if the waiting task is cancelled.
     func settled(_ drive: Drive) async {
         while true {
             let seen = signal.count
@@ -129,7 +129,7 @@ extension TransferRun {
         return collected
     }
 
-    /// What a task gets that leaves while others wait on.
+    /// The error for a task that stops waiting while other tasks continue to wait.
     private var withdrawn: NetworkError {
         guard attempts > 0, let now = state.withLock({ $0.current })?.snapshot else {
             return .cancelled(.preparing, request)
@@ -140,8 +140,8 @@ extension TransferRun {
             duration: elapsed)
     }
 
-    /// The end, or the end of the caller's interest when its task is cancelled; nil when it leads elsewhere first, where
-    /// that is asked for.
+    /// The end, or the end of the caller's interest when its task is cancelled; nil when it leads elsewhere first,
+    /// where that is asked for.
     private func outcome(
         of attempt: Attempt, _ interest: Interest, orLed: Bool = false
     ) async throws(NetworkError) -> EngineTransfer.Outcome? {
@@ -149,7 +149,7 @@ extension TransferRun {
         if let outcome = await engine.finished(orLed: orLed) { return outcome }
         if orLed && !Task.isCancelled { return nil }
         if interest.mayLeave() { throw withdrawn }
-        // Nobody else waits: the transfer ends too, and is off the wire before the caller hears of it.
+        // No other task waits: cancel the transfer too, and wait until it has ended before returning.
         cancel()
         return await engine.ended()
     }
@@ -164,15 +164,15 @@ private final class Interest: Sendable {
 
     func end() { _ = mayLeave() }
 
-    /// Ends the interest; whether the transfer goes on without it.
+    /// Ends the interest, and returns whether the transfer continues without it.
     func mayLeave() -> Bool {
         let isFirst = hasEnded.withLock { hasEnded in
             defer { hasEnded = true }
             return !hasEnded
         }
         return run.state.withLock { state in
-            if isFirst { state.interested -= 1 }
-            return state.interested > 0 || state.isDetached
+            if isFirst { state.waitingTasks -= 1 }
+            return state.waitingTasks > 0 || state.isDetached
         }
     }
 }

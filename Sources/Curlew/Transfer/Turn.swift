@@ -3,18 +3,18 @@
 
 internal import CurlewSupport
 
-/// How long a task may work without letting others go first.
+/// The time slice in which a task may work without yielding to other tasks.
 ///
-/// Measured in time, not in steps: steps that are short would else be mostly waiting where many tasks work, and steps that
-/// are long would keep a session's loop, if this is its thread, from the wire.
+/// The slice is measured in time, not in steps: yielding after each short step would waste most of the time when many
+/// tasks work, and long steps on a session's thread would block the session's loop.
 struct Turn {
-    /// Nanoseconds; far above what giving way costs, and below what anybody on the wire notices.
+    /// The length in nanoseconds, far above the cost of yielding, and too short to delay the network noticeably.
     private static let length: UInt64 = 2_000_000
 
     private var end = Monotonic.now() &+ Self.length
 
-    /// Gives way when the turn is over, and begins the next.
-    nonisolated(nonsending) mutating func giveWayIfOver() async {
+    /// Yields when the slice is over, and starts the next one.
+    nonisolated(nonsending) mutating func yieldIfOver() async {
         guard Monotonic.now() >= end else { return }
         await Task.yield()
         end = Monotonic.now() &+ Self.length

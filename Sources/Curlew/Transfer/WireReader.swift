@@ -7,7 +7,7 @@ internal import CurlewSupport
 /// Turns the steps of one attempt into elements, and decodes its body on the way.
 final class WireReader: Sendable {
     private struct State {
-        /// What the body goes through before it is handed on, known with the head.
+        /// The decoding of the body, known with the head.
         var decoding: BodyDecoding?
         var head: ResponseHead?
         var isEnded = false
@@ -15,7 +15,7 @@ final class WireReader: Sendable {
         var meter = RateMeter()
     }
 
-    // Unowned, since the attempt keeps its reader; whoever reads keeps the attempt.
+    // Unowned, since the attempt keeps its reader, and the caller of the reader keeps the attempt.
     private unowned let attempt: Attempt
     private let state = Lock(State())
 
@@ -55,7 +55,7 @@ final class WireReader: Sendable {
                 state.withLock { $0.error = error }
                 throw error
             }
-            await turn.giveWayIfOver()
+            await turn.yieldIfOver()
         }
     }
 

@@ -96,7 +96,7 @@ public struct InsecureTrust: TrustEvaluator {
     public init(reason: String) { self.reason = reason }
 
     /// Empty, because the evaluator verifies no chain.
-    public var roots: TrustRoots { .nobody }
+    public var roots: TrustRoots { .empty }
 
     /// Accepts every server.
     public func evaluate(_ peer: PeerIdentity) {}
@@ -119,8 +119,8 @@ public struct CustomTrust: TrustEvaluator {
     /// The certificates at which a chain may end.
     public let roots: TrustRoots
     /// Whether servers are asked for an OCSP response.
-    public let wantsStaple: Bool
-    private let isForTLSAlone: Bool
+    public let wantsOCSPResponse: Bool
+    private let refusesPlainHTTP: Bool
     private let body: @Sendable (PeerIdentity) throws(TrustFailure) -> Void
 
     /// Creates an evaluator from a closure.
@@ -128,34 +128,34 @@ public struct CustomTrust: TrustEvaluator {
     /// - Parameters:
     ///   - id: The string that identifies the closure when evaluators are compared.
     ///   - roots: The certificates at which a chain may end; the system's roots by default.
-    ///   - wantsStaple: Whether servers are asked for an OCSP response; false by default.
+    ///   - wantsOCSPResponse: Whether servers are asked for an OCSP response; false by default.
     ///   - allowsPlainHTTP: Whether requests without TLS may be sent; the closure is not called for them. True by
     ///     default.
     ///   - evaluate: Throws to refuse a server. It runs on the loop thread, so it must be quick and never wait. Nothing
     ///     is checked before the call: begin with `peer.requireValid()`, as other evaluators do.
     public init(
-        id: String, roots: TrustRoots = .system, wantsStaple: Bool = false, allowsPlainHTTP: Bool = true,
+        id: String, roots: TrustRoots = .system, wantsOCSPResponse: Bool = false, allowsPlainHTTP: Bool = true,
         evaluate: @escaping @Sendable (PeerIdentity) throws(TrustFailure) -> Void
     ) {
         self.id = id
         self.roots = roots
-        self.wantsStaple = wantsStaple
-        isForTLSAlone = !allowsPlainHTTP
+        self.wantsOCSPResponse = wantsOCSPResponse
+        refusesPlainHTTP = !allowsPlainHTTP
         body = evaluate
     }
 
     /// The value given to the initializer.
-    public func allowsPlainHTTP(to host: String) -> Bool { !isForTLSAlone }
+    public func allowsPlainHTTP(to host: String) -> Bool { !refusesPlainHTTP }
 
     /// Calls the closure.
     ///
     /// - Throws: The error of the closure.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) { try body(peer) }
 
-    /// Whether id, roots, ``wantsStaple`` and the permission of plain HTTP are equal.
+    /// Whether id, roots, ``wantsOCSPResponse`` and the permission of plain HTTP are equal.
     public static func == (one: CustomTrust, other: CustomTrust) -> Bool {
-        one.id == other.id && one.roots == other.roots && one.wantsStaple == other.wantsStaple
-            && one.isForTLSAlone == other.isForTLSAlone
+        one.id == other.id && one.roots == other.roots && one.wantsOCSPResponse == other.wantsOCSPResponse
+            && one.refusesPlainHTTP == other.refusesPlainHTTP
     }
 
     /// Hashes the id.

@@ -103,7 +103,7 @@ public struct Certificate: Hashable, Sendable {
     /// Only DNS names and IP addresses among the subject alternative names count, never the common name. A wildcard
     /// must be the whole left-most label.
     /// - Parameter host: An A-label or an IP address; a trailing dot is ignored.
-    public func isNamed(_ host: String) -> Bool { x509.isFor(host) }
+    public func isNamed(_ host: String) -> Bool { x509.matches(host) }
 
     /// Returns whether the certificate is valid at a time.
     public func isValid(at time: Date) -> Bool { notBefore <= time && time <= notAfter }
@@ -120,8 +120,8 @@ public struct Certificate: Hashable, Sendable {
 extension Certificate: CustomStringConvertible, CustomReflectable {
     /// The subject, issuer and validity in one line.
     public var description: String {
-        "\(subject.isEmpty ? "no subject" : subject), issued by \(issuer.isEmpty ? "nobody" : issuer), valid from "
-            + "\(notBefore.formatted(.iso8601)) to \(notAfter.formatted(.iso8601))"
+        "\(subject.isEmpty ? "no subject" : subject), issued by \(issuer.isEmpty ? "an unnamed issuer" : issuer), "
+            + "valid from \(notBefore.formatted(.iso8601)) to \(notAfter.formatted(.iso8601))"
     }
 
     /// The description alone.

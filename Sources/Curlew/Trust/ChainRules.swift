@@ -20,8 +20,8 @@ public struct ChainRules: OptionSet, Hashable, Sendable {
 
     /// Enforces RFC 5280's rules for certification authorities, and more; a private authority may fail them.
     ///
-    /// - Version, names, basic constraints and key usages of authorities comply with §4 (X509_V_FLAG_X509_STRICT of
-    ///   OpenSSL); the version is 3.
+    /// - The version is 3, and names, basic constraints and key usages of authorities comply with §4
+    ///   (X509_V_FLAG_X509_STRICT of OpenSSL).
     /// - Certificates have an authority key identifier, and authorities a subject key identifier (§4.2.1.1, §4.2.1.2).
     /// - No certificate below the root allows every usage (`anyExtendedKeyUsage`, §4.2.1.12).
     /// - A wildcard does not match hosts directly below a public suffix, such as `*.co.uk`. The list is libpsl's,
@@ -42,7 +42,7 @@ public struct ChainRules: OptionSet, Hashable, Sendable {
 /// let trust = SystemTrust().applying(.strict)
 /// let device = try CustomRoots(file: "device.crt").applying(.authoritiesAsServers)
 /// ```
-public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
+public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepared {
     /// The evaluator that the rules are added to.
     public let base: Base
     /// The rules that are added to those already in effect.
@@ -62,7 +62,7 @@ public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     public var roots: TrustRoots { base.roots }
 
     /// Whether the base evaluator requests OCSP responses.
-    public var wantsStaple: Bool { base.wantsStaple }
+    public var wantsOCSPResponse: Bool { base.wantsOCSPResponse }
 
     /// Returns whether the base evaluator allows plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool { base.allowsPlainHTTP(to: host) }
@@ -75,7 +75,7 @@ public struct ChainTrust<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         try base.prepare()
     }
 
-    var isStillToPrepare: Bool { base.isIncomplete }
+    var hasUnpreparedEvaluators: Bool { base.isIncomplete }
 
     /// Calls the base evaluator with the rules added.
     ///

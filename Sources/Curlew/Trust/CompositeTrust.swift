@@ -9,7 +9,7 @@
 /// ```swift
 /// let trust = AllTrust(SystemTrust(), OurServersOnly())
 /// ```
-public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
+public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartiallyPrepared {
     /// The evaluators, in the order in which they run.
     public let evaluators: (repeat each Evaluator)
 
@@ -17,12 +17,12 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
     public init(_ evaluators: repeat each Evaluator) { self.evaluators = (repeat each evaluators) }
 
     /// Empty: each evaluator has its own roots.
-    public var roots: TrustRoots { .nobody }
+    public var roots: TrustRoots { .empty }
 
     /// Whether at least one evaluator requests OCSP responses.
-    public var wantsStaple: Bool {
+    public var wantsOCSPResponse: Bool {
         for evaluator in repeat each evaluators {
-            if evaluator.wantsStaple { return true }
+            if evaluator.wantsOCSPResponse { return true }
         }
         return false
     }
@@ -42,7 +42,7 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         for evaluator in repeat each evaluators { try evaluator.prepare() }
     }
 
-    var isStillToPrepare: Bool {
+    var hasUnpreparedEvaluators: Bool {
         for evaluator in repeat each evaluators {
             if evaluator.isIncomplete { return true }
         }
@@ -80,7 +80,7 @@ public struct AllTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
 ///
 /// The evaluators run in order until the first one accepts. Each sees the chain as verified with its own roots. An
 /// empty list rejects every server.
-public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
+public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartiallyPrepared {
     /// The evaluators, in the order in which they run.
     public let evaluators: (repeat each Evaluator)
 
@@ -95,10 +95,10 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
     }
 
     /// Empty: each evaluator has its own roots.
-    public var roots: TrustRoots { .nobody }
+    public var roots: TrustRoots { .empty }
 
     /// Whether at least one evaluator requests OCSP responses.
-    public var wantsStaple: Bool { AllTrust(repeat each evaluators).wantsStaple }
+    public var wantsOCSPResponse: Bool { AllTrust(repeat each evaluators).wantsOCSPResponse }
 
     /// Returns whether at least one evaluator allows plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool {
@@ -117,7 +117,7 @@ public struct AnyTrust<each Evaluator: TrustEvaluator>: TrustEvaluator, PartlyPr
         }
     }
 
-    var isStillToPrepare: Bool {
+    var hasUnpreparedEvaluators: Bool {
         var place = 0
         for evaluator in repeat each evaluators {
             if preparations[place].isIncomplete(evaluator) { return true }

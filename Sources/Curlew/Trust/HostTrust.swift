@@ -12,7 +12,7 @@
 ///     "**.internal.example": CustomRoots(file: "/etc/ourca.pem"),
 /// ])
 /// ```
-public struct HostTrust: TrustEvaluator, PartlyPrepared {
+public struct HostTrust: TrustEvaluator, PartiallyPrepared {
     private struct Entry: Hashable, Sendable {
         let evaluator: any TrustEvaluator
         let preparation = Preparation()
@@ -47,10 +47,10 @@ public struct HostTrust: TrustEvaluator, PartlyPrepared {
     public func evaluator(for host: String) -> (any TrustEvaluator)? { (entries[host] ?? otherwise)?.evaluator }
 
     /// Empty: each evaluator has its own roots.
-    public var roots: TrustRoots { .nobody }
+    public var roots: TrustRoots { .empty }
 
     /// Whether at least one evaluator requests OCSP responses.
-    public var wantsStaple: Bool { all.contains { $0.evaluator.wantsStaple } }
+    public var wantsOCSPResponse: Bool { all.contains { $0.evaluator.wantsOCSPResponse } }
 
     /// Returns whether the host's evaluator allows plain HTTP; false for a host without an evaluator.
     public func allowsPlainHTTP(to host: String) -> Bool {
@@ -62,7 +62,7 @@ public struct HostTrust: TrustEvaluator, PartlyPrepared {
         for entry in all { entry.preparation.prepare(entry.evaluator) }
     }
 
-    var isStillToPrepare: Bool { all.contains { $0.preparation.isIncomplete($0.evaluator) } }
+    var hasUnpreparedEvaluators: Bool { all.contains { $0.preparation.isIncomplete($0.evaluator) } }
 
     /// Runs the host's evaluator.
     ///

@@ -11,7 +11,7 @@ final class IdentityFiles: Sendable {
         var stamps: [FileStamp?] = []
         var identity: X509Identity?
         /// The stamps of the files at the last reported failure, so that each failure is reported once.
-        var complaint: [FileStamp?]?
+        var reportedStamps: [FileStamp?]?
     }
 
     let paths: [String]
@@ -58,8 +58,8 @@ final class IdentityFiles: Sendable {
             let isNew = state.withLock { state in
                 // A change of permissions, for example, does not change the stamp, so the next call retries.
                 if state.stamps == stamps { state.stamps = [] }
-                defer { state.complaint = stamps }
-                return state.complaint != stamps
+                defer { state.reportedStamps = stamps }
+                return state.reportedStamps != stamps
             }
             if isNew { report(error) }
             return known

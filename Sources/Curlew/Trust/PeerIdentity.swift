@@ -27,7 +27,7 @@ public struct PeerIdentity: Sendable {
     public let certificates: [Certificate]
     /// The OCSP response from the handshake (RFC 6066 §8); nil if the server sent no response or the client did not
     /// request one.
-    public let staple: [UInt8]?
+    public let ocspResponse: [UInt8]?
     /// The time at which the certificates are evaluated.
     public let now: Date
 
@@ -45,18 +45,18 @@ public struct PeerIdentity: Sendable {
     ///   - port: The port of the connection, 443 by default.
     ///   - kind: The role of the server; the origin by default.
     ///   - certificates: The certificates in the order in which the server sent them, its own first.
-    ///   - staple: An OCSP response in DER; nil by default.
+    ///   - ocspResponse: An OCSP response in DER; nil by default.
     ///   - now: The time at which the certificates are evaluated; the current time by default.
     ///   - onReport: Called with the failures given to ``report(_:)``; nil by default.
     public init(
-        host: String, port: Int = 443, kind: Kind = .origin, certificates: [Certificate], staple: [UInt8]? = nil,
+        host: String, port: Int = 443, kind: Kind = .origin, certificates: [Certificate], ocspResponse: [UInt8]? = nil,
         now: Date = Date(), onReport: (@Sendable (TrustFailure) -> Void)? = nil
     ) {
         self.host = host
         self.port = port
         self.kind = kind
         self.certificates = certificates
-        self.staple = staple
+        self.ocspResponse = ocspResponse
         self.now = now
         reporter = onReport
         verdicts = Verdicts()
@@ -71,11 +71,11 @@ public struct PeerIdentity: Sendable {
     public var chainErrorDepth: Int { verdict.depth }
     /// Whether the server's certificate names the host (RFC 9525 §6) and the name constraints of every authority in
     /// ``verifiedChain`` permit it (RFC 5280 §4.2.1.10); see ``Certificate/isNamed(_:)``.
-    public var isHostNamed: Bool { isLeafNamed && broadWildcard == nil && objection == nil }
+    public var isHostNamed: Bool { isLeafNamed && broadWildcard == nil && violatedConstraint == nil }
 
     /// The public suffix directly above the host, if a wildcard matches the host and the rules are strict.
     private var broadWildcard: Substring? {
-        guard rules.contains(.strict), let leaf = certificates.first?.x509, !leaf.isFor(host, byWildcards: false),
+        guard rules.contains(.strict), let leaf = certificates.first?.x509, !leaf.matches(host, byWildcards: false),
             let dot = host.firstIndex(of: ".")
         else { return nil }
         let rest = host[host.index(after: dot)...]
@@ -90,7 +90,7 @@ public struct PeerIdentity: Sendable {
     /// OpenSSL compares the constraints with the names in the certificate, so it accepts a wildcard that covers an
     /// excluded host. If the server's certificate is itself a root, the path ends there and no authority's constraints
     /// apply.
-    private var objection: (authority: X509Certificate, constraint: X509Certificate.Constraint)? {
+    private var violatedConstraint: (authority: X509Certificate, constraint: X509Certificate.Constraint)? {
         let verdict = verdict
         for authority in verdict.chain.dropFirst() where !verdict.isAnchor {
             let constraint = authority.constraint(on: host)
@@ -135,7 +135,7 @@ public struct PeerIdentity: Sendable {
         let place = verdict.depth == 0 ? "the server's certificate" : "certificate \(verdict.depth) of the chain"
         throw TrustFailure(
             verdict.kind == .validity ? .validity : .chain, "\(error) (\(place))", hint: verdict.hint,
-            certificate: verdict.offender.map { Certificate($0) } ?? certificates.first)
+            certificate: verdict.rejectedCertificate.map { Certificate($0) } ?? certificates.first)
     }
 
     /// Accepts a server whose certificate names the host (RFC 9525 §6), unless the name constraints of an authority in
@@ -143,7 +143,7 @@ public struct PeerIdentity: Sendable {
     ///
     /// - Throws: `TrustFailure` with rule `.hostName`.
     public func requireHostName() throws(TrustFailure) {
-        guard !isLeafNamed else { return try requireNoObjection() }
+        guard !isLeafNamed else { return try requirePermittedName() }
         // An unverified certificate may have tens of thousands of names.
         let names = certificates.first?.hostNames ?? []
         let text = names.isEmpty ? "no host" : names.prefix(8).joined(separator: ", ") + (names.count > 8 ? ", …" : "")
@@ -152,20 +152,20 @@ public struct PeerIdentity: Sendable {
             certificate: certificates.first)
     }
 
-    private func requireNoObjection() throws(TrustFailure) {
+    private func requirePermittedName() throws(TrustFailure) {
         if let broadWildcard {
             throw TrustFailure(
                 .hostName, "a wildcard directly below the public suffix \(broadWildcard) does not count",
                 certificate: certificates.first)
         }
-        guard let objection else { return }
+        guard let violatedConstraint else { return }
         let words =
-            switch objection.constraint {
+            switch violatedConstraint.constraint {
             case .excludes: "exclude \(host)"
             case .unreadable: "cannot be read"
             case .permitsOthers, .met: "do not permit \(host)"
             }
-        let authority = Certificate(objection.authority)
+        let authority = Certificate(violatedConstraint.authority)
         throw TrustFailure(
             .hostName, "the name constraints of \(authority.subject.escapingControls) \(words)", certificate: authority)
     }
@@ -186,18 +186,18 @@ public struct PeerIdentity: Sendable {
     /// OpenSSL's verdict on the chain, computed at first use.
     private var verdict: TrustStore.Verdict {
         guard let roots else { return TrustStore.Verdict(error: "the chain was not verified") }
-        if roots.areNobody { return TrustStore.Verdict(error: "there are no roots to verify it by") }
+        if roots.areEmpty { return TrustStore.Verdict(error: "there are no roots to verify it by") }
         return verdicts.verdict(by: roots, rules) { verify(by: roots) }
     }
 
     /// Stores the verdict of a stricter verification with the same roots, so that the chain is not verified again.
-    func assume(_ verdict: TrustStore.Verdict) {
+    func storeVerdict(_ verdict: TrustStore.Verdict) {
         if let roots { _ = verdicts.verdict(by: roots, rules) { verdict } }
     }
 
     private init(_ peer: PeerIdentity, _ roots: TrustRoots) {
         (host, port, kind, certificates) = (peer.host, peer.port, peer.kind, peer.certificates)
-        (staple, now, verdicts, reporter) = (peer.staple, peer.now, peer.verdicts, peer.reporter)
+        (ocspResponse, now, verdicts, reporter) = (peer.ocspResponse, peer.now, peer.verdicts, peer.reporter)
         self.roots = roots
         rules = peer.rules
     }
@@ -222,7 +222,7 @@ public struct PeerIdentity: Sendable {
         let verdict = try roots.store().verify(
             certificates.map(\.x509), lists: lists, checksChain: checksChain, isStrict: rules.contains(.strict),
             now: seconds)
-        return verdict.judged(by: rules)
+        return verdict.applying(rules)
     }
 
     /// The time in seconds since 1970, clamped to the range that OpenSSL accepts in case the clock is wrong.
@@ -246,17 +246,18 @@ private final class Verdicts: Sendable {
 
 extension TrustStore.Verdict {
     /// Returns the verdict after applying rules in addition to OpenSSL's.
-    fileprivate func judged(by rules: ChainRules) -> TrustStore.Verdict {
+    fileprivate func applying(_ rules: ChainRules) -> TrustStore.Verdict {
         guard error == nil, let leaf = chain.first else { return self }
         if isAnchor, leaf.isAuthority, !rules.contains(.authoritiesAsServers) {
             return TrustStore.Verdict(
-                error: "the server presents the certificate of a trusted authority", kind: .authority, offender: leaf)
+                error: "the server presents the certificate of a trusted authority", kind: .authority,
+                rejectedCertificate: leaf)
         }
         // The usages in a root do not matter: it is trusted as a root in any case.
         let below = chain.prefix(max(1, chain.count - 1))
-        if rules.contains(.strict), let depth = below.firstIndex(where: \.isForAnyUsage) {
+        if rules.contains(.strict), let depth = below.firstIndex(where: \.allowsAnyUsage) {
             return TrustStore.Verdict(
-                error: "anyExtendedKeyUsage is not accepted", depth: depth, offender: chain[depth])
+                error: "anyExtendedKeyUsage is not accepted", depth: depth, rejectedCertificate: chain[depth])
         }
         return self
     }

@@ -64,7 +64,7 @@ public struct PinnedCertificates: PinningTrust {
     /// - Throws: `TrustFailure` with rule `.chain`, `.validity`, `.hostName` or `.certificate`.
     public func evaluate(_ peer: PeerIdentity) throws(TrustFailure) {
         let peer = peer.allowingAuthority(among: certificates)
-        if areAnchors && peer.isUnanchored { throw peer.leadsToNoPin }
+        if areAnchors && peer.isUnanchored { throw peer.noPinFailure }
         try peer.requireValid()
         guard peer.verifiedChain.contains(where: certificates.contains) else {
             throw TrustFailure(
@@ -83,7 +83,7 @@ extension PeerIdentity {
     }
 
     /// The failure for a chain that does not end at a pinned certificate although it must.
-    var leadsToNoPin: TrustFailure {
+    var noPinFailure: TrustFailure {
         TrustFailure(
             .certificate, "the chain leads to no pinned certificate" + (chainError.map { ": \($0)" } ?? ""),
             hint: "Was the certificate renewed? Does the server send its intermediate certificates?",

@@ -147,7 +147,7 @@ public struct PinnedPublicKeys: PinningTrust {
     public var roots: TrustRoots {
         switch chain {
         case .required(let roots): roots
-        case .notRequired: .nobody
+        case .notRequired: .empty
         }
     }
 

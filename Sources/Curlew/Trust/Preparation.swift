@@ -37,12 +37,12 @@ final class Preparation: Sendable {
 }
 
 /// An evaluator whose `prepare` can succeed while some of its nested evaluators are unprepared.
-protocol PartlyPrepared: TrustEvaluator {
+protocol PartiallyPrepared: TrustEvaluator {
     /// Whether at least one nested evaluator is unprepared.
-    var isStillToPrepare: Bool { get }
+    var hasUnpreparedEvaluators: Bool { get }
 }
 
 extension TrustEvaluator {
     /// Whether this evaluator has unprepared nested evaluators.
-    var isIncomplete: Bool { (self as? any PartlyPrepared)?.isStillToPrepare == true }
+    var isIncomplete: Bool { (self as? any PartiallyPrepared)?.hasUnpreparedEvaluators == true }
 }

@@ -11,9 +11,9 @@ internal import CurlewEngine
 ///
 /// ```swift
 /// let trust = try CustomRoots(file: "ca.pem").checkingRevocation(
-///     lists: RevocationList.all(file: "ca.crl"), scope: .chain, staple: .ifPresent)
+///     lists: RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
 /// ```
-public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
+public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepared {
     /// The certificates that the lists must cover.
     public enum Scope: Hashable, Sendable {
         /// The server's own certificate.
@@ -40,7 +40,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     /// The certificates that the lists must cover.
     public let scope: Scope
     /// The treatment of OCSP responses.
-    public let staple: Staple
+    public let ocspResponse: Staple
 
     /// Adds revocation checks to an evaluator.
     ///
@@ -49,19 +49,19 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     ///   - lists: Lists of every authority whose certificates are checked. A certificate of an authority without a
     ///     current list is refused. Empty by default: no lists are checked.
     ///   - scope: The certificates that the lists must cover; the server's own by default.
-    ///   - staple: The treatment of OCSP responses; they are ignored by default.
-    public init(_ base: Base, lists: [RevocationList] = [], scope: Scope = .leaf, staple: Staple = .ignored) {
+    ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
+    public init(_ base: Base, lists: [RevocationList] = [], scope: Scope = .leaf, ocspResponse: Staple = .ignored) {
         self.base = base
         self.lists = lists
         self.scope = scope
-        self.staple = staple
+        self.ocspResponse = ocspResponse
     }
 
     /// The roots of the base evaluator.
     public var roots: TrustRoots { base.roots }
 
     /// Whether OCSP responses are checked here or requested by the base evaluator.
-    public var wantsStaple: Bool { staple != .ignored || base.wantsStaple }
+    public var wantsOCSPResponse: Bool { ocspResponse != .ignored || base.wantsOCSPResponse }
 
     /// Returns whether the base evaluator allows plain HTTP to the host.
     public func allowsPlainHTTP(to host: String) -> Bool { base.allowsPlainHTTP(to: host) }
@@ -71,7 +71,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
     /// - Throws: The error of the base evaluator.
     public func prepare() throws(TrustFailure) { try base.prepare() }
 
-    var isStillToPrepare: Bool { base.isIncomplete }
+    var hasUnpreparedEvaluators: Bool { base.isIncomplete }
 
     /// Runs the base evaluator, then checks the lists, then the OCSP response.
     ///
@@ -81,9 +81,9 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
         let peer = peer.verified(by: roots)
         // Verify with the lists before the base evaluator runs: it can reuse that verdict.
         let listed = lists.isEmpty ? nil : try listVerdict(peer)
-        if let listed, listed.error == nil { peer.assume(listed) }
+        if let listed, listed.error == nil { peer.storeVerdict(listed) }
         try base.evaluate(peer)
-        guard !lists.isEmpty || staple != .ignored else { return }
+        guard !lists.isEmpty || ocspResponse != .ignored else { return }
         guard !peer.verifiedChain.isEmpty else {
             throw TrustFailure(
                 .revocation,
@@ -97,7 +97,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
 
     /// Returns OpenSSL's verdict on the chain and the lists together; nil if there are no roots.
     private func listVerdict(_ peer: PeerIdentity) throws(TrustFailure) -> TrustStore.Verdict? {
-        if roots.areNobody { return nil }
+        if roots.areEmpty { return nil }
         return try peer.verdict(of: roots, lists: lists.map(\.list), checksChain: scope == .chain)
     }
 
@@ -111,19 +111,19 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartlyPrepared {
             }
         throw TrustFailure(
             .revocation, "\(error) (certificate \(verdict.depth) of the chain)", hint: hint,
-            certificate: verdict.offender.map { Certificate($0) })
+            certificate: verdict.rejectedCertificate.map { Certificate($0) })
     }
 
     private func checkStaple(_ peer: PeerIdentity) throws(TrustFailure) {
-        guard staple != .ignored else { return }
-        guard let response = peer.staple else {
-            if staple == .ifPresent, peer.certificates.first?.x509.mustStaple != true { return }
+        guard ocspResponse != .ignored else { return }
+        guard let response = peer.ocspResponse else {
+            if ocspResponse == .ifPresent, peer.certificates.first?.x509.mustStaple != true { return }
             throw refused(
                 "the server sent no OCSP response", peer,
-                hint: "Enable OCSP stapling on the server, or require less with the parameter staple.")
+                hint: "Enable OCSP stapling on the server, or require less with the parameter ocspResponse.")
         }
         let chain = peer.verifiedChain.map(\.x509)
-        switch try roots.store().read(staple: response, chain: chain, now: peer.seconds) {
+        switch try roots.store().read(ocspResponse: response, chain: chain, now: peer.seconds) {
         case .good: return
         case .revoked: throw refused("the OCSP response says that the certificate was revoked", peer)
         case .unknown: throw refused("the OCSP response does not know the certificate", peer)
@@ -150,11 +150,11 @@ extension TrustEvaluator {
     /// - Parameters:
     ///   - lists: Lists of every authority whose certificates are checked; empty by default: no lists are checked.
     ///   - scope: The certificates that the lists must cover; the server's own by default.
-    ///   - staple: The treatment of OCSP responses; they are ignored by default.
+    ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
     public func checkingRevocation(
         lists: [RevocationList] = [], scope: Revocation<Self>.Scope = .leaf,
-        staple: Revocation<Self>.Staple = .ignored
+        ocspResponse: Revocation<Self>.Staple = .ignored
     ) -> Revocation<Self> {
-        Revocation(self, lists: lists, scope: scope, staple: staple)
+        Revocation(self, lists: lists, scope: scope, ocspResponse: ocspResponse)
     }
 }

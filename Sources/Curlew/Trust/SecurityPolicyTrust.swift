@@ -68,7 +68,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         certificates: [Certificate] = [], roots: TrustRoots = .system
     ) throws(InvalidTrust) {
         guard pinningMode == .none || !certificates.isEmpty else {
-            throw InvalidTrust("A pinning mode without certificates rejects every server.", hint: "Pass them.")
+            throw InvalidTrust("A pinning mode without certificates rejects every server.", hint: "Pass certificates.")
         }
         guard pinningMode != .none || !allowInvalidCertificates || !validatesDomainName else {
             throw InvalidTrust(
@@ -80,8 +80,8 @@ public struct SecurityPolicyTrust: TrustEvaluator {
         self.validatesDomainName = validatesDomainName
         self.certificates = certificates
         // With allowInvalidCertificates the chain is not verified, so no roots are needed.
-        self.roots = allowInvalidCertificates ? .nobody : roots
-        pinned = pinningMode == .certificate ? .only(certificates) : .nobody
+        self.roots = allowInvalidCertificates ? .empty : roots
+        pinned = pinningMode == .certificate ? .only(certificates) : .empty
         keys = pinningMode == .publicKey ? Set(certificates.map(\.publicKeyHash)) : []
     }
 
@@ -121,7 +121,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
     private func requirePinned(_ pinned: PeerIdentity?, _ peer: PeerIdentity) throws(TrustFailure) {
         let pinned = pinned ?? peer
         if !pinned.isUnanchored { try pinned.requireValidChain() }
-        throw pinned.leadsToNoPin
+        throw pinned.noPinFailure
     }
 
     private func facts(_ peer: PeerIdentity, _ pinned: PeerIdentity?) -> Facts {

@@ -100,7 +100,7 @@ final class TrustDomains: Sendable {
         // The closure retains the roots, so that they stay loaded.
         let roots = evaluator.roots
         return TrustDomain(
-            wantsStaple: evaluator.wantsStaple, identity: identity,
+            wantsOCSPResponse: evaluator.wantsOCSPResponse, identity: identity,
             prepare: { () throws(EngineFailure) in
                 do throws(TrustFailure) {
                     try withExtendedLifetime(roots) { () throws(TrustFailure) in try evaluator.prepare() }
@@ -112,7 +112,7 @@ final class TrustDomains: Sendable {
             judge: { facts in
                 let peer = PeerIdentity(
                     host: facts.host, port: Int(facts.port), certificates: facts.served.map { Certificate($0) },
-                    staple: facts.staple, onReport: { report(.wouldRefuse($0)) })
+                    ocspResponse: facts.ocspResponse, onReport: { report(.wouldRefuse($0)) })
                 return TrustDomains.refusal(of: peer, by: evaluator)
             })
     }

@@ -9,7 +9,7 @@
 ///
 /// An evaluator runs once for each new connection, on the loop thread in the middle of the handshake, before any byte
 /// of the request is sent. It must be quick, use only the CPU and never wait. It does not run for a connection that
-/// resumes a TLS session of an equal evaluator, for up to a day, or an hour if ``wantsStaple`` is true. Equal
+/// resumes a TLS session of an equal evaluator, for up to a day, or an hour if ``wantsOCSPResponse`` is true. Equal
 /// evaluators share connections and TLS sessions, different evaluators never do, so `==` must compare everything that
 /// changes the decision.
 ///
@@ -27,7 +27,7 @@ public protocol TrustEvaluator: Hashable, Sendable {
 
     /// Whether the client requests an OCSP response, a proof that the certificate was not revoked (RFC 6066 §8); false
     /// by default.
-    var wantsStaple: Bool { get }
+    var wantsOCSPResponse: Bool { get }
 
     /// Returns whether requests without TLS may be sent to a host; true by default, false for ``PinningTrust``.
     ///
@@ -55,7 +55,7 @@ extension TrustEvaluator {
     public var roots: TrustRoots { .system }
 
     /// False: no OCSP responses are requested.
-    public var wantsStaple: Bool { false }
+    public var wantsOCSPResponse: Bool { false }
 
     /// Returns true.
     public func allowsPlainHTTP(to host: String) -> Bool { true }

@@ -38,7 +38,7 @@ public struct TrustFailure: Error, Hashable, Sendable {
         public static let unlistedHost = Rule(rawValue: "unlistedHost")
         /// There are no roots to verify the chain with.
         public static let roots = Rule(rawValue: "roots")
-        /// All of several evaluators refused the server; `causes` has the failure of each.
+        /// No evaluator of a composite evaluator accepted the server; `causes` has the failure of each.
         public static let noneAccepts = Rule(rawValue: "noneAccepts")
     }
 

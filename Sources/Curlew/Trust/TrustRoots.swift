@@ -59,7 +59,7 @@ public struct TrustRoots: Sendable {
     public static let system = TrustRoots(.system)
 
     /// Empty roots, for evaluators that verify no chain themselves.
-    static let nobody = TrustRoots(.only)
+    static let empty = TrustRoots(.only)
 
     /// Returns roots of these certificates only.
     public static func only(_ certificates: [Certificate]) -> TrustRoots { TrustRoots(.only, certificates) }
@@ -70,7 +70,7 @@ public struct TrustRoots: Sendable {
     /// Returns the system's roots, or these certificates if the system has no roots, as in a bare container.
     public static func systemOr(_ certificates: [Certificate]) -> TrustRoots { TrustRoots(.systemOr, certificates) }
 
-    var areNobody: Bool { kind == .only && certificates.isEmpty }
+    var areEmpty: Bool { kind == .only && certificates.isEmpty }
 
     /// Loads the roots on the calling thread, unless they are already loaded.
     ///

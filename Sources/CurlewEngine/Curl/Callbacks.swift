@@ -63,7 +63,7 @@ private func socketOpened(
     // A handle without a transfer must not open a connection; it only joins an open one.
     guard let address, let handle = handle(context), handle.flushing == nil else { return -1 }
     let origin = handle.transfer?.wire.origin
-    if let origin { handle.domain.transport.makeRoom(for: origin, in: handle.domain) }
+    if let origin { handle.domain.transport.closeExcessIdle(for: origin, in: handle.domain) }
     let type = address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     if descriptor >= 0 {
@@ -88,37 +88,37 @@ private func requestIsNext(
     guard let handle = handle(context) else { return CURL_PREREQFUNC_ABORT }
     let isIPv6 = local.map { strchr($0, CInt(UInt8(ascii: ":"))) != nil } ?? false
     guard let transfer = handle.transfer else {
-        handle.joined(over: SocketTable.key(port: Int(localPort), isIPv6: isIPv6))
+        handle.joined(over: Origin.descriptorKey(port: Int(localPort), isIPv6: isIPv6))
         return CURL_PREREQFUNC_ABORT
     }
-    if transfer.plan.isSecure, TrustGate.ofConnection(under: handle)?.lets(handle) != true {
-        transfer.wire.abort = .notJudged
+    if transfer.plan.isSecure, ConnectionJudge.ofConnection(under: handle)?.allowsRequest(on: handle) != true {
+        transfer.wire.abort = .notEvaluated
         return CURL_PREREQFUNC_ABORT
     }
     transfer.wire.sends += 1
     let sockets = handle.domain.transport.sockets
     // For an HTTP/2 connection that has ended, libcurl 7.88 reports the same result as for a refused stream.
-    let wasGood = transfer.wire.connection.map { sockets.isGoodFor(oneOf: $0) } ?? false
+    let wasGood = transfer.wire.connection.map { sockets.canOnlyBeRefused(oneOf: $0) } ?? false
     let wasShared = transfer.wire.isShared
     let isReused = handle.opened.isEmpty
     if let origin = transfer.wire.origin {
-        transfer.part()
+        transfer.leaveConnection()
         let connection = sockets.join(origin, port: Int(localPort), isIPv6: isIPv6, opened: handle.opened)
         handle.forgetOpened(in: sockets)
         transfer.wire.connection = connection
         transfer.wire.isShared = sockets.version(of: connection) == .http2
         transfer.wire.isStreamEnded = nil
         if sockets.version(of: connection) != .http1 { handle.domain.transport.streams.expect(handle) }
-        if !isReused || transfer.wire.opensConnection { handle.domain.transport.hasConnected(transfer, to: origin) }
+        if !isReused || transfer.wire.opensConnection { handle.domain.transport.recordConnection(transfer, to: origin) }
     }
     let transport = handle.domain.transport
-    if transport.stopsConnected(transfer, over: transfer.wire.connection) { return CURL_PREREQFUNC_ABORT }
+    if transport.stopAfterConnecting(transfer, over: transfer.wire.connection) { return CURL_PREREQFUNC_ABORT }
     if transfer.wire.sends > 1 {
-        guard mayRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
-        transfer.tellRestart()
+        guard prepareRepeat(handle, transfer, wasRefused: wasShared && wasGood) else { return CURL_PREREQFUNC_ABORT }
+        transfer.sendRestartEvent()
     }
-    if transport.mustListen(for: transfer) { handle.listen() } else { handle.stopListening() }
-    transfer.tellConnection(remote: text(of: remote, remotePort), isReused: isReused, handle)
+    if transport.needsMessages(for: transfer) { handle.recordMessages() } else { handle.stopRecording() }
+    transfer.sendConnectionEvent(remote: text(of: remote, remotePort), isReused: isReused, handle)
     return CURL_PREREQFUNC_OK
 }
 
@@ -130,7 +130,7 @@ private func text(of address: UnsafeMutablePointer<CChar>?, _ port: CInt) -> Str
 
 /// Whether libcurl may send the request once more; if not, this sets the reason in `abort`.
 /// - Parameter wasRefused: Whether a refusal is the only possible cause over HTTP/2, unless libcurl wrote a message.
-private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefused: Bool) -> Bool {
+private func prepareRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefused: Bool) -> Bool {
     handle.hasRetried = true
     // Over a new connection, libcurl resends only requests that the server has refused without processing them; over
     // HTTP/2 it then writes no message about a failure.
@@ -143,9 +143,9 @@ private func mayRepeat(_ handle: EasyHandle, _ transfer: EngineTransfer, wasRefu
             transfer.wire.abort = .streamRefused
             return false
         }
-        if isRefused || transfer.plan.isResent { return true }
+        if isRefused || transfer.plan.isRetriable { return true }
     }
-    transfer.wire.abort = transfer.wire.isHeadComplete ? .answerCut : .notRepeated
+    transfer.wire.abort = transfer.wire.isHeadComplete ? .responseTruncated : .notRetried
     return false
 }
 
@@ -161,11 +161,11 @@ private func tlsContextMade(
 ) -> CURLcode {
     guard let context, let handle = handle(owner), let transfer = handle.transfer else { return CURLE_SSL_CERTPROBLEM }
     let tls = handle.domain.transport.limits.tls
-    let gate = TrustGate(
+    let judge = ConnectionJudge(
         domain: transfer.plan.trust, host: transfer.plan.host, port: transfer.plan.port, keyLog: tls.keyLog,
         sessionsEnd: handle.sessionsEnd)
-    handle.gate = gate
-    return gate.install(in: context, tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
+    handle.judge = judge
+    return judge.install(in: context, tls) ? CURLE_OK : CURLE_SSL_CACERT_BADFILE
 }
 
 private func socketChanged(
@@ -178,7 +178,7 @@ private func socketChanged(
     if what == CURL_POLL_OUT || what == CURL_POLL_REMOVE,
         let transfer = handle(curlew_get_private(easy))?.transfer
     {
-        transfer.readsNoMore(from: descriptor, sends: what == CURL_POLL_OUT)
+        transfer.noteReadingStopped(from: descriptor, sends: what == CURL_POLL_OUT)
     }
     return 0
 }

@@ -39,7 +39,7 @@ final class CurlDomain {
     #endif
     private var idle: [EasyHandle] = []
     /// The addresses that were given to libcurl's own cache, and when.
-    private var told: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
+    private var givenAddresses: [ObjectIdentifier: (origin: Origin, name: ResolvedName, at: UInt64)] = [:]
 
     init?(_ number: UInt32, of live: LiveTrust, trust: TrustDomain, transport: CurlTransport) {
         guard let multi = curl_multi_init() else { return nil }
@@ -64,24 +64,25 @@ final class CurlDomain {
         curl_multi_cleanup(multi)
     }
 
-    /// Returns whether libcurl already has these addresses, and records that it is about to get them.
-    func knows(_ name: ResolvedName, _ origin: Origin, now: UInt64) -> Bool {
-        if let last = told[ObjectIdentifier(origin)], last.name === name, now &- last.at < NameCache.lifetime {
-            return true
+    /// Records that libcurl is about to get these addresses; returns false if it already has them.
+    func recordGivenAddresses(_ name: ResolvedName, _ origin: Origin, now: UInt64) -> Bool {
+        if let last = givenAddresses[ObjectIdentifier(origin)], last.name === name, now &- last.at < NameCache.lifetime
+        {
+            return false
         }
-        if told.count >= 1024 { told.removeAll() }
-        told[ObjectIdentifier(origin)] = (origin, name, now)
-        return false
+        if givenAddresses.count >= 1024 { givenAddresses.removeAll() }
+        givenAddresses[ObjectIdentifier(origin)] = (origin, name, now)
+        return true
     }
 
     /// Forgets that libcurl was given addresses: it reads those of a handle only when the transfer begins.
-    func forgetTelling(_ origin: Origin) { told[ObjectIdentifier(origin)] = nil }
+    func forgetGivenAddresses(_ origin: Origin) { givenAddresses[ObjectIdentifier(origin)] = nil }
 
     func takeHandle() -> EasyHandle? { idle.popLast() ?? EasyHandle(domain: self) }
 
-    func giveBack(_ handle: EasyHandle) {
+    func recycle(_ handle: EasyHandle) {
         handle.transfer = nil
-        handle.gate = nil
+        handle.judge = nil
         handle.head.clear()
         handle.forgetAddresses()
         // libcurl 7.88 counts the retries of a handle over its whole life, and fails the retry after the fifth.

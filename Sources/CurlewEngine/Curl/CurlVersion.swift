@@ -32,7 +32,7 @@ package struct CurlVersion: Sendable {
 
     /// Whether libcurl reports success when an HTTP/2 connection ends or breaks the protocol inside a body without a
     /// length; it does so before 8.1.0.
-    package var passesCutStreams: Bool { number < 0x080100 }
+    package var acceptsTruncatedStreams: Bool { number < 0x080100 }
 
     private init() {
         // At exit OpenSSL would free what a loop thread may still be using.

@@ -38,23 +38,23 @@ extension EasyHandle {
 
     /// Whether the server reported with GOAWAY that it does not process the request (RFC 9113 §6.8); false if libcurl's
     /// messages were not recorded.
-    var isLeftOut: Bool {
-        guard isListening, let words = words?.pointee else { return false }
-        return words.goes_away && words.stream > words.last
+    var isExcludedByGoAway: Bool {
+        guard isRecording, let messages = streamMessages?.pointee else { return false }
+        return messages.has_goaway && messages.stream > messages.last
     }
 
     /// Records libcurl's messages about the stream of the request, from now until the head arrives.
-    func listen() {
-        let memory = words ?? .allocate(capacity: 1)
-        memory.initialize(to: curlew_stream_words())
-        words = memory
-        isListening = true
-        curlew_listen(curl, memory)
+    func recordMessages() {
+        let memory = streamMessages ?? .allocate(capacity: 1)
+        memory.initialize(to: curlew_stream_log())
+        streamMessages = memory
+        isRecording = true
+        curlew_log_streams(curl, memory)
     }
 
-    func stopListening() {
-        guard isListening else { return }
-        isListening = false
-        curlew_listen(curl, nil)
+    func stopRecording() {
+        guard isRecording else { return }
+        isRecording = false
+        curlew_log_streams(curl, nil)
     }
 }

@@ -25,7 +25,7 @@ final class EasyHandle {
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var transfer: EngineTransfer? { didSet { wire = transfer?.wireHalf } }
+    var transfer: EngineTransfer? { didSet { wire = transfer?.loopState } }
     /// The loop's half of `transfer`.
     #if !DEBUG
     @exclusivity(unchecked)
@@ -34,11 +34,11 @@ final class EasyHandle {
     /// The clock of the turn, in nanoseconds of the monotonic clock.
     let clock: UnsafePointer<UInt64>
     /// The index of the handle in `CurlTransport.inUse`.
-    var place = -1
+    var index = -1
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    var gate: TrustGate?
+    var judge: ConnectionJudge?
     /// The HTTP/2 stream of the request, identified by the pointer that libcurl gave to nghttp2.
     var stream: UnsafeMutableRawPointer?
     /// Sockets opened for the transfer since it last began to send.
@@ -49,7 +49,7 @@ final class EasyHandle {
     /// The head that is being received.
     let head = HeadBuffer()
     /// The number of open sockets when `keepConnecting()` last made libcurl check them.
-    private var looked = 0
+    private var checkedSockets = 0
     /// The order in which the transfer attempts addresses; nil for the order of the look-up.
     private var order: AddressOrder?
     /// Whether libcurl retried a request because its connection had died.
@@ -67,14 +67,14 @@ final class EasyHandle {
     private var continueTimeout = 1000
     private var waitsForShare = false
     var isFresh = false
-    private var isAlone = false
-    private var keepsSending = false
-    private var spoken = EngineConfiguration.Version.automatic
+    private var isExclusive = false
+    private var sendsAfterError = false
+    private var usedVersion = EngineConfiguration.Version.automatic
     /// The local port of the connection that the handle joins only to flush pending frames, and whether it has done so.
     var flushing: (port: Int, isDone: Bool)?
-    /// The messages of libcurl since `listen()` was last called, and whether they are still recorded.
-    var words: UnsafeMutablePointer<curlew_stream_words>?
-    var isListening = false
+    /// The messages of libcurl since `recordMessages()` was last called, and whether they are still recorded.
+    var streamMessages: UnsafeMutablePointer<curlew_stream_log>?
+    var isRecording = false
     /// The addresses given to libcurl, which reads them when the transfer begins.
     private var addresses: UnsafeMutablePointer<curl_slist>?
 
@@ -93,7 +93,7 @@ final class EasyHandle {
         curl_easy_cleanup(curl)
         curl_slist_free_all(addresses)
         detail.deallocate()
-        words?.deallocate()
+        streamMessages?.deallocate()
         head.free()
     }
 
@@ -112,10 +112,10 @@ final class EasyHandle {
         _ = curlew_set_long(curl, CURLOPT_NOPROGRESS, 1)
         _ = curlew_set_long(curl, CURLOPT_FOLLOWLOCATION, 0)
         _ = curlew_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        spoken = configuration.version
-        _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, spoken.option)
-        // Only the gate judges servers: libcurl's own host check accepts a bare common name, and any VERIFYPEER other
-        // than 1 makes libcurl ignore a rejection by the gate. The gate shares its roots, so libcurl must not load any.
+        usedVersion = configuration.version
+        _ = curlew_set_long(curl, CURLOPT_HTTP_VERSION, usedVersion.option)
+        // Only `judge` judges servers: libcurl's own host check accepts a bare common name, and any VERIFYPEER other
+        // than 1 makes libcurl ignore a rejection by it. The judge shares its roots, so libcurl must not load any.
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
         _ = curlew_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0)
         _ = curlew_set_string(curl, CURLOPT_CAINFO, nil)
@@ -141,7 +141,7 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_CURLU, UnsafeRawPointer(url.handle)))
             self.url = url
         }
-        if url.origin.isSecure, usedBy !== url.origin || domain.live.sessions.areOld(sessions, now: now) {
+        if url.origin.isSecure, usedBy !== url.origin || domain.live.sessions.areExpired(sessions, now: now) {
             set(useSessions(of: url.origin, now: now))
         }
         // Without TLS, libcurl reads as much as the buffer holds; with TLS, it reads one record at a time.
@@ -156,7 +156,7 @@ final class EasyHandle {
             set(curlew_set_pointer(curl, CURLOPT_HTTPHEADER, lines.list))
             self.lines = lines
         }
-        set(applyConnection(transfer.plan, isFresh: transfer.wire.isFresh, isByHTTP1: transfer.wire.isByHTTP1))
+        set(applyConnection(transfer.plan, isFresh: transfer.wire.isFresh, usesHTTP1: transfer.wire.usesHTTP1))
         set(applyAddresses(transfer.wire.name, url.origin, now))
         // The look-up has used a part of the connect timeout.
         let since = transfer.wire.connectingSince
@@ -167,8 +167,8 @@ final class EasyHandle {
             set(curlew_set_long(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout))
             connectTimeout = timeout
         }
-        if keepsSending {
-            keepsSending = false
+        if sendsAfterError {
+            sendsAfterError = false
             set(curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 0))
         }
         let patience = Int(Int32(clamping: max(1, transfer.plan.continueTimeout / 1_000_000)))
@@ -204,7 +204,7 @@ final class EasyHandle {
     }
 
     /// Selects the connections that may serve the transfer.
-    private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, isByHTTP1: Bool) -> CURLcode {
+    private func applyConnection(_ plan: borrowing TransferPlan, isFresh fresh: Bool, usesHTTP1: Bool) -> CURLcode {
         var code = CURLE_OK
         func set(_ option: CURLoption, _ value: Int) {
             let result = curlew_set_long(curl, option, value)
@@ -215,33 +215,33 @@ final class EasyHandle {
         // libcurl 7.88 would delay all other transfers until the first response of the host has ended, which may never
         // happen.
         let sharesPlain = version == .http2PriorKnowledge && domain.transport.sharesPlainHTTP2
-        let alone = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
-        let waits = (plan.isSecure || sharesPlain) && !alone
+        let exclusive = plan.ownsConnection || version == .http2PriorKnowledge && !plan.isSecure && !sharesPlain
+        let waits = (plan.isSecure || sharesPlain) && !exclusive
         if waitsForShare != waits {
             set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
             waitsForShare = waits
         }
-        if isFresh != (fresh || alone) {
+        if isFresh != (fresh || exclusive) {
             isFresh.toggle()
             set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
         }
-        if isAlone != alone {
-            isAlone.toggle()
-            set(CURLOPT_FORBID_REUSE, isAlone ? 1 : 0)
+        if isExclusive != exclusive {
+            isExclusive.toggle()
+            set(CURLOPT_FORBID_REUSE, isExclusive ? 1 : 0)
         }
         // An exclusive connection uses HTTP/1.1 if it can choose, because other transfers could join an HTTP/2
         // connection.
-        let spoken = (alone || isByHTTP1) && version != .http2PriorKnowledge ? .http1Only : version
-        if self.spoken != spoken {
-            set(CURLOPT_HTTP_VERSION, spoken.option)
-            self.spoken = spoken
+        let usedVersion = (exclusive || usesHTTP1) && version != .http2PriorKnowledge ? .http1Only : version
+        if self.usedVersion != usedVersion {
+            set(CURLOPT_HTTP_VERSION, usedVersion.option)
+            self.usedVersion = usedVersion
         }
         return code
     }
 
     /// Gives libcurl the addresses of the host; libcurl adds them to its cache.
     private func applyAddresses(_ name: ResolvedName?, _ origin: Origin, _ now: UInt64) -> CURLcode {
-        guard let name, !domain.knows(name, origin, now: now) else { return CURLE_OK }
+        guard let name, domain.recordGivenAddresses(name, origin, now: now) else { return CURLE_OK }
         let entry = "+\(origin.host):\(origin.port):\(name.addresses.joined(separator: ","))"
         let list = curl_slist_append(nil, entry)
         let code = curlew_set_pointer(curl, CURLOPT_RESOLVE, list)
@@ -268,7 +268,7 @@ final class EasyHandle {
     /// Removes sockets from the table that were opened and never became a connection.
     func forgetOpened(in sockets: SocketTable) {
         if opened.isEmpty { return }
-        sockets.vanished(opened)
+        sockets.forgetUnconnected(opened)
         opened = []
     }
 
@@ -280,13 +280,14 @@ final class EasyHandle {
     /// - Returns: False once no more sockets have to be checked.
     func keepConnecting() -> Bool {
         guard let transfer, !opened.isEmpty else {
-            looked = 0
+            checkedSockets = 0
             return false
         }
-        guard looked != opened.count, !opened.contains(where: { domain.transport.sockets.wants($0.descriptor) }) else {
+        guard checkedSockets != opened.count, !opened.contains(where: { domain.transport.sockets.wants($0.descriptor) })
+        else {
             return true
         }
-        looked = opened.count
+        checkedSockets = opened.count
         // Toggling the pause state makes libcurl check the handle.
         let pauses =
             (transfer.wire.isReceivingPaused ? CURLPAUSE_RECV : 0)
@@ -299,7 +300,7 @@ final class EasyHandle {
     /// Makes libcurl keep sending the body after an error response; call this inside the callback that delivers the
     /// head.
     func keepSending() {
-        keepsSending = true
+        sendsAfterError = true
         _ = curlew_set_long(curl, CURLOPT_KEEP_SENDING_ON_ERROR, 1)
     }
 
@@ -355,8 +356,8 @@ final class EasyHandle {
     /// Whether libcurl wrote a message about the failure.
     var hasDetail: Bool { detail.pointee != 0 }
 
-    /// Whether the server closed the failed stream without an error, according to libcurl's message or the lack of one.
-    var isClosedCleanly: Bool { !hasDetail || String(cString: detail).contains("closed cleanly, but") }
+    /// Returns the meaning of the last failure.
+    func fault(for code: CURLcode) -> CurlFault { CurlFault(code: code.rawValue, text: String(cString: detail)) }
 
     /// Returns libcurl's message about the last failure, or its text for the code.
     func text(for code: CURLcode) -> String {

@@ -21,7 +21,7 @@ struct NameCache {
 
     /// A running look-up, and the transfers that wait for it.
     struct Search {
-        var ticket: Resolver.Ticket?
+        var requestID: Resolver.RequestID?
         var waiting: [EngineTransfer] = []
     }
 
@@ -60,8 +60,8 @@ struct NameCache {
         return known.text
     }
 
-    mutating func learn(_ name: String, _ answer: Resolver.Answer, now: UInt64) {
-        switch answer {
+    mutating func learn(_ name: String, _ outcome: Resolver.Outcome, now: UInt64) {
+        switch outcome {
         case .success(let addresses):
             if names.count >= NameCache.size { names = names.filter { $0.value.until > now } }
             if names.count >= NameCache.size { names.removeAll() }

@@ -12,14 +12,14 @@ final class Origin {
     let needsLookUp: Bool
     /// Transfers that hold a slot, and those of them that use their connection exclusively.
     var active = 0
-    var alone = 0
+    var exclusive = 0
     /// Open sockets to the origin in all domains, in use or idle.
     var sockets = 0
     /// Open sockets minus the transfers that were started, for each domain, by its number.
     #if !DEBUG
     @exclusivity(unchecked)
     #endif
-    private var spares: [Int] = []
+    private var idleCounts: [Int] = []
     /// Whether transfers share connections.
     var isShared = false
     /// Whether the HTTP version of the first connection is known.
@@ -40,31 +40,34 @@ final class Origin {
     var turn = Int.random(in: 0..<1 << 20)
     /// The number of transfers that share one HTTP/2 connection before another one is opened.
     let streamsPerConnection: Int
-    var unplaced = 0
-    var queue = WaitingLine<EngineTransfer>()
+    var unidentifiedUsers = 0
+    var queue = PriorityQueue<EngineTransfer>()
     /// The number of transfers in the queue, without stale entries.
     var waiting = 0
     /// The candidate for the next slot; nil while the origin does not compete for one.
-    var call: Call?
+    var candidate: Candidate?
 
     /// Returns the number of connections in a domain that are free for a transfer; it is negative while connections are
     /// being made.
-    func spare(in domain: UInt32) -> Int { Int(domain) < spares.count ? spares[Int(domain)] : 0 }
+    func idleConnections(in domain: UInt32) -> Int { Int(domain) < idleCounts.count ? idleCounts[Int(domain)] : 0 }
+
+    /// Returns the key of a connection in `descriptors`: the local port and the address family.
+    static func descriptorKey(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
 
     func count(_ change: Int, in domain: UInt32) {
-        while spares.count <= Int(domain) { spares.append(0) }
-        spares[Int(domain)] += change
+        while idleCounts.count <= Int(domain) { idleCounts.append(0) }
+        idleCounts[Int(domain)] += change
     }
 
     /// The first transfer in the queue of an origin, and whether an existing connection can serve it.
-    struct Call {
+    struct Candidate {
         var priority: Int
-        var ticket: UInt64
+        var sequenceNumber: UInt64
         var joins: Bool
     }
 
     /// The options of another transfer that may share a connection.
-    enum Room {
+    enum Sharing {
         /// The transfer joins a connection that has capacity.
         case joins
         /// The transfer opens a connection, because there are fewer than the running and waiting transfers need.
@@ -84,34 +87,34 @@ final class Origin {
     /// The number of connections that the transfers with a slot need.
     var connections: Int {
         guard isShared else { return active }
-        let streams = active - alone
+        let streams = active - exclusive
         // Before the first connection is made, the other transfers wait for those that are being opened.
-        if made == 0 { return max(connections(for: streams), opening) + alone }
-        return connections(for: streams - opening) + opening + alone
+        if made == 0 { return max(connections(for: streams), opening) + exclusive }
+        return connections(for: streams - opening) + opening + exclusive
     }
 
     /// Shared connections over which a request was sent.
-    private var made: Int { max(0, descriptors.count - alone) }
+    private var made: Int { max(0, descriptors.count - exclusive) }
 
     /// The option of another transfer that may share a connection.
     ///
     /// libcurl 7.88 puts any number of transfers on a connection that is still being made, so each transfer beyond the
     /// limit either opens a connection or waits for one.
-    var room: Room {
-        let streams = active - alone
+    var sharing: Sharing {
+        let streams = active - exclusive
         let made = made
         // An open socket may be a usable connection although its local port is not known yet.
-        if made + opening == 0 && sockets <= alone { return .opens }
-        let places = max(1, made) * streamsPerConnection + (made > 0 ? opening : max(0, opening - 1))
-        if streams < places { return .joins }
+        if made + opening == 0 && sockets <= exclusive { return .opens }
+        let capacity = max(1, made) * streamsPerConnection + (made > 0 ? opening : max(0, opening - 1))
+        if streams < capacity { return .joins }
         let coming = max(opening, sockets - descriptors.count)
         return made + coming < connections(for: streams + max(1, waiting)) ? .opens : .waits
     }
 
     /// Returns the number of connections that one more transfer would need: one or zero.
     func more(for transfer: EngineTransfer) -> Int {
-        guard isShared && !transfer.isAlone, room != .opens else { return 1 }
-        return connections(for: active - alone + 1) - connections(for: active - alone)
+        guard isShared && !transfer.isExclusive, sharing != .opens else { return 1 }
+        return connections(for: active - exclusive + 1) - connections(for: active - exclusive)
     }
 
     private func connections(for streams: Int) -> Int {
@@ -126,8 +129,8 @@ final class Origin {
 
     /// Returns the first entry of the queue, after removing transfers that left it or joined again with another
     /// priority.
-    func first() -> WaitingLine<EngineTransfer>.Place? {
-        while let place = queue.first, !place.element.wire.isInLine || place.priority != place.element.wire.priority {
+    func first() -> PriorityQueue<EngineTransfer>.Entry? {
+        while let entry = queue.first, !entry.element.wire.isInQueue || entry.priority != entry.element.wire.priority {
             queue.next()
         }
         return queue.first
@@ -137,29 +140,30 @@ final class Origin {
 /// The origins whose first transfer may get a slot, ordered by these transfers.
 ///
 /// Origins that need no new connection come first, because a lack of connections delays only the others.
-struct CalledOrigins {
-    private var joining = WaitingLine<Origin>()
-    private var connecting = WaitingLine<Origin>()
+struct ReadyOrigins {
+    private var joining = PriorityQueue<Origin>()
+    private var connecting = PriorityQueue<Origin>()
     /// The number of entries at which stale ones are removed; most stale entries would otherwise stay for ever.
     private var most = 64
 
     var isEmpty: Bool { joining.isEmpty && connecting.isEmpty }
 
-    mutating func call(_ origin: Origin) {
+    mutating func nominate(_ origin: Origin) {
         guard let first = origin.first() else { return }
         let joins = origin.more(for: first.element) == 0
-        if let call = origin.call, call.joins || !joins,
-            !first.isBefore(priority: call.priority, ticket: call.ticket)
+        if let candidate = origin.candidate, candidate.joins || !joins,
+            !first.isBefore(priority: candidate.priority, sequenceNumber: candidate.sequenceNumber)
         {
             return
         }
-        origin.call = Origin.Call(priority: first.priority, ticket: first.ticket, joins: joins)
+        origin.candidate = Origin.Candidate(
+            priority: first.priority, sequenceNumber: first.sequenceNumber, joins: joins)
         if joins {
-            joining.join(origin, priority: first.priority, ticket: first.ticket)
+            joining.join(origin, priority: first.priority, sequenceNumber: first.sequenceNumber)
         } else {
-            connecting.join(origin, priority: first.priority, ticket: first.ticket)
+            connecting.join(origin, priority: first.priority, sequenceNumber: first.sequenceNumber)
             if connecting.count > most {
-                connecting.removeAll { $0.call?.joins != false || $0.call?.priority != $1 }
+                connecting.removeAll { $0.candidate?.joins != false || $0.candidate?.priority != $1 }
                 most = max(64, 2 * connecting.count)
             }
         }
@@ -167,26 +171,29 @@ struct CalledOrigins {
 
     /// Removes and returns the next origin; an origin that needs a connection only if one is left.
     mutating func next(connectionsLeft: Int) -> Origin? {
-        while let place = joining.first {
+        while let entry = joining.first {
             joining.next()
-            if take(place, joins: true) { return place.element }
+            if take(entry, joins: true) { return entry.element }
         }
-        while let place = connecting.first {
-            if place.element.call?.joins == false, place.element.call?.ticket == place.ticket, connectionsLeft < 1 {
+        while let entry = connecting.first {
+            if entry.element.candidate?.joins == false, entry.element.candidate?.sequenceNumber == entry.sequenceNumber,
+                connectionsLeft < 1
+            {
                 return nil
             }
             connecting.next()
-            if take(place, joins: false) { return place.element }
+            if take(entry, joins: false) { return entry.element }
         }
         return nil
     }
 
     /// Returns false for a stale entry, which a newer one has replaced.
-    private func take(_ place: WaitingLine<Origin>.Place, joins: Bool) -> Bool {
-        let origin = place.element
-        guard let call = origin.call, call.joins == joins, call.ticket == place.ticket, call.priority == place.priority
+    private func take(_ entry: PriorityQueue<Origin>.Entry, joins: Bool) -> Bool {
+        let origin = entry.element
+        guard let candidate = origin.candidate, candidate.joins == joins,
+            candidate.sequenceNumber == entry.sequenceNumber, candidate.priority == entry.priority
         else { return false }
-        origin.call = nil
+        origin.candidate = nil
         return true
     }
 }

@@ -44,7 +44,7 @@ struct Origins {
     private mutating func origin(of target: PlannedURL) -> Origin {
         let key = Key(host: target.host, port: target.port, isSecure: target.isSecure)
         if let origin = known[key] { return origin }
-        if known.count >= most { tidy() }
+        if known.count >= most { removeUnused() }
         let made = Origin(
             host: target.host, port: target.port, isSecure: target.isSecure,
             streamsPerConnection: streamsPerConnection)
@@ -52,7 +52,7 @@ struct Origins {
         return made
     }
 
-    private mutating func tidy() {
+    private mutating func removeUnused() {
         var kept: [Key: Origin] = [:]
         while var entry = known.popFirst() {
             if !isKnownUniquelyReferenced(&entry.value) { kept[entry.key] = entry.value }

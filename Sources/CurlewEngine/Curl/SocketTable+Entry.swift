@@ -24,7 +24,7 @@ extension SocketTable {
         /// transfer.
         var users = 0
         /// Whether two transfers used the connection at the same time.
-        var hadCompany = false
+        var hadSeveralUsers = false
         /// Whether a request on the connection failed without being cancelled.
         var hasFailed = false
         /// The position in the order in which transfers left connections; larger is later.
@@ -33,7 +33,7 @@ extension SocketTable {
         var openedAt: UInt64 = 0
         var idleSince: UInt64 = 0
         /// How often in a row the socket was writable without progress, and until when it is not polled for writing.
-        var vain = 0
+        var futileWrites = 0
         var muteUntil: UInt64 = 0
     }
 }

@@ -150,13 +150,13 @@ final class SocketTable {
     ///
     /// libcurl 7.88 keeps polling for writing while an HTTP/2 window is closed, which keeps a core busy. After 64 such
     /// events in a row, the descriptor is not polled for writing for 20 ms, or until bytes from the server arrive.
-    func isVainlyWritable(_ descriptor: CInt, now: UInt64) {
+    func recordFutileWrite(_ descriptor: CInt, now: UInt64) {
         let index = Int(descriptor)
         guard index < entries.count else { return }
-        entries[index].vain += 1
+        entries[index].futileWrites += 1
         // With a small socket buffer, libcurl writes its buffered bytes in several steps, which this table does not
         // see.
-        guard entries[index].vain >= 64, entries[index].registered & curlew_writable != 0 else { return }
+        guard entries[index].futileWrites >= 64, entries[index].registered & curlew_writable != 0 else { return }
         entries[index].muteUntil = now &+ 20_000_000
         rearmAt = min(rearmAt, entries[index].muteUntil)
         register(descriptor, entries[index].wanted & ~curlew_writable)
@@ -165,7 +165,7 @@ final class SocketTable {
     /// Records progress on a connection: writing may succeed again.
     func moved(_ descriptor: CInt) {
         let index = Int(descriptor)
-        if index < entries.count, entries[index].vain > 0 { unmute(index) }
+        if index < entries.count, entries[index].futileWrites > 0 { unmute(index) }
     }
 
     /// Polls again for writing on descriptors whose pause has ended.
@@ -178,7 +178,7 @@ final class SocketTable {
     }
 
     private func unmute(_ index: Int) {
-        entries[index].vain = 0
+        entries[index].futileWrites = 0
         guard entries[index].muteUntil != 0 else { return }
         entries[index].muteUntil = 0
         if entries[index].wanted != 0 { register(CInt(index), entries[index].wanted) }
@@ -189,22 +189,19 @@ final class SocketTable {
     /// Records that a transfer sends its request over a connection, identified by its local port: a known connection of
     /// the origin, or one that was opened for the transfer.
     func join(_ origin: Origin, port: Int, isIPv6: Bool, opened: [Connection] = []) -> Connection {
-        let key = SocketTable.key(port: port, isIPv6: isIPv6)
+        let key = Origin.descriptorKey(port: port, isIPv6: isIPv6)
         guard let descriptor = origin.descriptors[key] ?? find(key, for: origin, among: opened) else {
-            origin.unplaced += 1
+            origin.unidentifiedUsers += 1
             return .unknown
         }
         entries[Int(descriptor)].users += 1
-        if entries[Int(descriptor)].users > 1 { entries[Int(descriptor)].hadCompany = true }
+        if entries[Int(descriptor)].users > 1 { entries[Int(descriptor)].hadSeveralUsers = true }
         return Connection(descriptor: descriptor, serial: entries[Int(descriptor)].serial)
     }
 
-    /// Returns the key of a connection in `Origin.descriptors`: the local port and the address family.
-    static func key(port: Int, isIPv6: Bool) -> Int { port | (isIPv6 ? 1 << 16 : 0) }
-
     /// Returns the key of an HTTP/2 connection that never served two transfers at the same time.
-    func portOfLone(_ connection: Connection) -> Int? {
-        guard let index = index(of: connection), !entries[index].hadCompany, entries[index].port >= 0 else {
+    func keyOfUnshared(_ connection: Connection) -> Int? {
+        guard let index = index(of: connection), !entries[index].hadSeveralUsers, entries[index].port >= 0 else {
             return nil
         }
         switch entries[index].version {
@@ -228,7 +225,7 @@ final class SocketTable {
     ///
     /// libcurl 7.88 does not report the closing of sockets that never became a connection, so their numbers may already
     /// belong to other files.
-    func vanished(_ opened: [Connection]) {
+    func forgetUnconnected(_ opened: [Connection]) {
         for connection in opened {
             guard let index = index(of: connection), entries[index].port < 0 else { continue }
             leave(index)
@@ -237,8 +234,8 @@ final class SocketTable {
     }
 
     /// Records that a transfer leaves the connection that it joined with `join`.
-    func part(_ connection: Connection, from origin: Origin) {
-        if connection == .unknown { origin.unplaced -= 1 }
+    func leave(_ connection: Connection, from origin: Origin) {
+        if connection == .unknown { origin.unidentifiedUsers -= 1 }
         guard let index = index(of: connection) else { return }
         entries[index].users -= 1
         lastLeaving += 1
@@ -263,7 +260,7 @@ final class SocketTable {
 
     /// Whether only a refusal can have ended the single request on a connection, because the connection itself has not
     /// ended.
-    func isGoodFor(oneOf connection: Connection) -> Bool {
+    func canOnlyBeRefused(oneOf connection: Connection) -> Bool {
         guard let index = index(of: connection) else { return !ended.contains { $0.serial == connection.serial } }
         return entries[index].users <= 1 && entries[index].isCounted && !curlew_peer_has_ended(connection.descriptor)
     }
@@ -275,7 +272,7 @@ final class SocketTable {
 
     /// Whether an HTTP/2 connection may have truncated a response that looks complete: it ended while several transfers
     /// used it, or it was closed although the server had not ended it.
-    func mayHaveCut(_ connection: Connection) -> Bool {
+    func mayHaveTruncated(_ connection: Connection) -> Bool {
         guard connection != .unknown else { return false }
         guard let index = index(of: connection) else {
             return !ended.contains { $0.serial == connection.serial && $0.isClean }
@@ -291,8 +288,8 @@ final class SocketTable {
     }
 
     /// Closes a connection if it is idle.
-    func buryIfIdle(_ connection: Connection) {
-        if let index = index(of: connection), isIdle(index) { bury(connection.descriptor) }
+    func closeIfIdle(_ connection: Connection) {
+        if let index = index(of: connection), isIdle(index) { closeNow(connection.descriptor) }
     }
 
     /// Whether libcurl wants events of a descriptor.
@@ -305,13 +302,13 @@ final class SocketTable {
     /// On an idle connection, the event is the server's end, or bytes that belong to no request. libcurl 7.88 would
     /// take these bytes for the response to the next request, so the connection is closed at once. An idle HTTP/2
     /// connection may receive frames; only its end matters.
-    func stray(_ descriptor: CInt, _ mask: UInt32) {
+    func handleUnexpectedEvent(_ descriptor: CInt, _ mask: UInt32) {
         let index = Int(descriptor)
         guard index < entries.count, entries[index].registered != 0 else { return }
         let hasEnded = mask & (curlew_peer_closed | curlew_hung_up | curlew_failed) != 0
         guard isIdle(index) else { return unregister(descriptor) }
-        let isUnasked = mask & curlew_readable != 0 && entries[index].version != .http2
-        if hasEnded || isUnasked { return bury(descriptor) }
+        let isUnsolicited = mask & curlew_readable != 0 && entries[index].version != .http2
+        if hasEnded || isUnsolicited { return closeNow(descriptor) }
         register(
             descriptor, entries[index].version == .http2 ? curlew_peer_closed : curlew_readable | curlew_peer_closed)
     }
@@ -320,7 +317,7 @@ final class SocketTable {
     private func isIdle(_ index: Int) -> Bool {
         let entry = entries[index]
         guard entry.isCounted, entry.port >= 0, entry.wanted == 0, entry.users == 0 else { return false }
-        return entry.origin?.unplaced == 0
+        return entry.origin?.unidentifiedUsers == 0
     }
 
     private func unregister(_ descriptor: CInt) {
@@ -340,7 +337,7 @@ final class SocketTable {
         expireAt = Monotonic.never
         for index in entries.indices where isIdle(index) {
             let expiry = expiry(index)
-            if expiry <= now { bury(CInt(index)) } else { expireAt = min(expireAt, expiry) }
+            if expiry <= now { closeNow(CInt(index)) } else { expireAt = min(expireAt, expiry) }
         }
     }
 
@@ -348,30 +345,30 @@ final class SocketTable {
     /// that were idle for at least `limit` nanoseconds, because the server may close them at this moment.
     ///
     /// libcurl 7.88 treats an ended connection as good if a close_notify arrives first (RFC 8446 §6.1).
-    func buryStale(of origin: Origin, after limit: UInt64) {
+    func closeStale(of origin: Origin, after limit: UInt64) {
         var questions: [pollfd] = []
         for descriptor in origin.descriptors.values {
             let entry = entries[Int(descriptor)]
             guard entry.version != .http2, isIdle(Int(descriptor)) else { continue }
             if now &- min(now, entry.idleSince) >= limit {
-                bury(descriptor)
+                closeNow(descriptor)
             } else {
                 questions.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
             }
         }
         guard !questions.isEmpty, poll(&questions, nfds_t(questions.count), 0) > 0 else { return }
-        for question in questions where question.revents != 0 { bury(question.fd) }
+        for question in questions where question.revents != 0 { closeNow(question.fd) }
     }
 
     /// Closes the connection that has been idle longest, among those whose origin fits; libcurl finds it dead at its
     /// next check.
-    func buryOldestIdle(where fits: (Origin) -> Bool) {
+    func closeOldestIdle(where fits: (Origin) -> Bool) {
         let idle = entries.indices.filter { isIdle($0) && entries[$0].origin.map(fits) == true }
-        if let oldest = idle.min(by: { entries[$0].leftAt < entries[$1].leftAt }) { bury(CInt(oldest)) }
+        if let oldest = idle.min(by: { entries[$0].leftAt < entries[$1].leftAt }) { closeNow(CInt(oldest)) }
     }
 
     /// Closes a connection at once, and gives libcurl a descriptor that reads as closed.
-    private func bury(_ descriptor: CInt) {
+    private func closeNow(_ descriptor: CInt) {
         if entries[Int(descriptor)].registered != 0 { unregister(descriptor) }
         if dead < 0 { dead = curlew_dead_socket() }
         guard dead >= 0, curlew_replace(descriptor, dead) else {

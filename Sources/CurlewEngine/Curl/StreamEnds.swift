@@ -48,7 +48,7 @@ final class StreamEnds {
 }
 
 /// The functions called before libcurl's own nghttp2 callbacks, on the loop thread like all code of libcurl.
-private let streamCalls = curlew_stream_calls(
+private let streamCalls = curlew_stream_callbacks(
     submitted: { context, stream in
         if let stream { ends(context)?.begin(stream) }
     },

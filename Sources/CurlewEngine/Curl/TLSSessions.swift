@@ -32,8 +32,8 @@ struct TLSShares {
     }
 
     /// The maximum number of shares, and the number of origins per share.
-    static let most = 64
-    static let room = 8
+    static let maximum = 64
+    static let originsPerShare = 8
 
     /// The share for handles that have no origin yet; without a share, libcurl would give each handle its own cache,
     /// and leak it when the handle gets a share.
@@ -59,7 +59,7 @@ struct TLSShares {
     var count: Int { shares.count }
 
     /// Whether sessions are too old to be resumed.
-    func areOld(_ sessions: TLSSessions, now: UInt64) -> Bool { now >= end(of: sessions) }
+    func areExpired(_ sessions: TLSSessions, now: UInt64) -> Bool { now >= end(of: sessions) }
 
     func end(of sessions: TLSSessions) -> UInt64 { sessions.bornAt &+ lifetime }
 
@@ -70,12 +70,12 @@ struct TLSShares {
         if let number = numbers[key] {
             return fresh(number, now: now)
         }
-        let number = assigned % TLSShares.most
+        let number = assigned % TLSShares.maximum
         if number >= shares.count {
             guard let made = TLSSessions(at: now) else { return first }
             shares.append(made)
         }
-        let slot = assigned % (TLSShares.most * TLSShares.room)
+        let slot = assigned % (TLSShares.maximum * TLSShares.originsPerShare)
         if slot < keys.count {
             numbers[keys[slot]] = nil
             keys[slot] = key
@@ -88,7 +88,7 @@ struct TLSShares {
     }
 
     private mutating func fresh(_ number: Int, now: UInt64) -> TLSSessions {
-        if areOld(shares[number], now: now), let made = TLSSessions(at: now) { shares[number] = made }
+        if areExpired(shares[number], now: now), let made = TLSSessions(at: now) { shares[number] = made }
         return shares[number]
     }
 }

@@ -6,7 +6,7 @@ internal import Glibc
 /// A failed operation of the file system.
 package struct DiskFailure: Error, CustomStringConvertible {
     /// The failed operation, such as "cannot write".
-    package let what: String
+    package let operation: String
     package let path: String
     package let errno: Int32
     /// Whether the path has a file that Curlew did not create.
@@ -17,37 +17,37 @@ package struct DiskFailure: Error, CustomStringConvertible {
     package var isForeignStore = false
 
     /// Creates a failure for a file that Curlew did not create.
-    package init(foreign what: String, _ path: String) {
-        self.init(what, path, EEXIST)
+    package init(foreign operation: String, _ path: String) {
+        self.init(operation, path, EEXIST)
         isForeign = true
     }
 
     /// Creates a failure for a device, a FIFO or a socket at the path of a file.
-    package init(special what: String, _ path: String) {
-        self.init(what, path, EEXIST)
+    package init(special operation: String, _ path: String) {
+        self.init(operation, path, EEXIST)
         isSpecial = true
     }
 
     /// Creates a failure for the directory or a file of a store that other users own or may write.
-    package init(foreignStore what: String, _ path: String) {
-        self.init(what, path, EPERM)
+    package init(foreignStore operation: String, _ path: String) {
+        self.init(operation, path, EPERM)
         isForeignStore = true
     }
 
-    package init(_ what: String, _ path: String, _ errno: Int32) {
-        self.what = what
+    package init(_ operation: String, _ path: String, _ errno: Int32) {
+        self.operation = operation
         self.path = path
         self.errno = errno
     }
 
     /// The error number for a path that already exists.
-    package static let taken = EEXIST
+    package static let existsNumber = EEXIST
 
     /// The error number for a job whose waiting task was cancelled.
     package static let cancelled = ECANCELED
 
     /// Whether the path already exists.
-    package var isTaken: Bool { errno == EEXIST }
+    package var alreadyExists: Bool { errno == EEXIST }
 
     /// Whether another process or download holds the lock.
     package var isBusy: Bool { errno == EWOULDBLOCK }
@@ -55,7 +55,7 @@ package struct DiskFailure: Error, CustomStringConvertible {
     /// Whether there is no space: the disk is full, or a quota of the user or a limit of the process is reached.
     package var isFull: Bool { errno == ENOSPC || errno == EDQUOT || errno == EFBIG }
 
-    package var description: String { "\(what) \(path): \(String(cString: strerror(errno)))" }
+    package var description: String { "\(operation) \(path): \(String(cString: strerror(errno)))" }
 }
 
 extension DiskThread {

@@ -3,8 +3,8 @@
 
 /// Decides which disk job runs next, and how many threads there are.
 ///
-/// A place is a key for jobs, mostly a directory. Jobs of one place run one after the other, in order of arrival. Jobs
-/// of different places run concurrently, each on its own thread, so a place whose disk hangs delays no other place.
+/// Each job has a key, mostly a directory. Jobs of one key run one after the other, in order of arrival. Jobs of
+/// different keys run concurrently, each on its own thread, so a key whose disk hangs delays no other key.
 struct DiskQueue<Job> {
     /// The action that a new job requires.
     enum Need: Hashable {
@@ -16,15 +16,15 @@ struct DiskQueue<Job> {
         case thread
     }
 
-    private struct Lane {
+    private struct KeyQueue {
         var jobs: [Job] = []
         var isRunning = false
     }
 
-    private let most: Int
-    /// The jobs of each place that has waiting or running jobs.
-    private var lanes: [String: Lane] = [:]
-    /// The places with waiting jobs and no running job, in the order in which they are served.
+    private let maximum: Int
+    /// The jobs of each key that has waiting or running jobs.
+    private var queues: [String: KeyQueue] = [:]
+    /// The keys with waiting jobs and no running job, in the order in which they are served.
     private var ready: [String] = []
     /// The number of threads.
     private(set) var threads = 0
@@ -33,63 +33,63 @@ struct DiskQueue<Job> {
 
     /// Creates a queue.
     ///
-    /// - Parameter most: The maximum number of threads.
-    init(most: Int) { self.most = most }
+    /// - Parameter maximum: The maximum number of threads.
+    init(maximum: Int) { self.maximum = maximum }
 
-    /// Adds a job after the other jobs of the same place.
-    mutating func add(_ job: Job, at place: String) -> Need {
-        var lane = lanes.removeValue(forKey: place) ?? Lane()
-        let isNew = lane.jobs.isEmpty && !lane.isRunning
-        lane.jobs.append(job)
-        lanes[place] = lane
+    /// Adds a job after the other jobs of the same key.
+    mutating func add(_ job: Job, at key: String) -> Need {
+        var queue = queues.removeValue(forKey: key) ?? KeyQueue()
+        let isNew = queue.jobs.isEmpty && !queue.isRunning
+        queue.jobs.append(job)
+        queues[key] = queue
         if !isNew { return .nothing }
-        ready.append(place)
+        ready.append(key)
         if sleeping > 0 {
             sleeping -= 1
             return .waking
         }
-        if threads >= most { return .nothing }
+        if threads >= maximum { return .nothing }
         threads += 1
         return .thread
     }
 
-    /// Takes back a thread that could not be started for a place.
+    /// Takes back a thread that could not be started for a key.
     ///
     /// - Returns: Whether there is another thread, for which the job then waits; otherwise the job leaves the queue.
-    mutating func threadFailed(for place: String) -> Bool {
+    mutating func threadFailed(for key: String) -> Bool {
         threads -= 1
         if threads > 0 { return true }
-        lanes[place] = nil
-        ready.removeAll { $0 == place }
+        queues[key] = nil
+        ready.removeAll { $0 == key }
         return false
     }
 
-    /// Returns the next job of a thread and its place; nil when there is no job, in which case the thread must sleep.
+    /// Returns the next job of a thread and its key; nil when there is no job, in which case the thread must sleep.
     ///
-    /// - Parameter last: The place of the job that the thread finished; nil when it finished no job.
-    mutating func next(after last: String?) -> (job: Job, place: String)? {
-        if let last, var lane = lanes.removeValue(forKey: last) {
-            lane.isRunning = false
-            if !lane.jobs.isEmpty {
-                lanes[last] = lane
+    /// - Parameter last: The key of the job that the thread finished; nil when it finished no job.
+    mutating func next(after last: String?) -> (job: Job, key: String)? {
+        if let last, var queue = queues.removeValue(forKey: last) {
+            queue.isRunning = false
+            if !queue.jobs.isEmpty {
+                queues[last] = queue
                 ready.append(last)
             }
         }
-        guard let place = ready.first, var lane = lanes.removeValue(forKey: place) else {
+        guard let key = ready.first, var queue = queues.removeValue(forKey: key) else {
             sleeping += 1
             return nil
         }
         ready.removeFirst()
-        let job = lane.jobs.removeFirst()
-        lane.isRunning = true
-        lanes[place] = lane
-        return (job, place)
+        let job = queue.jobs.removeFirst()
+        queue.isRunning = true
+        queues[key] = queue
+        return (job, key)
     }
 
     /// Removes a thread whose sleep timed out.
     ///
     /// - Returns: False when a thread was woken but has not noticed yet, which may be this thread.
-    mutating func endSleeper() -> Bool {
+    mutating func removeSleeper() -> Bool {
         guard sleeping > 0 else { return false }
         sleeping -= 1
         threads -= 1

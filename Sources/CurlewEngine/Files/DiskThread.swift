@@ -7,9 +7,9 @@ internal import CurlewSupport
 
 /// A pool of threads for disk operations, so that a slow disk never blocks a loop or a thread of the Swift runtime.
 ///
-/// Jobs of one place, mostly a directory, run one after the other. Each place with jobs has its own thread, up to
-/// `most` threads. A file system that hangs therefore delays only its own files, unless jobs wait in `most` of its
-/// directories. Idle threads end after a while.
+/// Jobs of one key, mostly a directory, run one after the other. Each key with jobs has its own thread, up to
+/// `maximum` threads. A file system that hangs therefore delays only its own files, unless jobs wait in `maximum` of
+/// its directories. Idle threads end after a while.
 package final class DiskThread: Sendable {
     /// Reads files that are sent; every reader stops when its pipe is full.
     static let shared = DiskThread("curlew-disk")
@@ -31,26 +31,26 @@ package final class DiskThread: Sendable {
 
     private let state: Lock<State>
     private let name: String
-    private let most: Int
+    private let maximum: Int
     private let patience: Int
 
     /// Creates a pool.
     ///
     /// - Parameters:
     ///   - name: The name of its threads.
-    ///   - most: The maximum number of threads.
+    ///   - maximum: The maximum number of threads.
     ///   - patience: The time in seconds after which an idle thread ends.
-    init(_ name: String, most: Int = 32, patience: Int = 10) {
+    init(_ name: String, maximum: Int = 32, patience: Int = 10) {
         self.name = name
-        self.most = most
+        self.maximum = maximum
         self.patience = patience
-        state = Lock(State(queue: DiskQueue(most: most)))
+        state = Lock(State(queue: DiskQueue(maximum: maximum)))
     }
 
     /// The number of threads, for tests.
     var threads: Int { state.withLock { $0.queue.threads } }
 
-    /// Runs a job after earlier jobs of the same place, and returns its result; nil when no thread can be started.
+    /// Runs a job after earlier jobs of the same key, and returns its result; nil when no thread can be started.
     ///
     /// Cancellation of the waiting task does not cancel the job.
     ///
@@ -79,35 +79,35 @@ package final class DiskThread: Sendable {
         run(in: path.isEmpty ? "" : DiskFile.directory(of: path), job)
     }
 
-    /// Runs `job` after earlier jobs of the same place.
+    /// Runs `job` after earlier jobs of the same key.
     ///
     /// - Returns: False when no thread can be started.
-    func run(in place: String, _ job: @escaping @Sendable () -> Void) -> Bool {
+    func run(in key: String, _ job: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             // A child of fork() has no threads of its parent, and must not run the parent's jobs.
-            if state.generation != curlew_fork_generation() { state = State(queue: DiskQueue(most: most)) }
-            switch state.queue.add(job, at: place) {
+            if state.generation != curlew_fork_generation() { state = State(queue: DiskQueue(maximum: maximum)) }
+            switch state.queue.add(job, at: key) {
             case .nothing: return true
             case .waking:
                 state.signal.raise()
                 return true
             case .thread:
                 let signal = state.signal
-                return startThread(name, { self.work(signal) }) == 0 || state.queue.threadFailed(for: place)
+                return startThread(name, { self.work(signal) }) == 0 || state.queue.threadFailed(for: key)
             }
         }
     }
 
     private func work(_ signal: Semaphore) {
-        var place: String?
+        var key: String?
         while true {
-            if let (job, at) = state.withLock({ $0.queue.next(after: place) }) {
+            if let (job, at) = state.withLock({ $0.queue.next(after: key) }) {
                 job()
-                place = at
+                key = at
             } else {
-                place = nil
+                key = nil
                 while !signal.wait(seconds: patience) {
-                    if state.withLock({ $0.queue.endSleeper() }) { return }
+                    if state.withLock({ $0.queue.removeSleeper() }) { return }
                 }
             }
         }

@@ -15,7 +15,7 @@ package enum FileOwner {
     ///   - links: The number of hard links.
     ///   - user: The user of this process.
     ///   - umask: Returns the process's umask; called only if other users may write the file.
-    package static func objection(
+    package static func rejectionReason(
         mode: UInt32, owner: UInt32, links: UInt64 = 1, user: UInt32, umask: () -> UInt32
     ) -> String? {
         guard mode & S_IFMT == S_IFREG else { return "there is something other than a file at" }
@@ -33,7 +33,7 @@ package enum FileOwner {
     ///   - mode: The type and permissions, as in `stat`.
     ///   - owner: The owner of the directory.
     ///   - user: The user of this process.
-    package static func objection(toDirectory mode: UInt32, owner: UInt32, user: UInt32) -> String? {
+    package static func rejectionReason(toDirectory mode: UInt32, owner: UInt32, user: UInt32) -> String? {
         guard mode & S_IFMT == S_IFDIR else { return "there is something other than a directory at" }
         guard owner == user else { return "there is a directory of another user (uid \(owner)) at" }
         return mode & writable == 0 ? nil : "there is a directory that other users may write at"
@@ -42,9 +42,9 @@ package enum FileOwner {
     /// Throws for an open directory that another user owns or may write.
     static func check(directory descriptor: CInt, _ path: String) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
-        let objection = objection(toDirectory: status.st_mode, owner: status.st_uid, user: geteuid())
-        if let objection { throw DiskFailure(foreignStore: objection, path) }
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot inspect", path, errno) }
+        let rejectionReason = rejectionReason(toDirectory: status.st_mode, owner: status.st_uid, user: geteuid())
+        if let rejectionReason { throw DiskFailure(foreignStore: rejectionReason, path) }
     }
 
     /// Throws for an open file of a store that another user owns or may write.
@@ -52,23 +52,24 @@ package enum FileOwner {
     /// A store creates its files with permissions for this user only, regardless of the umask.
     static func check(ofStore descriptor: CInt, _ path: String) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
-        let objection = objection(
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot inspect", path, errno) }
+        let rejectionReason = rejectionReason(
             mode: status.st_mode, owner: status.st_uid, links: UInt64(status.st_nlink), user: geteuid(),
             umask: { writable })
-        if let objection { throw DiskFailure(foreignStore: objection, path) }
+        if let rejectionReason { throw DiskFailure(foreignStore: rejectionReason, path) }
     }
 
     /// Throws for an open file that another user owns or may write.
     ///
-    /// - Parameter isSole: Whether the file must not have other hard links.
-    static func check(_ descriptor: CInt, _ path: String, isSole: Bool) throws(DiskFailure) {
+    /// - Parameter requiresSingleLink: Whether the file must not have other hard links.
+    static func check(_ descriptor: CInt, _ path: String, requiresSingleLink: Bool) throws(DiskFailure) {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
-        let objection = objection(
-            mode: status.st_mode, owner: status.st_uid, links: isSole ? UInt64(status.st_nlink) : 1, user: geteuid(),
+        guard fstat(descriptor, &status) == 0 else { throw DiskFailure("cannot inspect", path, errno) }
+        let rejectionReason = rejectionReason(
+            mode: status.st_mode, owner: status.st_uid, links: requiresSingleLink ? UInt64(status.st_nlink) : 1,
+            user: geteuid(),
             umask: umask)
-        if let objection { throw DiskFailure(foreign: objection, path) }
+        if let rejectionReason { throw DiskFailure(foreign: rejectionReason, path) }
     }
 
     /// Returns the failure for a file that should be this user's own and cannot be opened.

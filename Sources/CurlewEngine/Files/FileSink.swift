@@ -12,7 +12,7 @@ package final class FileSink: Sendable {
     /// The time in nanoseconds after which a smaller batch is written too, for readers and in case the process ends.
     private static let patience: UInt64 = 100_000_000
     /// The maximum number of batches that wait to be written.
-    private static let mostBatches = 2
+    private static let maximumBatches = 2
 
     private struct State {
         var pending: [Chunk] = []
@@ -24,15 +24,15 @@ package final class FileSink: Sendable {
         var submittedAt: UInt64 = 0
         var failure: DiskFailure?
         var waiter: UnsafeContinuation<Void, Never>?
-        var waitsFor = 0
+        var waiterLimit = 0
     }
 
-    package let file: PartFile
+    package let file: PartialFile
     private let state: Lock<State>
     /// Called on the disk thread after each batch with the number of bytes in the file; before ``flush()`` returns.
     private let progressed: @Sendable (Int64) -> Void
 
-    package init(_ file: PartFile, at offset: Int64, progressed: @escaping @Sendable (Int64) -> Void = { _ in }) {
+    package init(_ file: PartialFile, at offset: Int64, progressed: @escaping @Sendable (Int64) -> Void = { _ in }) {
         self.file = file
         self.progressed = progressed
         state = Lock(State(position: offset, written: offset))
@@ -57,7 +57,7 @@ package final class FileSink: Sendable {
             return state.pendingBytes >= Self.batch || now &- state.submittedAt >= Self.patience
         }
         if isFull { submit() }
-        try await settle(until: Self.mostBatches)
+        try await waitForWrites(upTo: Self.maximumBatches)
     }
 
     /// Waits until all accepted bytes are written.
@@ -65,18 +65,18 @@ package final class FileSink: Sendable {
     /// - Throws: The failure of a write.
     package func flush() async throws(DiskFailure) {
         submit()
-        try await settle(until: 0)
+        try await waitForWrites(upTo: 0)
     }
 
-    /// Waits until at most `most` batches are unwritten.
-    private func settle(until most: Int) async throws(DiskFailure) {
-        let isSettled = state.withLock { $0.inFlight <= most }
+    /// Waits until at most `maximum` batches are unwritten.
+    private func waitForWrites(upTo maximum: Int) async throws(DiskFailure) {
+        let isSettled = state.withLock { $0.inFlight <= maximum }
         if !isSettled {
             await withUnsafeContinuation { continuation in
                 let isSettled = state.withLock { state in
-                    if state.inFlight <= most { return true }
+                    if state.inFlight <= maximum { return true }
                     state.waiter = continuation
-                    state.waitsFor = most
+                    state.waiterLimit = maximum
                     return false
                 }
                 if isSettled { continuation.resume() }
@@ -97,26 +97,26 @@ package final class FileSink: Sendable {
         }
         if chunks.isEmpty { return }
         if !DiskThread.saving.run(at: file.path, { self.write(chunks, at: offset) }) {
-            done(.failure(DiskFailure("no thread to write", file.path, 12)))
+            finishBatch(.failure(DiskFailure("no thread to write", file.path, 12)))
         }
     }
 
     private func write(_ chunks: [Chunk], at offset: Int64) {
         // Do not write after a failure: the file must have no gap.
-        if let failure = state.withLock({ $0.failure }) { return done(.failure(failure)) }
+        if let failure = state.withLock({ $0.failure }) { return finishBatch(.failure(failure)) }
         do throws(DiskFailure) {
             var position = offset
             for chunk in chunks {
                 try file.write(chunk, at: position)
                 position += Int64(chunk.count)
             }
-            done(.success(position))
+            finishBatch(.success(position))
         } catch {
-            done(.failure(error))
+            finishBatch(.failure(error))
         }
     }
 
-    private func done(_ result: Result<Int64, DiskFailure>) {
+    private func finishBatch(_ result: Result<Int64, DiskFailure>) {
         let written = state.withLock { state in
             switch result {
             case .success(let end): state.written = end
@@ -128,7 +128,7 @@ package final class FileSink: Sendable {
         progressed(written)
         let waiter = state.withLock { state in
             state.inFlight -= 1
-            guard state.inFlight <= state.waitsFor else { return UnsafeContinuation<Void, Never>?.none }
+            guard state.inFlight <= state.waiterLimit else { return UnsafeContinuation<Void, Never>?.none }
             defer { state.waiter = nil }
             return state.waiter
         }
@@ -136,7 +136,7 @@ package final class FileSink: Sendable {
     }
 }
 
-extension PartFile {
+extension PartialFile {
     fileprivate func write(_ chunk: Chunk, at offset: Int64) throws(DiskFailure) {
         let result = chunk.withUnsafeBytes { bytes -> Result<Void, DiskFailure> in
             do throws(DiskFailure) { return .success(try write(bytes, at: offset)) } catch { return .failure(error) }

@@ -31,11 +31,11 @@ extension DiskFile {
     }
 }
 
-extension PartFile {
+extension PartialFile {
     /// Returns the identity of the file.
     package func identity() throws(DiskFailure) -> FileIdentity {
         var status = stat()
-        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot read the status of", path, errno) }
+        guard fstat(descriptor.number, &status) == 0 else { throw DiskFailure("cannot inspect", path, errno) }
         return FileIdentity(status)
     }
 }
@@ -51,22 +51,22 @@ package final class JournalFile: Sendable {
 
     package let path: String
     private let name: String
-    private let directory: OwnDirectory
+    private let directory: PrivateDirectory
     private let state: Lock<State>
 
     /// Opens a file for appending, and creates it if it is missing.
-    package init(_ name: String, in directory: OwnDirectory) throws(DiskFailure) {
+    package init(_ name: String, in directory: PrivateDirectory) throws(DiskFailure) {
         path = directory.path(of: name)
         (self.name, self.directory) = (name, directory)
         let opened = try Self.open(name, directory)
         state = Lock(opened)
     }
 
-    private static func open(_ name: String, _ directory: OwnDirectory) throws(DiskFailure) -> State {
+    private static func open(_ name: String, _ directory: PrivateDirectory) throws(DiskFailure) -> State {
         let descriptor = try directory.file(name)
         var status = stat()
         guard fstat(descriptor.number, &status) == 0 else {
-            throw DiskFailure("cannot read the status of", directory.path(of: name), errno)
+            throw DiskFailure("cannot inspect", directory.path(of: name), errno)
         }
         return State(descriptor: descriptor, size: Int64(status.st_size))
     }
@@ -127,7 +127,7 @@ package final class DirectoryLock: Sendable {
     /// Locks a directory.
     ///
     /// - Throws: A failure with `EWOULDBLOCK` when the directory is already locked.
-    package init(_ directory: OwnDirectory) throws(DiskFailure) {
+    package init(_ directory: PrivateDirectory) throws(DiskFailure) {
         descriptor = try directory.file(Self.name)
         let number = descriptor.number
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else {

@@ -56,7 +56,7 @@ extension EventLoop {
             holds.lastTicket += 1
             return holds.lastTicket
         }
-        // ThreadSanitizer needs this lock, as in `EngineTransfer.meetLoop()`.
+        // ThreadSanitizer needs this lock, as in `EngineTransfer.synchronizeWithLoop()`.
         defer { holds.withLock { _ in } }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -66,7 +66,7 @@ extension EventLoop {
                     return true
                 }
                 guard isWaiting else { return continuation.resume(returning: false) }
-                if !call({ $0.awaitsIdle = true }) { tellIdle() }
+                if !call({ $0.awaitsIdle = true }) { resumeIdleWaiters() }
             }
         } onCancel: {
             let withdrawn = holds.withLock { holds in
@@ -89,7 +89,7 @@ extension EventLoop {
     }
 
     /// Resumes all callers that wait for the loop to be idle.
-    func tellIdle() {
+    func resumeIdleWaiters() {
         let waiters = holds.withLock { holds in
             defer { holds.waiters = [] }
             return holds.waiters
@@ -107,16 +107,16 @@ extension EngineTransfer {
     /// Returns false if there is no hold or another caller has it. A hold that no caller took is released with the run.
     package func takeHold() -> Bool {
         shared.withLock { shared in
-            defer { shared.hasHold = false }
-            return shared.hasHold
+            defer { shared.holdsLoop = false }
+            return shared.holdsLoop
         }
     }
 
     /// Takes a hold if the response is a redirect that may cause another run; call it on the loop, before the end is
     /// published.
     func holdRedirect() {
-        guard wire.leadsElsewhere else { return }
+        guard wire.isRedirecting else { return }
         loop.holds.withLock { $0.count += 1 }
-        shared.withLock { $0.hasHold = true }
+        shared.withLock { $0.holdsLoop = true }
     }
 }

@@ -24,14 +24,14 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case cancel(EngineTransfer)
         case adjust(EngineTransfer)
         case watch(EngineTransfer)
-        case watchEveryone
+        case watchAll
         case call(@Sendable (CurlTransport) -> Void)
         case stop
 
         /// Whether the record starts the thread of a loop that has none yet.
         var startsThread: Bool {
             switch self {
-            case .stop, .watchEveryone: false
+            case .stop, .watchAll: false
             default: true
             }
         }
@@ -52,7 +52,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     let holds = Lock(Holds())
     /// The observer of all transfers.
-    let commonWitness = Lock<(any EngineWitness)?>(nil)
+    let commonObserver = Lock<(any EngineObserver)?>(nil)
 
     private let inbox = Lock(Inbox())
     /// The descriptors are written under the lock of the inbox, before the thread starts.
@@ -81,7 +81,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         if failure == 0 {
             // The descriptor is edge-triggered, so it need not be read after each event.
             failure = curlew_epoll_update(
-                epoll, wake, false, curlew_readable | curlew_once_each, SocketTable.wakeToken)
+                epoll, wake, false, curlew_readable | curlew_edge_triggered, SocketTable.wakeToken)
         }
         if failure == 0 { failure = startThread("curlew-loop") { self.run() } }
         if failure != 0 { closeDescriptors() }
@@ -201,12 +201,12 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var turnStart = Monotonic.now()
         while true {
             takeInbox(into: &batch, sleepingAllowed: false)
-            for record in batch { if carryOut(record, transport) { isStopping = true } }
+            for record in batch { if execute(record, transport) { isStopping = true } }
             // The batch is cleared at once, because a record keeps its transfer alive and the thread may sleep for
             // long.
             batch.removeAll(keepingCapacity: true)
             transport.advance(now: turnStart)
-            transport.tellIfIdle()
+            transport.resumeIfIdle()
             if isStopping && transport.isIdle && exitIfEmpty(transport) { break }
 
             let now = Monotonic.now()
@@ -269,13 +269,13 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         guard let waiters else { return false }
         thread.withLock { $0 = nil }
         transport.finishClosing()
-        tellIdle()
+        resumeIdleWaiters()
         for waiter in waiters { waiter.resume() }
         return true
     }
 
     /// Executes a record; returns true for the record that ends the loop.
-    private func carryOut(_ record: Record, _ transport: CurlTransport) -> Bool {
+    private func execute(_ record: Record, _ transport: CurlTransport) -> Bool {
         switch record {
         case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
         case .taskJob(let job, let executor): job.runSynchronously(on: executor.asUnownedTaskExecutor())
@@ -283,10 +283,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         case .cancel(let transfer): transport.cancel(transfer)
         case .adjust(let transfer): transport.adjust(transfer)
         case .watch(let transfer): transport.watch(transfer)
-        case .watchEveryone: transport.watchEveryone()
+        case .watchAll: transport.watchAll()
         case .call(let body): body(transport)
         case .stop:
-            transport.abandonPaused()
+            transport.endPaused()
             return true
         }
         return false

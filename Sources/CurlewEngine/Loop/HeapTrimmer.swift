@@ -76,7 +76,7 @@ final class HeapTrimmer: Sendable {
         while true {
             let seen = change { $0.beginnings }
             usleep(pause)
-            if change({ $0.active == 0 && $0.beginnings == seen }) { giveBack() }
+            if change({ $0.active == 0 && $0.beginnings == seen }) { trimIfGrown() }
             let isOver = change { state in
                 let isOver = state.active > 0 || state.beginnings == seen
                 if isOver { state.hasThread = false }
@@ -86,7 +86,7 @@ final class HeapTrimmer: Sendable {
         }
     }
 
-    private func giveBack() {
+    private func trimIfGrown() {
         let size = resident()
         let hasGrown = change { state in
             state.least = min(state.least, size)

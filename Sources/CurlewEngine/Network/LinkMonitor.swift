@@ -10,7 +10,7 @@ package final class LinkMonitor: Sendable {
     package static let shared = LinkMonitor()
 
     private struct Observer {
-        var tell: @Sendable (LinkState) -> Void
+        var notify: @Sendable (LinkState) -> Void
         var known: LinkState?
     }
 
@@ -43,15 +43,17 @@ package final class LinkMonitor: Sendable {
 
     private let state = Lock(State())
 
-    private let look: @Sendable () -> LinkState
+    private let readState: @Sendable () -> LinkState
 
     /// Creates a monitor.
     ///
-    /// - Parameter look: Reads the state; by default from the kernel.
-    package init(look: @escaping @Sendable () -> LinkState = { LinkState.current() }) { self.look = look }
+    /// - Parameter readState: Reads the state; by default from the kernel.
+    package init(readState: @escaping @Sendable () -> LinkState = { LinkState.current() }) {
+        self.readState = readState
+    }
 
     /// Makes the watching thread read the state again, like a change in the kernel.
-    func lookAgain() { state.withLock { $0.signal }?.send() }
+    func readAgain() { state.withLock { $0.signal }?.send() }
 
     /// Calls `observer` with the current state and after each change, on a thread of the monitor.
     ///
@@ -59,7 +61,7 @@ package final class LinkMonitor: Sendable {
     package func observe(_ observer: @escaping @Sendable (LinkState) -> Void) -> UInt64 {
         let (number, signal) = state.withLock { state in
             state.last += 1
-            state.observers[state.last] = Observer(tell: observer)
+            state.observers[state.last] = Observer(notify: observer)
             let generation = curlew_fork_generation()
             if state.generation != generation {
                 // A child of fork() does not inherit the thread.
@@ -69,7 +71,7 @@ package final class LinkMonitor: Sendable {
             if state.signal == nil { state.signal = start() }
             return (state.last, state.signal)
         }
-        if let signal { signal.send() } else { tell(look(), from: nil) }
+        if let signal { signal.send() } else { notify(readState(), from: nil) }
         return number
     }
 
@@ -97,7 +99,7 @@ package final class LinkMonitor: Sendable {
 
     private func run(_ watch: Watch) {
         while state.withLock({ $0.signal === watch.signal }) {
-            tell(look(), from: watch.signal)
+            notify(readState(), from: watch.signal)
             var waiting = [
                 pollfd(fd: watch.netlink, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: watch.signal.descriptor, events: Int16(POLLIN), revents: 0),
@@ -114,15 +116,15 @@ package final class LinkMonitor: Sendable {
     /// Notifies every observer that does not have this state yet.
     ///
     /// If another watching thread has started since, it has read a newer state, and this method does nothing.
-    private func tell(_ now: LinkState, from signal: Signal?) {
+    private func notify(_ now: LinkState, from signal: Signal?) {
         let behind = state.withLock { state in
             guard state.signal === signal else { return [@Sendable (LinkState) -> Void]() }
             return state.observers.compactMap { number, observer -> (@Sendable (LinkState) -> Void)? in
                 if observer.known == now { return nil }
                 state.observers[number]?.known = now
-                return observer.tell
+                return observer.notify
             }
         }
-        for tell in behind { tell(now) }
+        for notify in behind { notify(now) }
     }
 }

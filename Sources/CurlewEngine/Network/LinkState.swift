@@ -21,14 +21,14 @@ package struct LinkState: Sendable, Hashable {
 
     package var links: [Link]
     /// The running interface of the best default route, never the loopback; nil without such a route.
-    package var outward: String?
+    package var defaultLink: String?
 
     /// Reads the current state from the kernel.
     package static func current() -> LinkState {
         let links = readLinks()
         let routes = defaultRoutes(v4: read("/proc/net/route"), v6: read("/proc/net/ipv6_route"))
         let usable = Set(links.filter { $0.isRunning && $0.hasAddress && $0.kind != .loopback }.map(\.name))
-        return LinkState(links: links, outward: routes.first { usable.contains($0) })
+        return LinkState(links: links, defaultLink: routes.first { usable.contains($0) })
     }
 
     /// Returns the interfaces of default routes, best metric first, from the text of the kernel's tables.

@@ -18,29 +18,29 @@ package final class Resolver: Sendable {
         case noThread(errno: CInt)
     }
 
-    package typealias Answer = Result<[String], Failure>
+    package typealias Outcome = Result<[String], Failure>
 
     /// The identifier of a request, for ``withdraw(_:_:)``.
-    package struct Ticket: Sendable, Hashable {
+    package struct RequestID: Sendable, Hashable {
         fileprivate let number: UInt64
     }
 
     private struct State {
         var queue: LookUpQueue
-        var tells: [UInt64: @Sendable (Answer) -> Void] = [:]
+        var callbacks: [UInt64: @Sendable (Outcome) -> Void] = [:]
         var lastNumber: UInt64 = 0
         var generation = curlew_fork_generation()
     }
 
     /// The resolver that uses the system's name service, shared by all sessions of the process.
-    package static let system = Resolver(lookUp: Resolver.ask)
+    package static let system = Resolver(lookUp: Resolver.systemLookUp)
 
     private let limits: LookUpQueue.Limits
     private let start: @Sendable (@escaping @Sendable () -> Void) -> CInt
-    private let lookUp: @Sendable (String) -> Answer
+    private let lookUp: @Sendable (String) -> Outcome
     private let known: [String: [String]]
     /// The resolver for names without given addresses; nil when this resolver looks them up itself.
-    private let others: Resolver?
+    private let fallback: Resolver?
     private let state: Lock<State>
 
     /// Creates a resolver.
@@ -52,72 +52,74 @@ package final class Resolver: Sendable {
     package init(
         limits: LookUpQueue.Limits = LookUpQueue.Limits(),
         start: @escaping @Sendable (@escaping @Sendable () -> Void) -> CInt = { startThread("curlew-resolver", $0) },
-        lookUp: @escaping @Sendable (String) -> Answer
+        lookUp: @escaping @Sendable (String) -> Outcome
     ) {
         self.limits = limits
         self.start = start
         self.lookUp = lookUp
         known = [:]
-        others = nil
+        fallback = nil
         state = Lock(State(queue: LookUpQueue(limits)))
     }
 
-    private init(knowing addresses: [String: [String]], or others: Resolver) {
-        limits = others.limits
-        start = others.start
-        lookUp = others.lookUp
+    private init(withFixedAddresses addresses: [String: [String]], or fallback: Resolver) {
+        limits = fallback.limits
+        start = fallback.start
+        lookUp = fallback.lookUp
         known = addresses
-        self.others = others
-        state = Lock(State(queue: LookUpQueue(others.limits)))
+        self.fallback = fallback
+        state = Lock(State(queue: LookUpQueue(fallback.limits)))
     }
 
     /// Returns a resolver with fixed addresses for some names.
     ///
     /// It forwards all other names to this resolver.
-    package func knowing(_ addresses: [String: [String]]) -> Resolver { Resolver(knowing: addresses, or: self) }
+    package func withFixedAddresses(_ addresses: [String: [String]]) -> Resolver {
+        Resolver(withFixedAddresses: addresses, or: self)
+    }
 
     /// The number of names that wait or are being looked up, for tests.
-    package var pending: Int { others?.pending ?? state.withLock { $0.queue.count } }
+    package var pending: Int { fallback?.pending ?? state.withLock { $0.queue.count } }
 
-    /// Looks up the addresses of a name and calls `tell` once.
+    /// Looks up the addresses of a name and calls `callback` once.
     ///
-    /// `tell` runs on a thread of the resolver. It runs before this method returns if the addresses are fixed, or if
-    /// the system cannot start a thread. The limits for each session keep the names of one session from delaying those
-    /// of another.
+    /// `callback` runs on a thread of the resolver. It runs before this method returns if the addresses are fixed, or
+    /// if the system cannot start a thread. The limits for each session keep the names of one session from delaying
+    /// those of another.
     package func find(
-        _ name: String, for session: UInt64 = 0, tell: @escaping @Sendable (Answer) -> Void
-    ) -> Ticket {
-        if let addresses = known[name.withoutFinalDot] {
-            tell(.success(addresses))
-            return Ticket(number: 0)
+        _ name: String, for session: UInt64 = 0, callback: @escaping @Sendable (Outcome) -> Void
+    ) -> RequestID {
+        if let addresses = known[name.withoutTrailingDot] {
+            callback(.success(addresses))
+            return RequestID(number: 0)
         }
-        if let others { return others.find(name, for: session, tell: tell) }
+        if let fallback { return fallback.find(name, for: session, callback: callback) }
         let (number, actions) = state.withLock { state in
             if state.generation != curlew_fork_generation() { state = State(queue: LookUpQueue(limits)) }
             state.lastNumber += 1
-            state.tells[state.lastNumber] = tell
+            state.callbacks[state.lastNumber] = callback
             let now = Monotonic.now()
-            return (state.lastNumber, state.queue.ask(name, state.lastNumber, for: session, now: now))
+            return (state.lastNumber, state.queue.add(name, state.lastNumber, for: session, now: now))
         }
-        carryOut(actions)
-        return Ticket(number: number)
+        perform(actions)
+        return RequestID(number: number)
     }
 
     /// Withdraws a request, so that its callback is not called; a look-up without further requests does not start.
-    package func withdraw(_ name: String, _ ticket: Ticket) {
-        if let others { return others.withdraw(name, ticket) }
+    package func withdraw(_ name: String, _ request: RequestID) {
+        if let fallback { return fallback.withdraw(name, request) }
         state.withLock { state in
-            state.tells[ticket.number] = nil
-            state.queue.withdraw(name, ticket.number)
+            state.callbacks[request.number] = nil
+            state.queue.withdraw(name, request.number)
         }
     }
 
-    private func carryOut(_ actions: [LookUpQueue.Action]) {
+    private func perform(_ actions: [LookUpQueue.Action]) {
         for action in actions {
             switch action {
             case .start(let name):
                 let failure = start { self.work(name) }
-                if failure != 0 { strand(name, errno: failure) }
+                if failure != 0 { failWaiters(name, errno: failure) }
             case .watch:
                 let failure = start { self.watch() }
                 if failure != 0 { state.withLock { $0.queue.endWatch(hasThread: false) } }
@@ -125,25 +127,25 @@ package final class Resolver: Sendable {
         }
     }
 
-    private func strand(_ name: String, errno: CInt) {
-        let (stranded, actions) = state.withLock { state in
-            let askers = state.queue.threadFailed(for: name)
-            return (askers.compactMap { state.tells.removeValue(forKey: $0) }, state.queue.watchIfNeeded())
+    private func failWaiters(_ name: String, errno: CInt) {
+        let (failedCallbacks, actions) = state.withLock { state in
+            let waiters = state.queue.threadFailed(for: name)
+            return (waiters.compactMap { state.callbacks.removeValue(forKey: $0) }, state.queue.watchIfNeeded())
         }
-        carryOut(actions)
-        for tell in stranded { tell(.failure(.noThread(errno: errno))) }
+        perform(actions)
+        for callback in failedCallbacks { callback(.failure(.noThread(errno: errno))) }
     }
 
     private func work(_ first: String) {
         var current: String? = first
         while let name = current {
-            let answer = lookUp(name)
-            let isFound = if case .success = answer { true } else { false }
-            let (tells, next) = state.withLock { state in
-                let (askers, next) = state.queue.finish(name, isFound: isFound, now: Monotonic.now())
-                return (askers.compactMap { state.tells.removeValue(forKey: $0) }, next)
+            let outcome = lookUp(name)
+            let isFound = if case .success = outcome { true } else { false }
+            let (callbacks, next) = state.withLock { state in
+                let (waiters, next) = state.queue.finish(name, isFound: isFound, now: Monotonic.now())
+                return (waiters.compactMap { state.callbacks.removeValue(forKey: $0) }, next)
             }
-            for tell in tells { tell(answer) }
+            for callback in callbacks { callback(outcome) }
             current = next
         }
     }
@@ -155,16 +157,16 @@ package final class Resolver: Sendable {
         while isWanted {
             usleep(pause)
             let actions = state.withLock { state in
-                let actions = state.queue.grow(Monotonic.now())
+                let actions = state.queue.startPending(Monotonic.now())
                 state.queue.endWatch()
                 isWanted = state.queue.isWatched
                 return actions
             }
-            carryOut(actions)
+            perform(actions)
         }
     }
 
-    private static func ask(_ name: String) -> Answer {
+    private static func systemLookUp(_ name: String) -> Outcome {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

@@ -10,7 +10,7 @@ internal import CurlewSupport
 /// neither read nor write.
 package final class KeyLog: Sendable {
     /// The maximum number of lines that wait for the disk; further lines are dropped.
-    static let mostWaiting = 4096
+    static let maximumWaiting = 4096
 
     private struct State {
         /// The reason why the last line was not written; nil when it was written.
@@ -34,11 +34,11 @@ package final class KeyLog: Sendable {
 
     /// Writes a line on a disk thread instead of the loop; an unsuitable file is not changed.
     func append(_ line: String) {
-        let hasRoom = state.withLock { state in
+        let hasCapacity = state.withLock { state in
             state.waiting += 1
-            return state.waiting <= Self.mostWaiting
+            return state.waiting <= Self.maximumWaiting
         }
-        guard hasRoom else { return note("its disk does not respond, so lines are dropped") }
+        guard hasCapacity else { return note("its disk does not respond, so lines are dropped") }
         let isRun = DiskThread.keys.run(at: path) { [self] in note(KeyLog.write(line + "\n", to: path)) }
         if !isRun { note("no thread can be started") }
     }
@@ -62,7 +62,9 @@ package final class KeyLog: Sendable {
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0 else { return String(cString: strerror(errno)) }
-        if let objection = objection(mode: status.st_mode, owner: status.st_uid, user: geteuid()) { return objection }
+        if let rejectionReason = rejectionReason(mode: status.st_mode, owner: status.st_uid, user: geteuid()) {
+            return rejectionReason
+        }
         let bytes = Array(text.utf8)
         let count = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
         if count < 0 { return String(cString: strerror(errno)) }
@@ -79,7 +81,7 @@ package final class KeyLog: Sendable {
     }
 
     /// Returns the reason why a file is unsuitable for secrets; nil for a regular file that only this user can access.
-    static func objection(mode: UInt32, owner: UInt32, user: UInt32) -> String? {
+    static func rejectionReason(mode: UInt32, owner: UInt32, user: UInt32) -> String? {
         if mode & S_IFMT != S_IFREG { return "it is not a regular file" }
         if owner != user { return "it is a file of another user (uid \(owner))" }
         if mode & 0o066 != 0 { return "other users can read or write it (chmod 600 it)" }

@@ -10,13 +10,13 @@ package struct PeerFacts: Sendable {
     /// The certificates that the server sent, its own first.
     package var served: [X509Certificate]
     /// The OCSP response from the handshake; nil without one.
-    package var staple: [UInt8]?
+    package var ocspResponse: [UInt8]?
 
-    package init(host: String, port: UInt16, served: [X509Certificate], staple: [UInt8]? = nil) {
+    package init(host: String, port: UInt16, served: [X509Certificate], ocspResponse: [UInt8]? = nil) {
         self.host = host
         self.port = port
         self.served = served
-        self.staple = staple
+        self.ocspResponse = ocspResponse
     }
 }
 
@@ -33,12 +33,12 @@ package final class TrustDomain: @unchecked Sendable {
 
     let judge: Judge
     /// Whether an OCSP response is requested, in which case the judge runs after the response has arrived.
-    let wantsStaple: Bool
+    let wantsOCSPResponse: Bool
     /// The identity for servers that request a client certificate.
     let identity: X509Identity?
     /// The time in nanoseconds for which new connections may resume a judged TLS session: a day, or an hour if OCSP
     /// responses are checked.
-    var sessionLifetime: UInt64 { (wantsStaple ? 1 : 24) * 3_600_000_000_000 }
+    var sessionLifetime: UInt64 { (wantsOCSPResponse ? 1 : 24) * 3_600_000_000_000 }
 
     private struct Readiness {
         var isReady = false
@@ -48,7 +48,7 @@ package final class TrustDomain: @unchecked Sendable {
         var retryAt: UInt64 = 0
     }
 
-    private let makeReady: @Sendable () throws(EngineFailure) -> Bool
+    private let prepareJudge: @Sendable () throws(EngineFailure) -> Bool
     private let readiness = Lock(Readiness())
     /// A lock held during the preparation; the loop never waits for it.
     private let preparing = Lock(())
@@ -57,18 +57,18 @@ package final class TrustDomain: @unchecked Sendable {
     /// Creates a domain.
     ///
     /// - Parameters:
-    ///   - wantsStaple: Whether the judge checks OCSP responses.
+    ///   - wantsOCSPResponse: Whether the judge checks OCSP responses.
     ///   - identity: The identity for servers that request a client certificate.
     ///   - prepare: Does the work that the judge must not do on the loop, such as reading and parsing files. It returns
     ///     whether the preparation is complete; if not, later transfers call it again, at most once per second.
     ///   - judge: Called once for each full handshake.
     package init(
-        wantsStaple: Bool = false, identity: X509Identity? = nil,
+        wantsOCSPResponse: Bool = false, identity: X509Identity? = nil,
         prepare: @escaping @Sendable () throws(EngineFailure) -> Bool, judge: @escaping Judge
     ) {
-        self.wantsStaple = wantsStaple
+        self.wantsOCSPResponse = wantsOCSPResponse
         self.identity = identity
-        makeReady = prepare
+        prepareJudge = prepare
         self.judge = judge
     }
 
@@ -84,14 +84,14 @@ package final class TrustDomain: @unchecked Sendable {
             readiness.retryAt = now &+ 1_000_000_000
             return true
         }
-        if mustTry { try makeReadyAlone() }
+        if mustTry { try prepareExclusively() }
     }
 
-    private func makeReadyAlone() throws(EngineFailure) {
+    private func prepareExclusively() throws(EngineFailure) {
         defer { readiness.withLock { $0.isPreparing = false } }
         try preparing.withLock { (_) throws(EngineFailure) in
             if readiness.withLock({ $0.isComplete }) { return }
-            let isComplete = try makeReady()
+            let isComplete = try prepareJudge()
             readiness.withLock {
                 $0.isReady = true
                 $0.isComplete = isComplete

@@ -16,18 +16,18 @@ extension TrustStore {
         /// The index of the rejected certificate, 0 for the server's own.
         package var depth = 0
         /// The rejected certificate.
-        package var offender: X509Certificate?
+        package var rejectedCertificate: X509Certificate?
 
         package init(
             chain: [X509Certificate] = [], isAnchor: Bool = false, error: String? = nil, kind: Kind = .other,
-            depth: Int = 0, offender: X509Certificate? = nil
+            depth: Int = 0, rejectedCertificate: X509Certificate? = nil
         ) {
             self.chain = chain
             self.isAnchor = isAnchor
             self.error = error
             self.kind = kind
             self.depth = depth
-            self.offender = offender
+            self.rejectedCertificate = rejectedCertificate
         }
 
         package enum Kind: Sendable { case unanchored, validity, noList, staleList, noRoots, authority, other }
@@ -55,7 +55,7 @@ extension TrustStore {
         var verdict = curlew_verdict()
         certificates.withUnsafeBufferPointer { certificates in
             pointers.withUnsafeBufferPointer { lists in
-                var question = curlew_question(
+                var question = curlew_verify_input(
                     served: certificates.baseAddress, served_count: CInt(certificates.count), lists: lists.baseAddress,
                     list_count: CInt(lists.count), checks_chain: checksChain, is_strict: isStrict, now: now)
                 curlew_verify(pointer, &question, &verdict)
@@ -68,16 +68,17 @@ extension TrustStore {
         }
         return Verdict(
             error: String(cString: X509_verify_cert_error_string(Int(verdict.code))), kind: .init(verdict.code),
-            depth: Int(verdict.depth), offender: X509Certificate(verdict.offender))
+            depth: Int(verdict.depth), rejectedCertificate: X509Certificate(verdict.rejectedCertificate))
     }
 
     /// Reads the status of the first certificate of a verified chain from an OCSP response.
-    package func read(staple: [UInt8], chain: [X509Certificate], now: Int64) -> Staple {
+    package func read(ocspResponse: [UInt8], chain: [X509Certificate], now: Int64) -> Staple {
         let certificates: [OpaquePointer?] = chain.map(\.pointer)
         let result = certificates.withUnsafeBufferPointer { certificates in
-            staple.withUnsafeBufferPointer { staple in
-                curlew_staple_read(
-                    pointer, staple.baseAddress, staple.count, certificates.baseAddress, CInt(certificates.count), now)
+            ocspResponse.withUnsafeBufferPointer { ocspResponse in
+                curlew_ocsp_read(
+                    pointer, ocspResponse.baseAddress, ocspResponse.count, certificates.baseAddress,
+                    CInt(certificates.count), now)
             }
         }
         withExtendedLifetime(chain) {}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TLS: verification of connections. A store holds roots. A domain is the scope that shares one judge; no other domain
-// uses its connections and TLS sessions. A gate is the judge of one connection.
+// uses its connections and TLS sessions. A `ConnectionJudge` judges one connection.
 
 internal import CurlewShims
 internal import Glibc
@@ -15,12 +15,12 @@ package final class TrustStore: @unchecked Sendable {
     package private(set) var count = 0
 
     /// The default paths of root bundles on Debian and Ubuntu, Alpine, Red Hat and Fedora, and SUSE.
-    package static let bundlePlaces = [
+    package static let bundlePaths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem",
         "/var/lib/ca-certificates/ca-bundle.pem",
     ]
-    package static let directoryPlaces = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
+    package static let directoryPaths = ["/etc/ssl/certs", "/etc/pki/tls/certs"]
 
     package init(_ certificates: [X509Certificate] = []) throws(EngineFailure) {
         guard let pointer = curlew_store_make() else {
@@ -43,12 +43,12 @@ package final class TrustStore: @unchecked Sendable {
         let directories = environment("SSL_CERT_DIR").flatMap { $0.isEmpty ? nil : $0 }.map {
             $0.split(separator: ":").map(String.init)
         }
-        let bundles = file.map { [$0] } ?? (directories == nil ? TrustStore.bundlePlaces : [])
+        let bundles = file.map { [$0] } ?? (directories == nil ? TrustStore.bundlePaths : [])
         var found = 0
         if let bundle = bundles.first(where: { access($0, R_OK) == 0 }), X509_STORE_load_file(pointer, bundle) == 1 {
             found += 1
         }
-        let places = directories ?? (file == nil ? TrustStore.directoryPlaces : [])
+        let places = directories ?? (file == nil ? TrustStore.directoryPaths : [])
         // Read the directories now: OpenSSL would read them during handshakes.
         for directory in directories ?? (found == 0 ? places : []) {
             let files = TrustStore.certificateFiles(directory)

@@ -39,9 +39,9 @@ package final class X509Certificate: @unchecked Sendable {
         (0..<curlew_stack_count(stack)).compactMap { X509Certificate(curlew_stack_at(stack, $0)) }
     }
 
-    package var der: [UInt8] { der(keyAlone: false) }
+    package var der: [UInt8] { der(isKeyOnly: false) }
     /// The SHA-256 digest of the SubjectPublicKeyInfo.
-    package var publicKeyHash: [UInt8] { sha256(der(keyAlone: true)) }
+    package var publicKeyHash: [UInt8] { sha256(der(isKeyOnly: true)) }
     package var subject: String { text(curlew_text_subject) }
     package var issuer: String { text(curlew_text_issuer) }
     /// The serial number in hexadecimal digits.
@@ -79,12 +79,12 @@ package final class X509Certificate: @unchecked Sendable {
     /// Returns whether the certificate names a host.
     ///
     /// - Parameter byWildcards: Whether wildcards count; if false, only an exact name matches.
-    package func isFor(_ host: String, byWildcards: Bool = true) -> Bool {
+    package func matches(_ host: String, byWildcards: Bool = true) -> Bool {
         curlew_certificate_is_for(pointer, host, byWildcards)
     }
 
     /// Whether the extended key usage contains `anyExtendedKeyUsage`.
-    package var isForAnyUsage: Bool { curlew_certificate_is_for_any_usage(pointer) }
+    package var allowsAnyUsage: Bool { curlew_certificate_is_for_any_usage(pointer) }
 
     /// The result of checking a host against the name constraints of an authority (RFC 5280 §4.2.1.10).
     package enum Constraint: Sendable { case met, permitsOthers, excludes, unreadable }
@@ -99,7 +99,7 @@ package final class X509Certificate: @unchecked Sendable {
         }
     }
 
-    private func der(keyAlone: Bool) -> [UInt8] { bytes { curlew_certificate_der(pointer, keyAlone, $0) } }
+    private func der(isKeyOnly: Bool) -> [UInt8] { bytes { curlew_certificate_der(pointer, isKeyOnly, $0) } }
 
     private func text(_ part: some BinaryInteger) -> String { string(curlew_certificate_text(pointer, CInt(part))) }
 }

@@ -30,6 +30,24 @@ package struct BodyPiece: Sendable {
         self.use = use
     }
 
+    /// Returns the piece with a name for errors.
+    package func labeled(_ label: String?) -> BodyPiece {
+        BodyPiece(source, label: label, canReplay: canReplay, use: use)
+    }
+
+    /// Converts the piece to a whole body.
+    ///
+    /// - Throws: `SourceFailure` if it is a file that cannot be read.
+    package func upload() throws(SourceFailure) -> TransferPlan.Upload {
+        switch source {
+        case .bytes(let bytes): .bytes(bytes)
+        case .file(let path): .pipe(try .file(path))
+        case .descriptor(let owner, let length): .pipe(.descriptor(owner, length: length, use: use))
+        case .producer(let length, let open):
+            .pipe(UploadPipe(length: length, canReplay: canReplay, use: use, open: open))
+        }
+    }
+
     /// Returns the number of bytes of the piece, if known; for a file, this asks the file system.
     ///
     /// - Throws: `SourceFailure` if there is no such regular file.
@@ -94,8 +112,8 @@ final class BodySection: Sendable {
     }
 
     /// Returns whether so many more bytes fit into the piece; a piece with too many bytes fails.
-    func takes(_ count: Int) -> Bool {
-        let (takes, isTooLong) = state.withLock { state in
+    func accept(_ count: Int) -> Bool {
+        let (isAccepted, isTooLong) = state.withLock { state in
             guard !state.isOver else { return (false, false) }
             state.taken += Int64(count)
             guard let declared, state.taken > declared else { return (true, false) }
@@ -105,7 +123,7 @@ final class BodySection: Sendable {
         if isTooLong, let declared {
             ended(.failure(SourceFailure(what: "it has more than the \(declared) bytes declared", errno: 0)))
         }
-        return takes
+        return isAccepted
     }
 
     func finish(_ error: (any Error)?) {

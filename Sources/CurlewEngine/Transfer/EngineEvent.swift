@@ -36,20 +36,20 @@ package enum EngineEvent: Sendable {
 /// It is called on the loop thread, but for the `ended` of a run that the loop does not know on any thread: it must
 /// only queue the event. Continuations that depend on an event are resumed after the observer was called. The times are
 /// those of the monotonic clock and never decrease.
-package protocol EngineWitness: AnyObject, Sendable {
+package protocol EngineObserver: AnyObject, Sendable {
     func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64)
 }
 
 /// The observers of a run and the state of their events; used on the loop, and only for runs with observers.
-final class Watch {
-    enum Sending { case untold, owed, told }
+final class ObserverState {
+    enum Sending { case pending, deferred, sent }
 
-    var own: (any EngineWitness)?
-    var common: (any EngineWitness)?
+    var own: (any EngineObserver)?
+    var common: (any EngineObserver)?
     var isPaused: Bool
-    var sending = Sending.untold
+    var sending = Sending.pending
 
-    init(own: (any EngineWitness)?, common: (any EngineWitness)?, isPaused: Bool) {
+    init(own: (any EngineObserver)?, common: (any EngineObserver)?, isPaused: Bool) {
         self.own = own
         self.common = common
         self.isPaused = isPaused
@@ -62,13 +62,13 @@ extension EngineTransfer {
     /// Sets the observer of this run, which replaces the previous one and gets all events from now on.
     ///
     /// If the run has ended, the observer is called at once, on this thread.
-    package func watch(_ witness: any EngineWitness) {
+    package func watch(_ observer: any EngineObserver) {
         let (state, outcome) = shared.withLock { shared in
-            if shared.outcome == nil { shared.witness = witness }
+            if shared.outcome == nil { shared.observer = observer }
             return (shared.lifecycle.state, shared.outcome)
         }
         if let outcome {
-            witness.witnessed(.ended(outcome), of: self, at: Monotonic.now())
+            observer.witnessed(.ended(outcome), of: self, at: Monotonic.now())
         } else if state != .idle {
             loop.post(.watch(self))
         }
@@ -79,80 +79,82 @@ extension EngineTransfer {
     /// Sends an event to the observers; without observers the event is not created.
     @inline(__always)
     func tell(_ event: @autoclosure () -> EngineEvent) {
-        if let watch = wire.watch { tell(event(), watch) }
+        if let state = wire.observerState { tell(event(), state) }
     }
 
-    private func tell(_ event: EngineEvent, _ watch: Watch) {
+    private func tell(_ event: EngineEvent, _ state: ObserverState) {
         let now = Monotonic.now()
-        watch.own?.witnessed(event, of: self, at: now)
-        watch.common?.witnessed(event, of: self, at: now)
+        state.own?.witnessed(event, of: self, at: now)
+        state.common?.witnessed(event, of: self, at: now)
     }
 
     /// Sets the observers that get the following events.
-    func setWitnesses(own: (any EngineWitness)?, common: (any EngineWitness)?, isPaused: @autoclosure () -> Bool) {
+    func setObservers(own: (any EngineObserver)?, common: (any EngineObserver)?, isPaused: @autoclosure () -> Bool) {
         guard own != nil || common != nil else {
-            wire.watch = nil
+            wire.observerState = nil
             return
         }
-        guard let watch = wire.watch else {
-            wire.watch = Watch(own: own, common: common, isPaused: isPaused())
+        guard let state = wire.observerState else {
+            wire.observerState = ObserverState(own: own, common: common, isPaused: isPaused())
             return
         }
-        watch.own = own
-        watch.common = common
+        state.own = own
+        state.common = common
     }
 
     /// The run's own observer, whether the user sees the run as paused, and its start time; nil once the run has ended.
-    var watching: (witness: (any EngineWitness)?, isPaused: Bool, startedAt: UInt64)? {
+    var watching: (observer: (any EngineObserver)?, isPaused: Bool, startedAt: UInt64)? {
         shared.withLock { shared in
             guard shared.outcome == nil else { return nil }
-            return (shared.witness, shared.lifecycle.visibleState == .paused, shared.counters.startedAt)
+            return (shared.observer, shared.lifecycle.visibleState == .paused, shared.counters.startedAt)
         }
     }
 
     /// Sends `paused` or `resumed` if the state that the user sees has changed since the last of these events.
-    func tellPause() {
-        guard let watch = wire.watch, let isPaused = watching?.isPaused, watch.isPaused != isPaused else { return }
-        watch.isPaused = isPaused
-        tell(isPaused ? .paused : .resumed, watch)
+    func sendPauseEvent() {
+        guard let state = wire.observerState, let isPaused = watching?.isPaused, state.isPaused != isPaused else {
+            return
+        }
+        state.isPaused = isPaused
+        tell(isPaused ? .paused : .resumed, state)
     }
 
     /// Sends `restarted`, and `resolved` because the addresses are known.
-    func tellRestart() {
-        guard let watch = wire.watch else { return }
-        watch.sending = .untold
-        tell(.restarted, watch)
-        tell(.resolved, watch)
+    func sendRestartEvent() {
+        guard let state = wire.observerState else { return }
+        state.sending = .pending
+        tell(.restarted, state)
+        tell(.resolved, state)
     }
 
     /// Sends the connection that libcurl is about to use for the request.
-    func tellConnection(remote: @autoclosure () -> String, isReused: Bool, _ handle: EasyHandle) {
-        guard let watch = wire.watch else { return }
-        tell(.connected(remote: remote(), isReused: isReused), watch)
+    func sendConnectionEvent(remote: @autoclosure () -> String, isReused: Bool, _ handle: EasyHandle) {
+        guard let state = wire.observerState else { return }
+        tell(.connected(remote: remote(), isReused: isReused), state)
         var facts = curlew_tls_facts()
         if plan.isSecure, !isReused, curlew_tls_read(handle.curl, &facts) {
             let version = facts.version.map { String(cString: $0) } ?? ""
             let cipher = facts.cipher.map { String(cString: $0) } ?? ""
-            tell(.secured(version: version, cipher: cipher, isResumed: facts.resumed), watch)
+            tell(.secured(version: version, cipher: cipher, isResumed: facts.resumed), state)
         }
         guard !isBodyPulled || upload.length == 0 else { return }
         // Head and body are sent in one write right after this callback; libcurl does not ask for the body separately.
-        watch.sending = .owed
+        state.sending = .deferred
         handle.domain.transport.markDirty(self)
     }
 
     /// Sends `sent` for a body that libcurl sends together with the head.
-    func tellOwedSending() {
-        guard let watch = wire.watch, watch.sending == .owed else { return }
-        watch.sending = .told
-        tell(.sent(upload.length), watch)
+    func sendDeferredSentEvent() {
+        guard let state = wire.observerState, state.sending == .deferred else { return }
+        state.sending = .sent
+        tell(.sent(upload.length), state)
     }
 
     /// Sends `sent` when libcurl has read the last byte of the body.
-    func tellSending() {
-        guard let watch = wire.watch, watch.sending != .told, !wire.isHeadComplete else { return }
-        watch.sending = .told
-        tell(.sent(wire.counters.sent), watch)
+    func sendSentEvent() {
+        guard let state = wire.observerState, state.sending != .sent, !wire.isHeadComplete else { return }
+        state.sending = .sent
+        tell(.sent(wire.counters.sent), state)
     }
 }
 
@@ -161,26 +163,26 @@ extension EventLoop {
     ///
     /// It gets all events of runs that this thread starts from now on, and of other runs the events after the loop has
     /// executed this command. The call starts no thread.
-    package func watch(_ witness: (any EngineWitness)?) {
+    package func watch(_ observer: (any EngineObserver)?) {
         guard hasThread else { return }
-        commonWitness.withLock { $0 = witness }
-        post(.watchEveryone)
+        commonObserver.withLock { $0 = observer }
+        post(.watchAll)
     }
 
     /// The observer of all runs, for ends that do not happen on the loop.
-    var witnessOfAll: (any EngineWitness)? { hasThread ? commonWitness.withLock { $0 } : nil }
+    var observerOfAll: (any EngineObserver)? { hasThread ? commonObserver.withLock { $0 } : nil }
 }
 
 extension CurlTransport {
     /// Updates the observers of a run.
     func watch(_ transfer: EngineTransfer) {
         guard let watching = transfer.watching else { return }
-        transfer.setWitnesses(own: watching.witness, common: witness, isPaused: watching.isPaused)
+        transfer.setObservers(own: watching.observer, common: observer, isPaused: watching.isPaused)
     }
 
     /// Updates the observer of all runs.
-    func watchEveryone() {
-        witness = loop.witnessOfAll
-        for transfer in everyone { watch(transfer) }
+    func watchAll() {
+        observer = loop.observerOfAll
+        for transfer in allTransfers { watch(transfer) }
     }
 }

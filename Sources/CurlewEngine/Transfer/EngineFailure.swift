@@ -16,9 +16,9 @@ package struct EngineFailure: Error {
         indirect case queueTimedOut(QueueReport, after: UInt64)
         indirect case cannotResolve(host: String, text: String)
         /// The connection died before a response arrived, and a retry might execute the request twice.
-        case notRepeated
+        case notRetried
         /// The HTTP/2 stream or its connection ended inside the response.
-        case answerCut
+        case responseTruncated
         /// The server rejects the content coding of the body; the engine retries without it, so callers never see this
         /// reason.
         case refusedCoding
@@ -41,16 +41,16 @@ package struct EngineFailure: Error {
         /// A line of the head is longer than libcurl accepts.
         case lineTooLong(limit: Int)
         /// A body delimited by the end of its TLS connection ended without close_notify, so it may be truncated.
-        case endNotAnnounced
+        case endNotSignalled
         case untrusted(any Error)
         case bodySource(any Error)
         case bodyTooShort(sent: Int64, declared: Int64)
         case bodyTooLong(declared: Int64)
         case noRoots(places: [String])
         /// The connection ended inside the TLS handshake without an alert.
-        case handshakeCut
+        case handshakeTruncated
         /// The certificate of the server was not evaluated, so no request is sent to it.
-        case notJudged
+        case notEvaluated
         /// The server rejected the client certificate, or required one: its alert (RFC 8446 §6.2), and the names of the
         /// authorities it accepts.
         indirect case identityRefused(alert: Int32, hadIdentity: Bool, authorities: [String])
@@ -70,7 +70,7 @@ package struct EngineFailure: Error {
         package var host: String
         /// Transfers to the host that have a slot, and the number of slots.
         package var active: Int
-        package var places: Int
+        package var slots: Int
         /// Transfers to the host that wait for a slot, including the reporting one.
         package var waiting: Int
         /// Connections needed for all hosts, and their limit.
@@ -95,7 +95,7 @@ package struct EngineFailure: Error {
     }
 
     /// Whether the caller requested the end, so that no retry follows.
-    package var isOrdered: Bool {
+    package var isRequested: Bool {
         switch reason {
         case .cancelled, .closed: true
         default: false

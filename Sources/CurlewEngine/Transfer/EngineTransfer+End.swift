@@ -8,13 +8,13 @@ extension EngineTransfer {
     ///
     /// Call it on the loop thread, or before the loop knows the transfer.
     /// - Parameters:
-    ///   - witness: The observer of all transfers.
+    ///   - observer: The observer of all transfers.
     ///   - turn: The transport of a transfer that libcurl was running: its last bytes are published with the end, and
     ///     callers are resumed at the end of the turn. Nil for other transfers, whose callers are resumed at once.
     @discardableResult
     func complete(
         failure: EngineFailure?, body: CollectedBody? = nil, metrics: RawMetrics? = nil,
-        onlyIfIdle: Bool = false, witness: (any EngineWitness)?, in turn: CurlTransport? = nil
+        onlyIfIdle: Bool = false, observer: (any EngineObserver)?, in turn: CurlTransport? = nil
     ) -> Bool {
         let now = Monotonic.now()
         // Without an observer, which is the usual case, one critical section sets the end and publishes it.
@@ -23,45 +23,47 @@ extension EngineTransfer {
             guard shared.lifecycle.on(.finish) else { return .refused }
             if turn != nil { hand(to: &shared, at: now) }
             let end = Outcome(head: shared.head, metrics: metrics, failure: failure, trailers: shared.trailers)
-            if let own = shared.witness { return .watched(end, own) }
-            return witness == nil ? .told(shared.publish(end, body: body, at: now)) : .watched(end, nil)
+            if let own = shared.observer { return .observed(end, own) }
+            return observer == nil ? .completed(shared.publish(end, body: body, at: now)) : .observed(end, nil)
         }
         // A transfer that the loop does not know has no watch, so this writes nothing.
-        let told: Told
+        let completion: Completion
         if case .refused = claim { return false }
-        if wire.watch != nil { wire.watch = nil }
+        if wire.observerState != nil { wire.observerState = nil }
         switch claim {
         case .refused: return false
-        case .told(let all): told = all
-        case .watched(let end, let own):
+        case .completed(let all): completion = all
+        case .observed(let end, let own):
             // Observers get the event before other code can see the outcome and cause further events.
             own?.witnessed(.ended(end), of: self, at: now)
-            witness?.witnessed(.ended(end), of: self, at: now)
-            told = shared.withLock { $0.publish(end, body: body, at: now) }
+            observer?.witnessed(.ended(end), of: self, at: now)
+            completion = shared.withLock { $0.publish(end, body: body, at: now) }
             // This observer was set between the two critical sections.
-            if let late = told.others?.witness, late !== own { late.witnessed(.ended(end), of: self, at: now) }
+            if let late = completion.rareWaiters?.observer, late !== own {
+                late.witnessed(.ended(end), of: self, at: now)
+            }
         }
         closePipes()
-        if let turn { turn.tell(told) } else { told.resumeAll() }
+        if let turn { turn.resumeWaiters(of: completion) } else { completion.resumeAll() }
         return true
     }
 
     private enum Claim {
         case refused
-        case told(Told)
-        case watched(Outcome, (any EngineWitness)?)
+        case completed(Completion)
+        case observed(Outcome, (any EngineObserver)?)
     }
 
     /// The callers to resume at the end.
-    struct Told: Sendable {
+    struct Completion: Sendable {
         /// The waiting callers that are rarely present.
-        final class Others: Sendable {
+        final class RareWaiters: Sendable {
             let counters: Counters
             let reader: UnsafeContinuation<Step, Never>?
             let step: Step?
             let watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)]
             let heads: [UnsafeContinuation<Headed, Never>]
-            let witness: (any EngineWitness)?
+            let observer: (any EngineObserver)?
 
             init(taking shared: inout Shared) {
                 counters = shared.counters
@@ -69,38 +71,38 @@ extension EngineTransfer {
                 step = reader == nil ? nil : shared.takeStep(withProgress: shared.readerWantsProgress)
                 watchers = shared.progressWaiters
                 heads = shared.headWaiters
-                witness = shared.witness
+                observer = shared.observer
                 shared.reader = nil
                 shared.progressWaiters = []
                 shared.headWaiters = []
-                shared.witness = nil
+                shared.observer = nil
             }
         }
 
         let outcome: Outcome
         let ends: SmallList<EndWaiter>
-        let others: Others?
+        let rareWaiters: RareWaiters?
 
-        var isEmpty: Bool { others == nil && ends.isEmpty }
+        var isEmpty: Bool { rareWaiters == nil && ends.isEmpty }
 
         /// Whether all callers continue in the runtime's own thread pool, so that another task may resume them.
-        var areInPool: Bool { others == nil && ends.allSatisfy { !$0.hasExecutor } }
+        var useThreadPool: Bool { rareWaiters == nil && ends.allSatisfy { !$0.hasExecutor } }
 
         init(taking shared: inout Shared, outcome: Outcome) {
             self.outcome = outcome
             ends = shared.endWaiters.removeAll()
-            let isAlone =
+            let hasNoRareWaiters =
                 shared.reader == nil && shared.progressWaiters.isEmpty && shared.headWaiters.isEmpty
-                && shared.witness == nil
-            others = isAlone ? nil : Others(taking: &shared)
+                && shared.observer == nil
+            rareWaiters = hasNoRareWaiters ? nil : RareWaiters(taking: &shared)
         }
 
         func resumeAll() {
-            if let others { others.reader?.resume(returning: others.step ?? .end(outcome)) }
+            if let rareWaiters { rareWaiters.reader?.resume(returning: rareWaiters.step ?? .end(outcome)) }
             ends.forEach { $0.continuation.resume(returning: outcome) }
-            guard let others else { return }
-            for waiter in others.watchers { waiter.continuation.resume(returning: others.counters) }
-            for waiter in others.heads { waiter.resume(returning: outcome.headed) }
+            guard let rareWaiters else { return }
+            for waiter in rareWaiters.watchers { waiter.continuation.resume(returning: rareWaiters.counters) }
+            for waiter in rareWaiters.heads { waiter.resume(returning: outcome.headed) }
         }
     }
 }
@@ -109,7 +111,7 @@ extension EngineTransfer.Shared {
     /// Publishes the end and removes the callers that wait for it.
     fileprivate mutating func publish(
         _ end: EngineTransfer.Outcome, body collected: CollectedBody?, at now: UInt64
-    ) -> EngineTransfer.Told {
+    ) -> EngineTransfer.Completion {
         var body = collected
         let failure = end.failure
         if failure?.isCancellation == true {
@@ -128,6 +130,6 @@ extension EngineTransfer.Shared {
         var end = end
         end.body = body
         outcome = end
-        return EngineTransfer.Told(taking: &self, outcome: end)
+        return EngineTransfer.Completion(taking: &self, outcome: end)
     }
 }

@@ -54,10 +54,10 @@ extension EngineTransfer {
             var facts = curlew_tls_facts()
             if curlew_tls_read(handle.curl, &facts) { wire.tls = facts }
             if plan.isMeasured {
-                wire.certificate = TrustGate.ofConnection(under: handle)?.certificate(under: handle)
+                wire.certificate = ConnectionJudge.ofConnection(under: handle)?.certificate(under: handle)
             }
         }
-        handle.stopListening()
+        handle.stopRecording()
         if wire.hasInformational { wire.finalHeadBeganAt = handle.clock.pointee }
         wire.check.fieldLimit = plan.fieldLimit
         wire.check.isHTTP2 = loop.configuration.version == .http2PriorKnowledge || wire.tls?.http2 == true
@@ -66,20 +66,20 @@ extension EngineTransfer {
     private func headEnded(_ handle: EasyHandle, _ transport: CurlTransport) -> Bool {
         let status = wire.check.status
         if status < 200 {
-            informed(status, handle, transport)
+            receiveInformational(status, handle, transport)
             return true
         }
-        if status == 415 && takeAlternative() { return refuse(.refusedCoding) }
-        if status == 417 && stopAsking() { return refuse(.refusedExpectation) }
+        if status == 415 && useAlternative() { return refuse(.refusedCoding) }
+        if status == 417 && disableExpect() { return refuse(.refusedExpectation) }
         wire.isHeadComplete = true
         wire.headAt = transport.now
         wire.measuredAt = 0
         wire.expectsBody = plan.method != "HEAD" && status != 204 && status != 304
         if !wire.expectsBody { wire.counters.expectedToReceive = 0 }
         if wire.expectsBody && plan.isSecure && wire.check.isDelimitedByClose {
-            wire.closingGate = TrustGate.ofConnection(under: handle)
+            wire.closingJudge = ConnectionJudge.ofConnection(under: handle)
         }
-        if plan.isSecure && isBodyPulled { wire.uploadGate = TrustGate.ofConnection(under: handle) }
+        if plan.isSecure && isBodyPulled { wire.uploadJudge = ConnectionJudge.ofConnection(under: handle) }
         if case .bytes(let bytes) = upload, !isBodyPulled {
             // A small body is sent with the head; libcurl does not ask for it.
             wire.counters.sent = Int64(bytes.count)
@@ -87,22 +87,22 @@ extension EngineTransfer {
         let head = RawHead(
             bytes: handle.head.bytes, status: status, isEncoded: wire.check.isEncoded,
             hasLocation: wire.check.hasLocation)
-        wire.leadsElsewhere = plan.holdsRedirects && head.isRedirect
+        wire.isRedirecting = plan.holdsRedirects && head.isRedirect
         shared.withLock { shared in
             shared.head = head
-            shared.leadsElsewhere = wire.leadsElsewhere
+            shared.isRedirecting = wire.isRedirecting
         }
-        tellOwedSending()
+        sendDeferredSentEvent()
         tell(.head(head))
         if let origin = wire.origin {
             if let connection = wire.connection {
                 transport.sockets.learn(connection, wire.check.isHTTP2 ? .http2 : .http1)
             }
             if wire.check.isHTTP2 {
-                transport.widen(origin)
+                transport.markShared(origin)
                 holdUpload(status, transport)
-            } else if !isAlone {
-                transport.narrow(origin)
+            } else if !isExclusive {
+                transport.markUnshared(origin)
             }
         }
         transport.markDirty(self)
@@ -111,13 +111,13 @@ extension EngineTransfer {
     }
 
     /// Keeps an informational head for the reader; status 100 responds to libcurl's own `Expect` (RFC 9110 §15.2.1).
-    private func informed(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
+    private func receiveInformational(_ status: Int, _ handle: EasyHandle, _ transport: CurlTransport) {
         if status != 100 {
             let head = RawHead(bytes: handle.head.bytes, status: status)
             shared.withLock { shared in
                 if shared.informational.count < EngineTransfer.informationalKept { shared.informational.append(head) }
             }
-            tellOwedSending()
+            sendDeferredSentEvent()
             tell(.informational(head))
             transport.markDirty(self)
         }

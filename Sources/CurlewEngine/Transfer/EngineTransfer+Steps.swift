@@ -18,7 +18,7 @@ extension EngineTransfer.Shared {
     }
 
     /// Removes the callers that do not wait for the end of a redirect.
-    mutating func takeLeaving() -> SmallList<EngineTransfer.EndWaiter> { endWaiters.removeAll(where: \.leaves) }
+    mutating func takeRedirectWaiters() -> SmallList<EngineTransfer.EndWaiter> { endWaiters.removeAll(where: \.leaves) }
 
     /// Returns the next step for the reader, in this order: informational heads, head, progress, bytes, trailers, the
     /// end.

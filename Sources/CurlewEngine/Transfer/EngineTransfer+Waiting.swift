@@ -29,7 +29,7 @@ extension EngineTransfer {
                 let answer = shared.withLock { shared -> Headed? in
                     if let outcome = shared.outcome { return outcome.headed }
                     if let head = shared.head { return .head(head) }
-                    if shared.isHeadRead { return .superseded }
+                    if shared.isHeadSuperseded { return .superseded }
                     shared.headWaiters.append(continuation)
                     return nil
                 }
@@ -38,7 +38,7 @@ extension EngineTransfer {
         } onCancel: {
             cancel()
         }
-        defer { meetLoop() }
+        defer { synchronizeWithLoop() }
         guard Task.isCancelled else { return headed }
         // The head arrived first, or the cancellation handler was already removed.
         cancel()
@@ -47,11 +47,11 @@ extension EngineTransfer {
 
     /// Makes the callers that wait for the head, or for an end or a redirect, now or later, read the stream of steps
     /// instead.
-    package func supersedeHeaded() {
+    package func switchToSteps() {
         let (waiters, leaving) = shared.withLock { shared in
-            shared.isHeadRead = true
+            shared.isHeadSuperseded = true
             defer { shared.headWaiters = [] }
-            return (shared.headWaiters, shared.takeLeaving())
+            return (shared.headWaiters, shared.takeRedirectWaiters())
         }
         for waiter in waiters { waiter.resume(returning: .superseded) }
         leaving.forEach { $0.continuation.resume(returning: nil) }
@@ -65,12 +65,14 @@ extension EngineTransfer {
     ///   too.
     package func finished(orLed leaves: Bool = false) async -> Outcome? {
         let ticket = EngineTransfer.nextID()
-        defer { meetLoop() }
+        defer { synchronizeWithLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let answer = shared.withLock { shared -> Outcome?? in
                     if let outcome = shared.outcome { return outcome }
-                    if Task.isCancelled || leaves && (shared.leadsElsewhere || shared.isHeadRead) { return .some(nil) }
+                    if Task.isCancelled || leaves && (shared.isRedirecting || shared.isHeadSuperseded) {
+                        return .some(nil)
+                    }
                     shared.endWaiters.append(EndWaiter(ticket: ticket, continuation: continuation, leaves: leaves))
                     return nil
                 }
@@ -85,7 +87,7 @@ extension EngineTransfer {
     /// Waits for the end, even if the waiting task is cancelled.
     package func ended() async -> Outcome {
         let ticket = EngineTransfer.nextID()
-        defer { meetLoop() }
+        defer { synchronizeWithLoop() }
         let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome?, Never>) in
             let outcome = shared.withLock { shared -> Outcome? in
                 if shared.outcome == nil {
@@ -103,7 +105,7 @@ extension EngineTransfer {
     /// Values that the loop wrote before it resumed a continuation are visible to the resumed task. ThreadSanitizer
     /// does not see this if the resumption overtook the suspension, because Swift's runtime is not instrumented; it
     /// does see the lock.
-    func meetLoop() {
+    func synchronizeWithLoop() {
         #if DEBUG
         shared.withLock { _ in }
         #endif

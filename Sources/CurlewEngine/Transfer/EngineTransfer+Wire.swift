@@ -27,7 +27,7 @@ extension EngineTransfer {
         } else {
             keep(bytes, count, transport)
             if wire.unpublished + wire.buffered >= loop.configuration.highWater { publish(transport.now) }
-            if !plan.isSecure && transport.isTurnOver(for: self, count) { applyPauses() }
+            if !plan.isSecure && transport.endTurnIfFull(for: self, count) { applyPauses() }
         }
         transport.markDirty(self)
         if transport.throttle.receiving != nil || wire.throttle != nil { transport.charge(self, received: count) }
@@ -75,7 +75,7 @@ extension EngineTransfer {
     func publish(_ now: UInt64, isForReader: Bool = true) {
         let isProgressDue = now &- wire.lastProgress >= loop.configuration.progressInterval
         if isProgressDue { wire.lastProgress = now }
-        var isOwed = false
+        var isDeferred = false
         var wakes: (UnsafeContinuation<Step, Never>, Step)?
         var watchers: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headDueAt: UInt64?
@@ -88,7 +88,7 @@ extension EngineTransfer {
                 swap(&watchers, &shared.progressWaiters)
             } else {
                 // A busy reader needs the progress as well: when it returns, no more bytes may arrive.
-                isOwed = !shared.progressWaiters.isEmpty || shared.readerWantsProgress
+                isDeferred = !shared.progressWaiters.isEmpty || shared.readerWantsProgress
             }
             if isForReader, let reader = shared.reader,
                 let step = shared.takeStep(withProgress: shared.readerWantsProgress)
@@ -97,14 +97,14 @@ extension EngineTransfer {
                 wakes = (reader, step)
             }
             if !shared.headWaiters.isEmpty, isForReader, let head = shared.head {
-                if isHeadEarly(now, shared.collects) {
+                if canDelayHead(now, shared.collects) {
                     headDueAt = wire.headAt &+ Self.headDelay
                 } else {
                     heads = (shared.headWaiters, head)
                     shared.headWaiters = []
                 }
             }
-            if wire.leadsElsewhere, isForReader { leaving = shared.takeLeaving() }
+            if wire.isRedirecting, isForReader { leaving = shared.takeRedirectWaiters() }
             wire.buffered = shared.buffered
             // Once receiving is paused, only the reader resumes it, and posts a record for that.
             let isFull = shared.isFlowPaused || shared.buffered >= loop.configuration.highWater
@@ -118,8 +118,10 @@ extension EngineTransfer {
         if let heads { for waiter in heads.waiters { waiter.resume(returning: .head(heads.head)) } }
         if wire.isFlowPaused { applyPauses() }
         guard let transport = wire.handle?.domain.transport else { return }
-        if isOwed { transport.owe(self, at: wire.lastProgress &+ loop.configuration.progressInterval) }
-        if let headDueAt { transport.owe(self, at: headDueAt) }
+        if isDeferred {
+            transport.deferProgress(of: self, until: wire.lastProgress &+ loop.configuration.progressInterval)
+        }
+        if let headDueAt { transport.deferProgress(of: self, until: headDueAt) }
     }
 
     /// Copies the bytes and counters of the loop into the locked half.
@@ -147,7 +149,7 @@ extension EngineTransfer {
     ///
     /// The end of a collected body usually arrives right after the head, and each resumption costs a third of a
     /// request's time.
-    private func isHeadEarly(_ now: UInt64, _ collects: Bool) -> Bool {
+    private func canDelayHead(_ now: UInt64, _ collects: Bool) -> Bool {
         collects && now &- wire.headAt < Self.headDelay && wire.counters.expectedToReceive <= 256 << 10
     }
 
@@ -192,7 +194,7 @@ extension EngineTransfer {
         if transport.throttle.sending != nil || wire.throttle != nil { transport.charge(self, sent: count) }
         if count == 0 || wire.counters.sent == shared.withLock({ $0.counters.expectedToSend }) {
             wire.bodySentAt = transport.now
-            tellSending()
+            sendSentEvent()
         }
         transport.markDirty(self)
         return count
@@ -232,7 +234,7 @@ extension EngineTransfer {
         guard wasPaused, !wire.isReceivingPaused, let connection = wire.connection, connection != .unknown,
             !handle.domain.transport.sockets.wants(connection.descriptor)
         else { return }
-        readsNoMore(from: connection.descriptor, sends: false)
+        noteReadingStopped(from: connection.descriptor, sends: false)
     }
 
     /// Whether the engine itself causes the silence of the connection.

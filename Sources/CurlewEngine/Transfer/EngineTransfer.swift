@@ -76,7 +76,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         var head: RawHead?
         var isHeadTaken = false
         /// Whether a reader takes the stream of steps, so that no caller may wait for the head alone.
-        var isHeadRead = false
+        var isHeadSuperseded = false
         var trailers: [UInt8] = []
         var areTrailersTaken = false
         var chunks: [Chunk] = []
@@ -93,13 +93,13 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         var endWaiters = SmallList<EndWaiter>()
         var progressWaiters: [(ticket: UInt64, continuation: UnsafeContinuation<Counters?, Never>)] = []
         var headWaiters: [UnsafeContinuation<Headed, Never>] = []
-        var witness: (any EngineWitness)?
+        var observer: (any EngineObserver)?
         /// Whether the engine holds the loop for this run.
-        var hasHold = false
+        var holdsLoop = false
         /// Whether the head is a redirect that the caller may follow.
-        var leadsElsewhere = false
+        var isRedirecting = false
         /// Whether the caller has discarded the body, so that a failure is suppressed.
-        var isLetGo = false
+        var isBodyDiscarded = false
 
         init(_ plan: borrowing TransferPlan) {
             priority = plan.priority
@@ -128,13 +128,13 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     /// It is behind a pointer, because each access to a stored property of a class would be checked for exclusivity at
     /// run time.
     var wire: Wire {
-        @inline(__always) unsafeAddress { UnsafePointer(wireHalf) }
-        @inline(__always) unsafeMutableAddress { wireHalf }
+        @inline(__always) unsafeAddress { UnsafePointer(loopState) }
+        @inline(__always) unsafeMutableAddress { loopState }
     }
 
     // Both halves are in one block of memory.
     let shared: LockedPointer<Shared>
-    let wireHalf: UnsafeMutablePointer<Wire>
+    let loopState: UnsafeMutablePointer<Wire>
 
     package init(_ plan: consuming TransferPlan, on loop: EventLoop) {
         id = Self.nextID()
@@ -146,7 +146,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         guard let memory = malloc(offset + MemoryLayout<SharedHalf>.size) else {
             preconditionFailure("out of memory for a transfer")
         }
-        wireHalf = memory.initializeMemory(as: Wire.self, to: Wire(plan))
+        loopState = memory.initializeMemory(as: Wire.self, to: Wire(plan))
         shared = LockedPointer(memory: (memory + offset).bindMemory(to: SharedHalf.self, capacity: 1))
         SharedHalf.initialize(shared.memory, to: Shared(plan))
         self.plan = plan
@@ -158,10 +158,10 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
 
     deinit {
         closePipes()
-        if wire.leadsElsewhere && takeHold() { loop.release() }
+        if wire.isRedirecting && takeHold() { loop.release() }
         LockedMemory.deinitialize(shared.memory)
-        wireHalf.deinitialize(count: 1)
-        free(wireHalf)
+        loopState.deinitialize(count: 1)
+        free(loopState)
     }
 
     /// Notifies the producers of the body that its bytes are not needed any more.
@@ -198,12 +198,12 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
             shared.counters.at = shared.counters.startedAt
             return true
         }
-        if mustStart && !loop.post(.start(self)) { complete(failure: unreachable, witness: loop.witnessOfAll) }
+        if mustStart && !loop.post(.start(self)) { complete(failure: unreachable, observer: loop.observerOfAll) }
     }
 
     /// Ends a transfer that cannot start.
     package func refuse(_ failure: EngineFailure) {
-        complete(failure: failure, onlyIfIdle: true, witness: loop.witnessOfAll)
+        complete(failure: failure, onlyIfIdle: true, observer: loop.observerOfAll)
     }
 
     var unreachable: EngineFailure {
@@ -218,8 +218,8 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
         if state == .finished { return }
         // Before the start, no other code knows the transfer; a later start finds it finished.
         let early = EngineFailure(.cancelled, phase: .preparing)
-        if state == .idle && complete(failure: early, onlyIfIdle: true, witness: loop.witnessOfAll) { return }
-        if !loop.post(.cancel(self)) { complete(failure: unreachable, witness: loop.witnessOfAll) }
+        if state == .idle && complete(failure: early, onlyIfIdle: true, observer: loop.observerOfAll) { return }
+        if !loop.post(.cancel(self)) { complete(failure: unreachable, observer: loop.observerOfAll) }
     }
 
     package func pause() { if shared.withLock({ $0.lifecycle.on(.pause) }) { loop.post(.adjust(self)) } }
@@ -235,8 +235,8 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     }
 
     /// Discards the rest of a response whose head is enough: the transfer ends without a failure.
-    package func letGo() {
-        shared.withLock { if $0.head != nil { $0.isLetGo = true } }
+    package func discardBody() {
+        shared.withLock { if $0.head != nil { $0.isBodyDiscarded = true } }
         cancel()
     }
 
@@ -262,7 +262,7 @@ package final class EngineTransfer: UploadReader, @unchecked Sendable {
     /// Returns the next step for the only reader; a cancelled task cancels the transfer and gets its end.
     package func next(withProgress: Bool) async -> Step {
         if let step = takeStep(withProgress: withProgress) { return step }
-        defer { meetLoop() }
+        defer { synchronizeWithLoop() }
         return await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let step = shared.withLock { shared -> Step? in

@@ -110,7 +110,7 @@ extension UploadPipe {
         private func work() {
             while !isStopped.withLock({ $0 }) {
                 // `poll` ignores a descriptor of -1: with a full queue, the thread waits only for `poke` or `stop`.
-                let wanted = feed.hasRoom ? source.number : -1
+                let wanted = feed.hasCapacity ? source.number : -1
                 var waiting = [
                     pollfd(fd: wanted, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: signal.number, events: Int16(POLLIN), revents: 0),

@@ -31,11 +31,11 @@ extension UploadPipe {
         let measured = known
         return UploadPipe(
             length: length, canReplay: pieces.allSatisfy(\.canReplay),
-            wantsMore: { current.withLock { $0 }?.goOn() },
+            wantsMore: { current.withLock { $0 }?.continueReading() },
             open: { feed in
                 let reader = PieceReader(pieces, measured, feed, lengths)
                 current.withLock { $0 = reader }
-                reader.goOn()
+                reader.continueReading()
                 return {
                     current.withLock { $0 = nil }
                     reader.stop()
@@ -78,25 +78,25 @@ private final class PieceReader: @unchecked Sendable {
     private let feed: UploadPipe.Feed
     private let lengths: PieceLengths
     /// The directories of the files, which identify the disk queue: its jobs run one after the other.
-    private let place: String
+    private let diskKey: String
     private let producer = Lock(Producer())
     private var index = 0
     private var offset: Int64 = 0
     private var file: OwnedDescriptor?
     private var isDone = false
     /// A producer delivers the current piece, and reports its end.
-    private var isElsewhere = false
+    private var waitsForProducer = false
 
     init(_ pieces: [BodyPiece], _ known: [Int64?], _ feed: UploadPipe.Feed, _ lengths: PieceLengths) {
         self.pieces = pieces
         self.known = known
         self.feed = feed
         self.lengths = lengths
-        place = Set(pieces.compactMap(\.directory)).sorted().joined(separator: "\0")
+        diskKey = Set(pieces.compactMap(\.directory)).sorted().joined(separator: "\0")
     }
 
     /// Continues reading, because the queue of the pipe has free capacity.
-    func goOn() {
+    func continueReading() {
         let (isRunning, poke) = producer.withLock { ($0.isRunning, $0.poke) }
         if isRunning { poke?() } else { run { $0.work() } }
     }
@@ -110,13 +110,13 @@ private final class PieceReader: @unchecked Sendable {
     }
 
     private func run(_ job: @escaping @Sendable (PieceReader) -> Void) {
-        if !DiskThread.shared.run(in: place, { job(self) }) {
+        if !DiskThread.shared.run(in: diskKey, { job(self) }) {
             feed.finish(SourceFailure(what: "no thread to read the body", errno: EAGAIN))
         }
     }
 
     private func work() {
-        guard !isDone, !isElsewhere else { return }
+        guard !isDone, !waitsForProducer else { return }
         do throws(SourceFailure) {
             while index < pieces.count {
                 switch try advance(pieces[index]) {
@@ -161,7 +161,7 @@ private final class PieceReader: @unchecked Sendable {
 
     private func give(_ bytes: [UInt8]) -> Advance {
         while offset < bytes.count {
-            guard feed.hasRoom else { return .waits }
+            guard feed.hasCapacity else { return .waits }
             let start = Int(offset)
             let end = min(bytes.count, start + UploadPipe.piece)
             offset = Int64(end)
@@ -180,8 +180,8 @@ private final class PieceReader: @unchecked Sendable {
                 return .waits
             }
             given += 1
-            // With a full queue, the reader stops; the pipe calls `goOn()` when there is capacity.
-            guard feed.hasRoom else { return .waits }
+            // With a full queue, the reader stops; the pipe calls `continueReading()` when there is capacity.
+            guard feed.hasCapacity else { return .waits }
             let bytes = try bytes(of: file, path, length)
             offset += Int64(bytes.count)
             if offset == length, pieces.count > 1 { try check(file, path, length) }
@@ -233,7 +233,7 @@ private final class PieceReader: @unchecked Sendable {
     ) throws(SourceFailure) -> Advance {
         // A producer that is declared empty is not started.
         if known[index] == 0 { return .finished }
-        isElsewhere = true
+        waitsForProducer = true
         let mayBegin = producer.withLock { producer in
             producer.isRunning = !producer.isStopped
             return producer.isRunning
@@ -264,7 +264,7 @@ private final class PieceReader: @unchecked Sendable {
             switch result {
             case .success(let length):
                 reader.lengths.set(length, at: reader.index)
-                reader.isElsewhere = false
+                reader.waitsForProducer = false
                 reader.next()
                 reader.work()
             case .failure(let failure): reader.end(failure.of(reader.pieces[reader.index].label))

@@ -14,7 +14,7 @@ package struct RawHead: Sendable {
         self.bytes = bytes
         self.status = status
         self.isEncoded = isEncoded
-        isRedirect = hasLocation && RawHead.redirecting(status)
+        isRedirect = hasLocation && RawHead.redirects(status)
     }
 
     /// Whether the body is an event stream: `Content-Type` is `text/event-stream` (RFC 9110 §8.3).
@@ -39,7 +39,8 @@ package struct RawHead: Sendable {
         return matches ? line.dropFirst(count) : nil
     }
 
-    private static func redirecting(_ status: Int) -> Bool {
+    /// Whether a status redirects: not 300, which offers a choice, and not 304 to 306 (RFC 9110 §15.4).
+    package static func redirects(_ status: Int) -> Bool {
         switch status {
         case 301, 302, 303, 307, 308: true
         default: false

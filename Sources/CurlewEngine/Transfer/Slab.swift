@@ -23,7 +23,7 @@ package final class Slab: @unchecked Sendable {
     }
 
     deinit {
-        if let pool { pool.giveBack(memory) } else { free(memory) }
+        if let pool { pool.recycle(memory) } else { free(memory) }
     }
 
     /// Copies as many bytes as fit and returns their number.
@@ -58,7 +58,7 @@ package final class SlabPool: @unchecked Sendable {
     /// The number of spare slabs.
     var spareCount: Int { spare.withLock { $0.count } }
 
-    fileprivate func giveBack(_ memory: UnsafeMutableRawPointer) {
+    fileprivate func recycle(_ memory: UnsafeMutableRawPointer) {
         let kept = spare.withLock { spare in
             guard spare.count < most else { return false }
             spare.append(memory)

@@ -31,12 +31,12 @@ package struct TransferPlan: ~Copyable, Sendable {
     package struct Alternative: Sendable {
         package var lines: HeaderLines
         package var upload: Upload
-        package var asksFirst: Bool
+        package var expectsContinue: Bool
 
-        package init(lines: HeaderLines, upload: Upload, asksFirst: Bool) {
+        package init(lines: HeaderLines, upload: Upload, expectsContinue: Bool) {
             self.lines = lines
             self.upload = upload
-            self.asksFirst = asksFirst
+            self.expectsContinue = expectsContinue
         }
     }
 
@@ -54,12 +54,12 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var totalTimeout: UInt64?
     package var queueTimeout: UInt64?
     /// The minimum number of body bytes, in both directions together, that must move within so many nanoseconds.
-    package var slowest: (bytes: Int64, within: UInt64)?
+    package var minimumRate: (bytes: Int64, within: UInt64)?
     package var bandwidth = Bandwidth()
     /// Nanoseconds that the server may take to respond to `Expect: 100-continue`; after that the body is sent anyway.
     package var continueTimeout: UInt64 = 1_000_000_000
     /// Whether the body waits until the server has accepted it with status 100.
-    package var asksFirst = false
+    package var expectsContinue = false
     /// Whether no other transfer may use the connection, before or after this one.
     package var ownsConnection = false
     /// Whether the request is retried, with any method, if a reused connection ends before a byte of the response.
@@ -92,13 +92,8 @@ package struct TransferPlan: ~Copyable, Sendable {
     package var port: UInt16 { target.port }
     package var isSecure: Bool { target.isSecure }
 
-    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
-    package var isIdempotent: Bool {
-        switch method {
-        case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
-        default: false
-        }
-    }
+    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2); false unless set.
+    package var isIdempotent = false
 
     /// Returns the length of a limit in nanoseconds, for the total counted from the start of the transfer; 0 without a
     /// limit.
@@ -107,17 +102,17 @@ package struct TransferPlan: ~Copyable, Sendable {
         case .connect: connectTimeout ?? 0
         case .head: headTimeout ?? 0
         case .idle: idleTimeout ?? 0
-        case .slow: slowest?.within ?? 0
+        case .slow: minimumRate?.within ?? 0
         case .total: totalTimeout.map { $0 &+ offset } ?? 0
         }
     }
 
     /// Whether the request is retried if a reused connection ends before a byte of the response.
-    package var isResent: Bool { isIdempotent || resends }
+    package var isRetriable: Bool { isIdempotent || resends }
 
     package init(
         method: String, target: PlannedURL, lines: HeaderLines, upload: Upload, trust: TrustDomain,
-        collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        collectLimit: Int = .max, headLimit: Int = 256 << 10,
         priority: Int = 0, label: String? = nil
     ) {
         self.method = method
@@ -136,7 +131,7 @@ extension TransferPlan {
     /// Creates a plan for a URL that is not used again.
     package init(
         method: String, url: String, host: String, port: UInt16, isSecure: Bool, lines: HeaderLines,
-        upload: Upload, trust: TrustDomain, collectLimit: Int = 64 << 20, headLimit: Int = 256 << 10,
+        upload: Upload, trust: TrustDomain, collectLimit: Int = .max, headLimit: Int = 256 << 10,
         priority: Int = 0, label: String? = nil
     ) {
         self.init(

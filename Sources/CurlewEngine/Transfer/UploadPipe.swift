@@ -35,20 +35,20 @@ package final class UploadPipe: Sendable {
         ///
         /// Returns false if no more bytes are needed.
         package func push(_ bytes: [UInt8]) async -> Bool {
-            guard section?.takes(bytes.count) ?? true else { return false }
+            guard section?.accept(bytes.count) ?? true else { return false }
             return await pipe?.push(bytes, self) ?? false
         }
 
-        /// Appends bytes without waiting, for a producer that checks `hasRoom` first.
+        /// Appends bytes without waiting, for a producer that checks `hasCapacity` first.
         ///
         /// Returns false if no more bytes are needed.
         package func offer(_ bytes: [UInt8]) -> Bool {
-            guard section?.takes(bytes.count) ?? true else { return false }
+            guard section?.accept(bytes.count) ?? true else { return false }
             return pipe.map { $0.take(bytes, self) != .closed } ?? false
         }
 
         /// Whether a producer that uses `offer` may continue.
-        package var hasRoom: Bool {
+        package var hasCapacity: Bool {
             guard let pipe else { return false }
             return pipe.state.withLock { $0.run == run && !$0.isClosed && $0.queued < pipe.limit }
         }
@@ -346,7 +346,7 @@ package final class SourceUse: Sendable {
     package init() {}
 
     /// Whether the source cannot be read any more.
-    package var isSpent: Bool { hasBegun.withLock { $0 } }
+    package var isConsumed: Bool { hasBegun.withLock { $0 } }
 
     /// Returns true for the first caller only.
     func begin() -> Bool {

@@ -13,7 +13,7 @@ struct Wire {
     let headLimit: Int
     var isHeadComplete = false
     /// Whether the head is a redirect that the plan may follow.
-    var leadsElsewhere = false
+    var isRedirecting = false
     /// When the head was complete.
     var headAt: UInt64 = 0
     /// Whether an informational response arrived, and when the first line of the response after it arrived; 0 before
@@ -22,8 +22,8 @@ struct Wire {
     var finalHeadBeganAt: UInt64 = 0
     /// The lines after the body, without the final empty line.
     var trailers: [UInt8] = []
-    /// The gate of a connection whose end delimits the body.
-    var closingGate: TrustGate?
+    /// The judge of a connection whose end delimits the body.
+    var closingJudge: ConnectionJudge?
     var expectsBody = true
     /// Whether END_STREAM has arrived; nil before the head, and if the HTTP/2 frames are not visible.
     var isStreamEnded: Bool?
@@ -39,7 +39,7 @@ struct Wire {
     var buffered = 0
     var counters = Counters()
     var isDirty = false
-    var isOwing = false
+    var isProgressDeferred = false
     var lastProgress: UInt64 = 0
     /// The directions that libcurl was told to pause.
     var isReceivingPaused = false
@@ -64,7 +64,7 @@ struct Wire {
     /// When the transfer got its slot, and when libcurl started it: after the look-up, and after failed attempts.
     var admittedAt: UInt64 = 0
     var launchedAt: UInt64 = 0
-    var hasPlace = false
+    var hasSlot = false
     /// The addresses given to libcurl.
     var name: ResolvedName?
     var resumedAt: UInt64 = 0
@@ -80,7 +80,7 @@ struct Wire {
     var restarts = 0
     var sends = 0
     /// The number of retries caused by the connection.
-    var repairs = 0
+    var connectionRetries = 0
     /// The number of retries after a refusal at which libcurl gave up, and whether the next attempt only connects
     /// first.
     var refusals = 0
@@ -88,43 +88,43 @@ struct Wire {
     /// Whether the body is held back while a response that arrived before its end is received.
     var isUploadHeld = false
     /// When libcurl was last made to check a silent HTTP/2 connection.
-    var nudgedAt: UInt64 = 0
+    var pokedAt: UInt64 = 0
     /// Whether the uncompressed body is sent, because the server rejected the content coding.
     var usesAlternative = false
     /// The header lines without `Expect`, used after the server has rejected it.
     var linesWithoutExpect: HeaderLines?
     /// Whether the retry uses HTTP/1.1, and the failure that caused the retry.
-    var isByHTTP1 = false
+    var usesHTTP1 = false
     var failureOverHTTP2: EngineFailure?
     /// Whether the retry needs a new connection, because the last one failed.
     var needsFreshConnection = false
     /// Whether the transfer opens another connection, because the existing ones have no capacity for all transfers.
     var opensConnection = false
     /// Whether the domain has no idle connection to the origin.
-    var findsNoneIdle = false
+    var hasNoIdleConnection = false
     /// The connection over which the request was last sent.
     var connection: SocketTable.Connection?
     /// Whether that connection was known to use HTTP/2.
     var isShared = false
     /// How often libcurl asked for body bytes, counted anew when a held-back body resumes.
     var pulls = 0
-    /// The gate of the TLS connection over which a long body is sent.
-    var uploadGate: TrustGate?
+    /// The judge of the TLS connection over which a long body is sent.
+    var uploadJudge: ConnectionJudge?
     /// Whether libcurl has stopped reading while it still sends.
-    var hasAnswerEnded = false
+    var hasResponseEnded = false
     /// When the response and the handed-over body were complete, but not all bytes were sent.
-    var answeredAt: UInt64?
+    var responseCompleteAt: UInt64?
     var lastActivity: UInt64 = 0
     /// The sequence number in the queue of the origin, whether the transfer is in the queue, and since when.
-    var ticket: UInt64 = 0
-    var isInLine = false
-    var inLineSince: UInt64 = 0
+    var sequenceNumber: UInt64 = 0
+    var isInQueue = false
+    var inQueueSince: UInt64 = 0
     var priority = 0
     var tls: curlew_tls_facts?
     /// The server's own certificate, if the transfer is measured.
     var certificate: X509Certificate?
     /// The observers of the run; nil without an observer.
-    var watch: Watch?
+    var observerState: ObserverState?
     var socketErrno: CInt = 0
 
     init(_ plan: borrowing TransferPlan) {
@@ -132,7 +132,7 @@ struct Wire {
         if plan.bandwidth.isLimited { throttle = Throttle(plan.bandwidth) }
     }
 
-    var isFresh: Bool { needsFreshConnection || opensConnection || findsNoneIdle }
+    var isFresh: Bool { needsFreshConnection || opensConnection || hasNoIdleConnection }
 
     /// The time since which the connect timeout counts: it includes the look-up, but starts anew for each retry.
     var connectingSince: UInt64 { restarts > 0 ? launchedAt : admittedAt }
@@ -149,9 +149,9 @@ struct Wire {
     }
 
     /// Resets the state for a retry, before any part of the response has reached the reader.
-    mutating func beginAgain(at now: UInt64) {
+    mutating func beginRetry(at now: UInt64) {
         forgetHead()
-        findsNoneIdle = false
+        hasNoIdleConnection = false
         slab = nil
         chunks = []
         counters = Counters()
@@ -159,9 +159,9 @@ struct Wire {
         bodySentAt = 0
         socketErrno = 0
         abort = nil
-        answeredAt = nil
-        hasAnswerEnded = false
-        uploadGate = nil
+        responseCompleteAt = nil
+        hasResponseEnded = false
+        uploadJudge = nil
         measuredAt = 0
         isUploadHeld = false
         isReceivingPaused = false

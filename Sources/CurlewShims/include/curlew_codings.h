@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of zlib's and zstd's stable interfaces that are structs. The libraries are opened at run time, so that
-// neither their headers nor their development packages are needed.
+// The structs of zlib's and zstd's stable interfaces. The libraries are opened at run time, so neither their headers
+// nor their development packages are needed.
 #ifndef CURLEW_CODINGS_H
 #define CURLEW_CODINGS_H
 

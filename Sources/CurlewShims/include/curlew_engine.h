@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Swift cannot call by itself: variadic curl functions (one wrapper for each argument type), a thread born with its
-// signals blocked, and descriptors that must not survive exec.
+// Functions that Swift cannot call itself: variadic curl functions (one wrapper for each argument type), the start of a
+// thread with its signals blocked, and operations on descriptors that must not survive exec.
 #ifndef CURLEW_ENGINE_H
 #define CURLEW_ENGINE_H
 
@@ -43,29 +43,29 @@ typedef int (*curlew_close_callback)(void *context, curl_socket_t descriptor);
 typedef int (*curlew_seek_callback)(void *context, curl_off_t offset, int origin);
 typedef CURLcode (*curlew_context_callback)(CURL *easy, void *tls, void *context);
 
-/// A variable of the environment; NULL, too, in programs that run with more rights than their callers.
+/// Returns an environment variable; NULL if it is unset, and in programs with more privileges than their callers.
 const char *curlew_trusted_variable(const char *name);
 
-/// Sets the callbacks that never change on a pooled handle; `context` is what each of them receives.
+/// Sets the callbacks that never change on a pooled handle; each of them receives `context`.
 void curlew_set_callbacks(CURL *easy, void *context, curlew_data_callback write, curlew_data_callback header,
                           curlew_data_callback read, curlew_seek_callback seek, curlew_open_callback open,
                           curlew_close_callback close, curlew_context_callback tls);
 
 typedef int (*curlew_prerequest_callback)(void *context, char *remote, char *local, int remote_port, int local_port);
 
-/// Sets what is called right before a request is sent; its context is that of curlew_set_callbacks.
+/// Sets the callback before a request is sent; pass the same context as to curlew_set_callbacks.
 void curlew_set_prerequest(CURL *easy, curlew_prerequest_callback prerequest, void *context);
 
-/// What libcurl 7.88 tells in its verbose words alone: the stream of a request (HTTP/2), 0 before there is one, and the last
-/// stream that the server's GOAWAY includes, if one came (RFC 9113 §6.8).
+/// Facts that libcurl 7.88 reports only in its verbose log: the HTTP/2 stream of a request, 0 before it is known, and
+/// the last stream that the server's GOAWAY includes, if one arrived (RFC 9113 §6.8).
 typedef struct {
     uint32_t stream;
     uint32_t last;
-    bool goes_away;
-} curlew_stream_words;
+    bool has_goaway;
+} curlew_stream_log;
 
-/// Makes libcurl tell `words` what it says; NULL makes it silent.
-void curlew_listen(CURL *easy, curlew_stream_words *words);
+/// Makes libcurl's verbose log fill `words`; NULL switches the log off.
+void curlew_log_streams(CURL *easy, curlew_stream_log *words);
 
 // MARK: curl_easy_getinfo, by result type
 
@@ -103,113 +103,117 @@ static inline CURLSHcode curlew_share_tls_sessions(CURLSH *share) {
 
 // MARK: HTTP/2 streams
 
-/// What a watcher of a thread's HTTP/2 streams is told; `user` is the pointer that libcurl gave nghttp2 for the stream.
+/// The callbacks of a watcher of a thread's HTTP/2 streams; `user` is the pointer that libcurl gave nghttp2 for the
+/// stream.
 typedef struct {
-    /// libcurl begins a stream.
+    /// libcurl starts a stream.
     void (*submitted)(void *context, void *user);
-    /// A head or the end of a stream was received; `is_end` means END_STREAM.
+    /// A HEADERS frame or the end of a stream was received; `is_end` means END_STREAM.
     void (*received)(void *context, void *user, bool is_end);
-} curlew_stream_calls;
+} curlew_stream_callbacks;
 
-/// Watches the streams of libcurl's connections on the calling thread from now on; NULL ends that.
+/// Watches the streams of libcurl's connections on the calling thread; NULL ends the watch.
 ///
-/// With some builds of libcurl nothing is ever told; streams.c says with which.
-void curlew_watch_streams(const curlew_stream_calls *calls, void *context);
+/// With some builds of libcurl the callbacks are never called; see streams.c.
+void curlew_watch_streams(const curlew_stream_callbacks *calls, void *context);
 
 // MARK: Threads, fork, descriptors
 
-/// Starts a detached thread that has every signal blocked. Returns errno.
+/// Starts a detached thread with all signals blocked. Returns errno.
 int curlew_thread_start(void *(*body)(void *), void *argument);
-/// Names the calling thread (at most 15 bytes); nobody else can name a thread that may end at any time.
+/// Names the calling thread (at most 15 bytes); another thread cannot do it safely, since a detached thread may end at
+/// any time.
 void curlew_thread_name(const char *name);
 
-/// How often this process is the child of a fork since Curlew was first used; differs in a child from its parent.
+/// Returns the number of forks between the process that first used Curlew and this one; a child's number differs from
+/// its parent's.
 uint64_t curlew_fork_generation(void);
 
-/// Numbers that grow within the process, the first one 1.
+/// Returns the next of a sequence of increasing numbers in this process, starting at 1.
 uint64_t curlew_next_id(void);
 
-/// Gives the memory that the allocator keeps for later back to the system; a no-op where the C library is not glibc.
+/// Returns the allocator's free memory to the system; a no-op if the C library is not glibc.
 void curlew_trim_heap(void);
 
-/// Forks; in the child runs `body` and ends the process with what it returns. Gives the child's exit status.
+/// Forks; the child runs `body` and exits with its result. Returns the child's exit status.
 int curlew_run_in_fork(int (*body)(void *), void *argument);
 
-/// Marks both ends of a socket pair that libcurl made close-on-exec, given one end; the other stays as it is where the
-/// kernel does not say which it is.
+/// Marks both ends of a socket pair created by libcurl as close-on-exec, given one end; the other end stays unchanged
+/// if the kernel does not identify it.
 void curlew_close_pair_on_exec(int descriptor);
-/// Sees to room for `count` bytes from `offset` on in a file whose size stays. Returns errno.
+/// Reserves disk space for `count` bytes from `offset` without changing the size of the file. Returns errno.
 int curlew_reserve(int descriptor, int64_t offset, int64_t count);
-/// Gives a file another name that nobody has. Returns errno: EEXIST when somebody has it.
+/// Renames a file to an unused name. Returns errno: EEXIST when the name is in use.
 int curlew_rename_new(const char *from, const char *to);
-/// Finds the wake-up pair inside a CURLM, which libcurl 7.88 leaves open across exec, by what wake-ups do to it, and marks
-/// it close-on-exec. No other descriptor is changed.
+/// Finds the wake-up socket pair of a CURLM by the effect of wake-ups, and marks it as close-on-exec, which libcurl
+/// 7.88 does not do. No other descriptor is changed.
 void curlew_close_wakeup_on_exec(CURLM *multi);
 
 static const uint32_t curlew_readable = 0x001;
 static const uint32_t curlew_writable = 0x004;
 static const uint32_t curlew_failed = 0x008;
 static const uint32_t curlew_hung_up = 0x010;
-/// The peer sends no more.
+/// The peer has closed its sending side.
 static const uint32_t curlew_peer_closed = 0x2000;
-/// Tells each event once, whether or not anything was read.
-static const uint32_t curlew_once_each = 1u << 31;
+/// Edge-triggered: reports each event once, whether or not anything was read.
+static const uint32_t curlew_edge_triggered = 1u << 31;
 
-/// Whether the peer of a socket sends no more and everything it sent has been read.
+/// Whether the peer of a socket has closed its sending side and all its data has been read.
 bool curlew_has_ended(int descriptor);
-/// How many bytes that were written to a socket have not reached the peer; 0 when the system does not say.
+/// Returns the number of bytes written to a socket that have not reached the peer; 0 when it is unknown.
 int curlew_unsent(int descriptor);
-/// Whether the peer of a socket sends no more, whatever of what it sent has been read.
+/// Whether the peer of a socket has closed its sending side, even if unread data remains.
 bool curlew_peer_has_ended(int descriptor);
-/// The local port of a socket, with bit 16 set for IPv6; -1 when it has none.
+/// The local port of a socket, with bit 16 set for IPv6; -1 when it has no port.
 int curlew_local_port(int descriptor);
 /// The port of a connected socket's peer, with bit 16 set for IPv6; -1 when it is not connected.
 int curlew_remote_port(int descriptor);
 
-/// What a TCP socket is told before it connects; 0 leaves an option as the system has it.
+/// The options of a TCP socket before it connects; 0 leaves an option at the system's default.
 typedef struct {
-    /// Seconds.
+    /// In seconds.
     int keep_idle, keep_interval;
     int keep_count;
-    /// Milliseconds.
+    /// In milliseconds.
     unsigned user_timeout;
     bool fast_open;
 } curlew_tcp_options;
 
-/// Sets the options of a socket that is not connected yet; what the kernel refuses stays as it was.
+/// Sets the options of a socket that is not connected yet; an option that the kernel refuses stays unchanged.
 void curlew_tcp_set(int descriptor, const curlew_tcp_options *options);
-/// The options of a socket; false when it is none of TCP.
+/// Reads the options of a socket; false when it is not a TCP socket.
 bool curlew_tcp_read(int descriptor, curlew_tcp_options *options);
 
-/// The bytes of an IP address where a socket is to be connected to. Gives how many: 4, 16, or 0 when it is none.
+/// Copies the bytes of the IP address that a socket will connect to. Returns their number: 4, 16, or 0 for another
+/// family.
 int curlew_address_bytes(const struct curl_sockaddr *address, uint8_t bytes[16]);
-/// Puts another address of the same family in its place.
+/// Replaces the address with another one of the same family.
 void curlew_address_replace(struct curl_sockaddr *address, const uint8_t *bytes);
-/// The bytes of an IP address in text. Gives how many: 4, 16, or 0 when it is none.
+/// Parses an IP address. Returns the number of bytes: 4, 16, or 0 when the text is not an IP address.
 int curlew_address_parse(const char *text, uint8_t bytes[16]);
 
-/// A socket that reads as closed; -1 with errno when the kernel refuses.
+/// Creates a socket whose peer is closed; -1 with errno on failure.
 int curlew_dead_socket(void);
-/// Closes `descriptor` and makes its number another name of `other`, close-on-exec.
+/// Closes `descriptor` and makes its number a duplicate of `other`, close-on-exec.
 bool curlew_replace(int descriptor, int other);
 
-/// A socket that hears of changes to links, addresses and routes; -1 with errno when the kernel refuses.
+/// Creates a socket that receives changes of links, addresses and routes; -1 with errno on failure.
 int curlew_netlink_open(void);
-/// Throws away what a netlink socket has to say, which is only ever a reason to look again.
+/// Discards the messages of a netlink socket; they only signal that the state must be read again.
 void curlew_netlink_drain(int descriptor);
 
-/// What tells a file from what it was before.
+/// The properties of a file that are compared to detect a change.
 typedef struct {
     uint64_t inode;
     int64_t size, seconds, nanoseconds;
 } curlew_stamp;
 
-/// False when there is no such file.
+/// Reads the stamp of a file; false when there is no such file.
 bool curlew_file_stamp(const char *path, curlew_stamp *stamp);
 
 int curlew_epoll_create(void);
 int curlew_eventfd_create(void);
-/// Adds, changes or drops (mask 0) a descriptor; `token` comes back with its events. Returns errno or 0.
+/// Adds, changes or removes (mask 0) a descriptor; its events carry `token`. Returns errno or 0.
 int curlew_epoll_update(int epoll, int descriptor, bool known, uint32_t mask, uint64_t token);
 
 typedef struct {
@@ -217,12 +221,12 @@ typedef struct {
     uint32_t mask;
 } curlew_ready;
 
-/// Waits (-1 for ever) and fills `ready`; gives how many, 0 also when a signal came.
+/// Waits (-1 for no limit) and fills `ready`. Returns the number of events; 0 also when a signal interrupted the wait.
 int curlew_epoll_wait(int epoll, curlew_ready *ready, int capacity, int milliseconds);
 
-/// Where the first of some bytes in a row begins, in time that grows with `count` alone (memmem); -1 for nowhere.
+/// Returns the offset of the first occurrence of a byte sequence, in time linear in `count` (memmem); -1 if not found.
 ptrdiff_t curlew_find(const void *bytes, size_t count, const void *wanted, size_t wanted_count);
-/// Where the last of a byte is (memrchr); -1 for nowhere.
+/// Returns the offset of the last occurrence of a byte (memrchr); -1 if not found.
 ptrdiff_t curlew_find_last(const void *bytes, size_t count, uint8_t wanted);
 
 #endif

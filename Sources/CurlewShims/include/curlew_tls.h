@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenSSL's macros, stacks and callbacks: the judge of a connection, verification, and what certificates say.
+// Wrappers for OpenSSL's macros, stacks and callbacks: the judge of a connection, verification, and certificate fields.
 #ifndef CURLEW_TLS_H
 #define CURLEW_TLS_H
 
@@ -18,79 +18,83 @@
 
 // MARK: The judge of a connection
 
-/// What OpenSSL asks and tells the judge of a connection, always on the thread that shakes hands.
+/// The callbacks of the judge of a connection; OpenSSL calls them on the thread of the handshake.
 typedef struct {
-    /// Whether the server with this chain is accepted; asked in every full handshake, and in none that resumes.
+    /// Whether the server with this chain is accepted; called in every full handshake, but not when a session is
+    /// resumed.
     int (*verify)(X509_STORE_CTX *context, void *judge);
-    /// Whether it is accepted with this OCSP response (NULL when there was none); asked after `verify`, when staples are
-    /// wanted, also in handshakes that resume.
-    int (*staple)(SSL *connection, const uint8_t *response, long count, void *judge);
-    /// The server demands a certificate: the place to give one with curlew_identity_use.
+    /// Whether the server is accepted with this OCSP response (NULL without one); called after `verify` if
+    /// `wants_staple` is set, also when a session is resumed.
+    int (*ocspResponse)(SSL *connection, const uint8_t *response, long count, void *judge);
+    /// The server requests a client certificate; set one with curlew_identity_use.
     int (*identity)(SSL *connection, void *judge);
     /// The server sent an alert; 0 is close_notify.
     void (*alert)(int alert, void *judge);
-    /// A handshake failed: whether because the connection ended, and not for anything that one of the two sides said.
+    /// A handshake failed; `is_cut` means that the connection ended without an error of either side.
     void (*failed)(bool is_cut, void *judge);
     /// Whether a TLS session that the server offers may be resumed later.
     int (*keeps)(void *judge);
     /// A line of the key log.
     void (*key)(const char *line, void *judge);
-    /// The SSL_CTX is gone.
+    /// The SSL_CTX is freed.
     void (*release)(void *judge);
-} curlew_judge_calls;
+} curlew_judge_callbacks;
 
-/// What a connection is made with.
+/// The options of a connection.
 typedef struct {
     bool wants_staple;
     bool logs_keys;
-    /// What is named to the server instead of the host; an empty text names nothing.
+    /// The server name (SNI) instead of the host; an empty string sends no name.
     const char *server_name;
     /// Cipher suites of TLS 1.2 and 1.3 in OpenSSL's syntax; NULL leaves the choice to OpenSSL.
     const char *ciphers;
     const char *suites;
 } curlew_judge_options;
 
-/// Lets the judge decide for every connection of `context`; it is released when OpenSSL frees the SSL_CTX. Returns false
-/// when OpenSSL refuses; the judge is then released at once.
-bool curlew_tls_install(void *context, void *judge, const curlew_judge_calls *calls,
+/// Makes the judge decide for every connection of `context`; it is released when OpenSSL frees the SSL_CTX. Returns
+/// false when OpenSSL reports an error; if the judge was not attached, it is released at once.
+bool curlew_tls_install(void *context, void *judge, const curlew_judge_callbacks *calls,
                         const curlew_judge_options *options);
 
-/// Whether OpenSSL knows at least one of the cipher suites named.
+/// Whether OpenSSL knows at least one of the named cipher suites.
 bool curlew_ciphers_are_known(const char *ciphers, const char *suites);
 
-/// The judge of the TLS connection under a running transfer. NULL outside callbacks and without TLS.
+/// Returns the judge of the TLS connection of a running transfer; NULL outside callbacks and without TLS.
 void *curlew_tls_judge(CURL *easy);
 
 typedef struct {
     const char *version;
     const char *cipher;
     bool resumed;
-    /// Whether HTTP/2 was agreed on (ALPN).
+    /// Whether HTTP/2 was negotiated (ALPN).
     bool http2;
 } curlew_tls_facts;
 
-/// What the TLS connection under a running transfer agreed on. False outside callbacks and without TLS.
+/// Reads the negotiated parameters of the TLS connection of a running transfer; false outside callbacks and without
+/// TLS.
 bool curlew_tls_read(CURL *easy, curlew_tls_facts *facts);
-/// The server's own certificate, with a reference of its own. NULL outside callbacks and without TLS.
+/// Returns the server's own certificate, owned by the caller; NULL outside callbacks and without TLS.
 X509 *curlew_tls_certificate(CURL *easy);
 
-int curlew_served_count(X509_STORE_CTX *context);
-/// Certificate `index` as served, with a reference of its own.
-X509 *curlew_served(X509_STORE_CTX *context, int index);
+int curlew_sent_count(X509_STORE_CTX *context);
+/// Returns certificate `index` of those that the server sent, owned by the caller.
+X509 *curlew_sent_certificate(X509_STORE_CTX *context, int index);
 
 // MARK: Identities
 
-/// Whether OpenSSL would show these certificates: it refuses weak keys and signatures. False with OpenSSL's error.
+/// Whether OpenSSL accepts these certificates as an identity: it refuses weak keys and signatures. False with OpenSSL's
+/// error.
 bool curlew_identity_is_usable(X509 *leaf, EVP_PKEY *key, X509 *const *chain, int count);
-/// Shows this certificate and the chain behind it to the server.
+/// Sets this certificate and its chain as the client identity of a connection.
 bool curlew_identity_use(SSL *connection, X509 *leaf, EVP_PKEY *key, X509 *const *chain, int count);
-/// The first private key of a PEM text. NULL, with OpenSSL's error, when there is none or the passphrase is wrong.
+/// Reads the first private key of a PEM text; NULL, with OpenSSL's error, without a key or with a wrong passphrase.
 EVP_PKEY *curlew_key_read(const uint8_t *bytes, size_t count, const char *passphrase);
-/// Key, leaf and the other certificates of a PKCS #12 file; each is owned by the caller. False with OpenSSL's error.
+/// Reads the key, leaf and other certificates of a PKCS #12 file, owned by the caller; false with OpenSSL's error.
 bool curlew_pkcs12_read(const uint8_t *bytes, size_t count, const char *passphrase, EVP_PKEY **key, X509 **leaf,
                         STACK_OF(X509) **others);
-/// Subjects of the authorities that the server takes certificates of; freed with curlew_free. NULL at the end.
-char *curlew_wanted_authority(SSL *connection, int index);
+/// Returns the subject of authority `index` of those whose certificates the server accepts, to be freed with
+/// curlew_free; NULL after the last one.
+char *curlew_accepted_authority(SSL *connection, int index);
 
 // MARK: Verification
 
@@ -99,34 +103,35 @@ typedef struct {
     int served_count;
     X509_CRL *const *lists;
     int list_count;
-    /// Whether the lists are for every certificate of the chain, or for the server's own alone.
+    /// Whether revocation is checked for the whole chain or only for the server's certificate.
     bool checks_chain;
-    /// Whether what RFC 5280 demands of conforming authorities is demanded as well (X509_V_FLAG_X509_STRICT).
+    /// Whether RFC 5280's requirements on conforming authorities are enforced too (X509_V_FLAG_X509_STRICT).
     bool is_strict;
-    /// Seconds since 1970.
+    /// The current time in seconds since 1970.
     int64_t now;
-} curlew_question;
+} curlew_verify_input;
 
 typedef struct {
-    /// X509_V_OK or why not, and which certificate that is about.
+    /// X509_V_OK or the reason for rejecting the chain.
     int code;
+    /// The index of the rejected certificate.
     int depth;
-    /// That certificate, with a reference of its own; may be NULL.
-    X509 *offender;
-    /// From the server's own certificate to the root, owned; NULL when there is no such chain.
+    /// The rejected certificate, owned; may be NULL.
+    X509 *rejectedCertificate;
+    /// The chain from the server's own certificate to the root, owned; NULL when the chain is invalid.
     STACK_OF(X509) *chain;
-    /// Whether the server's own certificate is one of the roots, so that its path ends with it.
+    /// Whether the server's own certificate is one of the roots.
     bool is_anchor;
 } curlew_verdict;
 
-/// An empty store of roots: chains may end at any certificate in it, and must have a security of 112 bits.
+/// Creates an empty store of roots: chains may end at any certificate in it and must have a security of 112 bits.
 X509_STORE *curlew_store_make(void);
 
 /// Verifies a chain for a TLS server (RFC 5280 §6) with the roots in `store`.
-void curlew_verify(X509_STORE *store, const curlew_question *question, curlew_verdict *verdict);
+void curlew_verify(X509_STORE *store, const curlew_verify_input *question, curlew_verdict *verdict);
 
 int curlew_stack_count(const STACK_OF(X509) *stack);
-/// Certificate `index`, with a reference of its own.
+/// Returns certificate `index`, owned by the caller.
 X509 *curlew_stack_at(const STACK_OF(X509) *stack, int index);
 void curlew_stack_free(STACK_OF(X509) *stack);
 
@@ -142,58 +147,59 @@ enum {
     curlew_staple_no_issuer,
 };
 
-/// What an OCSP response (RFC 6960) says of the first certificate of a verified chain.
-int curlew_staple_read(X509_STORE *store, const uint8_t *response, size_t count, X509 *const *chain, int chain_count,
+/// Reads the status of the first certificate of a verified chain from an OCSP response (RFC 6960).
+int curlew_ocsp_read(X509_STORE *store, const uint8_t *response, size_t count, X509 *const *chain, int chain_count,
                        int64_t now);
 
-// MARK: What certificates say
+// MARK: Certificate fields
 
-/// Every certificate of a PEM text or one in DER: NULL, with OpenSSL's error, when something in it is unreadable.
+/// Reads every certificate of a PEM text, or one in DER; NULL, with OpenSSL's error, when one is unreadable.
 STACK_OF(X509) *curlew_certificates_read(const uint8_t *bytes, size_t count);
-/// Every certificate revocation list of a PEM text, or those in DER: NULL, with OpenSSL's error, when one is unreadable.
+/// Reads every certificate revocation list of a PEM text or of DER; NULL, with OpenSSL's error, when one is unreadable.
 STACK_OF(X509_CRL) *curlew_lists_read(const uint8_t *bytes, size_t count);
 int curlew_lists_count(const STACK_OF(X509_CRL) *lists);
-/// List `index`, with a reference of its own.
+/// Returns list `index`, owned by the caller.
 X509_CRL *curlew_lists_at(const STACK_OF(X509_CRL) *lists, int index);
 void curlew_lists_free(STACK_OF(X509_CRL) *lists);
 
-/// A name as RFC 4514 writes it, to be freed with curlew_free.
+/// Returns a name in the notation of RFC 4514, to be freed with curlew_free.
 char *curlew_name_text(const X509_NAME *name);
 
 enum { curlew_text_subject, curlew_text_issuer, curlew_text_serial, curlew_text_key, curlew_text_signature };
 
-/// A part of a certificate as text, to be freed with curlew_free.
+/// Returns a field of a certificate as text, to be freed with curlew_free.
 char *curlew_certificate_text(X509 *certificate, int part);
-/// Seconds since 1970. False for NULL and nonsense.
-bool curlew_seconds(const ASN1_TIME *time, int64_t *result);
-/// When a certificate begins and ends to be valid, in seconds since 1970. False when it says nonsense.
+/// Converts a time to seconds since 1970; false for NULL and for invalid times.
+bool curlew_time_seconds(const ASN1_TIME *time, int64_t *result);
+/// Reads the validity period of a certificate in seconds since 1970; false for invalid times.
 bool curlew_certificate_times(X509 *certificate, int64_t *begins, int64_t *ends);
-/// DER of a certificate or of its public key (SubjectPublicKeyInfo), to be freed with curlew_free.
-uint8_t *curlew_certificate_der(X509 *certificate, bool key_alone, int *length);
+/// Returns the DER of a certificate or of its public key (SubjectPublicKeyInfo), to be freed with curlew_free.
+uint8_t *curlew_certificate_der(X509 *certificate, bool key_only, int *length);
 uint8_t *curlew_list_der(X509_CRL *list, int *length);
 char *curlew_list_issuer(X509_CRL *list);
-/// The subject alternative names, parsed anew; NULL when there are none, or none that can be read.
+/// Parses the subject alternative names; NULL when the extension is missing or unreadable.
 GENERAL_NAMES *curlew_names_read(X509 *certificate);
 int curlew_names_count(const GENERAL_NAMES *names);
-/// Name `index`: its kind (GEN_DNS and so on) and bytes, which belong to `names`.
+/// Returns the kind (GEN_DNS and so on) and the bytes of name `index`; the bytes belong to `names`.
 const uint8_t *curlew_names_at(const GENERAL_NAMES *names, int index, int *kind, int *length);
 void curlew_names_free(GENERAL_NAMES *names);
-/// Whether the certificate names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP address.
+/// Whether the certificate names the host: DNS names by RFC 9525 (whole-label wildcards, never the CN), or an IP
+/// address.
 bool curlew_certificate_is_for(X509 *certificate, const char *host, bool by_wildcards);
-/// Whether its extended key usage names any usage (RFC 5280 §4.2.1.12).
+/// Whether the extended key usage contains anyExtendedKeyUsage (RFC 5280 §4.2.1.12).
 bool curlew_certificate_is_for_any_usage(X509 *certificate);
 
 enum { curlew_constraint_met, curlew_constraint_permits_others, curlew_constraint_excludes, curlew_constraint_unreadable };
 
-/// What the name constraints of an authority's certificate (RFC 5280 §4.2.1.10) say of a DNS name or an IP address.
+/// Checks a DNS name or an IP address against the name constraints of an authority's certificate (RFC 5280 §4.2.1.10).
 int curlew_certificate_constrains(X509 *authority, const char *host);
-/// Whether it is valid only together with an OCSP response (RFC 7633).
+/// Whether the certificate is valid only together with an OCSP response (RFC 7633).
 bool curlew_certificate_must_staple(X509 *certificate);
 bool curlew_certificate_is_authority(X509 *certificate);
 bool curlew_certificate_is_self_issued(X509 *certificate);
 void curlew_sha256(const uint8_t *bytes, size_t count, uint8_t digest[32]);
 void curlew_free(void *memory);
-/// OpenSSL's reason for the last failure on this thread, which is then forgotten; never NULL.
+/// Returns OpenSSL's reason for the last failure on this thread and clears its error queue; never NULL.
 const char *curlew_tls_reason(void);
 
 #endif

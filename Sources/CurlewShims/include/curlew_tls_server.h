@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// What CurlewTesting needs and Swift cannot import: OpenSSL's macros and variadic functions, two Linux calls that
-// Glibc's module leaves out, and the generator of pattern bodies, which has to be fast in a debug build too.
+// Functions for CurlewTesting that Swift cannot import: OpenSSL's macros and variadic functions, two Linux calls that
+// Glibc's module omits, and the generator of pattern bodies, which must be fast in a debug build too.
 
 #ifndef CURLEW_TLS_SERVER_H
 #define CURLEW_TLS_SERVER_H
@@ -21,10 +21,10 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-// Declared by <sys/socket.h> only under _GNU_SOURCE, which a header cannot count on.
+// <sys/socket.h> declares it only under _GNU_SOURCE, which a header cannot rely on.
 extern int accept4(int, struct sockaddr *_Nullable __restrict, socklen_t *_Nullable __restrict, int);
 
-/// A new eventfd, close-on-exec and non-blocking; negative on failure.
+/// Creates an eventfd, close-on-exec and non-blocking; negative on failure.
 static inline int curlew_make_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
@@ -34,17 +34,17 @@ static inline int curlew_accept(int listener) {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/// A new EC key on the curve, owned by the caller; NULL on failure.
+/// Creates an EC key on the curve, owned by the caller; NULL on failure.
 static inline EVP_PKEY *_Nullable curlew_make_ec_key(const char *_Nonnull curve) {
     return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
 }
 
-/// A new RSA key with so many bits, owned by the caller; NULL on failure.
+/// Creates an RSA key with `bits` bits, owned by the caller; NULL on failure.
 static inline EVP_PKEY *_Nullable curlew_make_rsa_key(size_t bits) {
     return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits);
 }
 
-/// A new Ed25519 key, owned by the caller; NULL on failure.
+/// Creates an Ed25519 key, owned by the caller; NULL on failure.
 static inline EVP_PKEY *_Nullable curlew_make_ed25519_key(void) {
     return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 }
@@ -65,7 +65,7 @@ static inline int curlew_add_extension(
     return added;
 }
 
-/// Adds an extension with these bytes as its value. Returns 1 on success.
+/// Adds an extension with `value` as its bytes. Returns 1 on success.
 static inline int curlew_add_verbatim_extension(
     X509 *_Nonnull certificate, const char *_Nonnull identifier, int critical, const uint8_t *_Nullable value, int count
 ) {
@@ -83,9 +83,9 @@ static inline int curlew_add_verbatim_extension(
     return added;
 }
 
-/// A name of the kind `type` (GEN_DNS and so on) with these bytes, owned by the caller; NULL on failure.
+/// Creates a name of the kind `type` (GEN_DNS and so on), owned by the caller; NULL on failure.
 ///
-/// The bytes are taken as they are, because OpenSSL's configuration syntax has no way to write commas or NUL.
+/// `value` has raw bytes, because OpenSSL's configuration syntax cannot express commas or NUL.
 static inline GENERAL_NAME *_Nullable curlew_make_name(int type, const uint8_t *_Nullable value, int count) {
     GENERAL_NAME *name = GENERAL_NAME_new();
     ASN1_STRING *text = ASN1_STRING_type_new(type == GEN_IPADD ? V_ASN1_OCTET_STRING : V_ASN1_IA5STRING);
@@ -98,12 +98,12 @@ static inline GENERAL_NAME *_Nullable curlew_make_name(int type, const uint8_t *
     return name;
 }
 
-/// Appends a name, which the list owns from now on. Returns 1 on success.
+/// Appends a name and transfers its ownership to the list. Returns 1 on success.
 static inline int curlew_append_name(GENERAL_NAMES *_Nonnull names, GENERAL_NAME *_Nonnull name) {
     return sk_GENERAL_NAME_push(names, name) > 0;
 }
 
-/// Adds a name to those that are permitted or excluded; the constraints own it from now on. Returns 1 on success.
+/// Adds a permitted or excluded name and transfers its ownership to the constraints. Returns 1 on success.
 static inline int curlew_constrain_name(
     NAME_CONSTRAINTS *_Nonnull constraints, int excluded, GENERAL_NAME *_Nonnull name
 ) {
@@ -125,7 +125,7 @@ static inline int curlew_constrain_name(
     return 1;
 }
 
-/// Says in a revocation list which key of its issuer's has signed it. Returns 1 on success.
+/// Adds the authority key identifier of the issuer to a revocation list. Returns 1 on success.
 static inline int curlew_add_list_issuer(X509_CRL *_Nonnull list, X509 *_Nonnull issuer) {
     X509V3_CTX context;
     memset(&context, 0, sizeof context);
@@ -139,12 +139,12 @@ static inline int curlew_add_list_issuer(X509_CRL *_Nonnull list, X509 *_Nonnull
     return added;
 }
 
-/// A new list of certificates, owned by the caller; NULL on failure.
+/// Creates a list of certificates, owned by the caller; NULL on failure.
 static inline STACK_OF(X509) *_Nullable curlew_make_certificate_list(void) {
     return sk_X509_new_null();
 }
 
-/// Appends a certificate, of which the list holds a reference of its own. Returns 1 on success.
+/// Appends a certificate; the list retains it. Returns 1 on success.
 static inline int curlew_append_certificate(STACK_OF(X509) *_Nonnull list, X509 *_Nonnull certificate) {
     return X509_add_cert(list, certificate, X509_ADD_FLAG_UP_REF);
 }
@@ -154,17 +154,17 @@ static inline void curlew_free_certificate_list(STACK_OF(X509) *_Nullable list) 
     sk_X509_pop_free(list, X509_free);
 }
 
-/// How many certificates a list has.
+/// Returns the number of certificates in a list.
 static inline int curlew_count_certificates(const STACK_OF(X509) *_Nullable list) {
     return list == NULL ? 0 : sk_X509_num(list);
 }
 
-/// A certificate of a list, owned by the list.
+/// Returns a certificate of a list, owned by the list.
 static inline X509 *_Nullable curlew_certificate_at(const STACK_OF(X509) *_Nonnull list, int index) {
     return sk_X509_value(list, index);
 }
 
-/// Hands a copy of the staple to OpenSSL, which frees it.
+/// Passes a copy of the staple to OpenSSL, which frees the copy.
 static inline int curlew_staple(SSL *_Nonnull connection, void *_Nonnull staple) {
     const unsigned char *bytes = ASN1_STRING_get0_data(staple);
     int count = ASN1_STRING_length(staple);
@@ -176,14 +176,14 @@ static inline int curlew_staple(SSL *_Nonnull connection, void *_Nonnull staple)
     return SSL_TLSEXT_ERR_OK;
 }
 
-/// Staples these bytes for clients that ask for it (RFC 6066 §8). They have to live as long as the context.
+/// Sets the OCSP response for clients that request it (RFC 6066 §8). It must live as long as the context.
 static inline void curlew_set_staple(SSL_CTX *_Nonnull context, ASN1_OCTET_STRING *_Nonnull staple) {
     SSL_CTX_set_tlsext_status_cb(context, curlew_staple);
     SSL_CTX_set_tlsext_status_arg(context, staple);
 }
 
-/// Eight bytes of the pattern: the SplitMix64 output function over seed and position, so that any part can be made
-/// without the parts before it.
+/// Returns eight bytes of the pattern: the SplitMix64 output function of seed and position, so that any part can be
+/// generated without the preceding parts.
 static inline uint64_t curlew_pattern_word(uint64_t seed, uint64_t index) {
     uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15ULL;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -191,7 +191,7 @@ static inline uint64_t curlew_pattern_word(uint64_t seed, uint64_t index) {
     return z ^ (z >> 31);
 }
 
-/// Writes the pattern's bytes `offset ..< offset + count` to `out`, least significant byte of each word first.
+/// Writes the pattern's bytes `offset ..< offset + count` to `out`, the least significant byte of each word first.
 static inline void curlew_pattern_fill(uint8_t *_Nonnull out, size_t count, uint64_t seed, uint64_t offset) {
     size_t done = 0;
     while (done < count && (offset + done) % 8 != 0) {

@@ -15,7 +15,7 @@ final class TLSContext: @unchecked Sendable {
     private let asksForCertificate: Bool
 
     /// The OCSP response to staple, in OpenSSL's form.
-    private let staple: UnsafeMutablePointer<ASN1_OCTET_STRING>?
+    private let ocspResponse: UnsafeMutablePointer<ASN1_OCTET_STRING>?
 
     init(
         _ identity: TestIdentity, _ options: MockServer.TLSOptions, applicationProtocol: String = "http/1.1"
@@ -25,10 +25,10 @@ final class TLSContext: @unchecked Sendable {
         self.applicationProtocol = Array(applicationProtocol.utf8)
         helloFaults = options.onClientHello
         asksForCertificate = options.clientAuthority != nil
-        staple = options.staple.flatMap { bytes in
-            let staple = ASN1_OCTET_STRING_new()
-            ASN1_OCTET_STRING_set(staple, bytes, CInt(bytes.count))
-            return staple
+        ocspResponse = options.ocspResponse.flatMap { bytes in
+            let ocspResponse = ASN1_OCTET_STRING_new()
+            ASN1_OCTET_STRING_set(ocspResponse, bytes, CInt(bytes.count))
+            return ocspResponse
         }
         try limitVersions(options)
         try limitCiphers(options)
@@ -37,9 +37,9 @@ final class TLSContext: @unchecked Sendable {
         try install(identity)
         SSL_CTX_set_session_id_context(context, "mock", 4)
         if !options.allowsResumption { forbidResumption() }
-        agreeOnProtocol()
+        configureALPN()
         if let authority = options.clientAuthority { try askForCertificate(by: authority, options) }
-        if let staple { curlew_set_staple(context, staple) }
+        if let ocspResponse { curlew_set_staple(context, ocspResponse) }
         if !helloFaults.isEmpty { interruptHandshakes() }
     }
 
@@ -49,7 +49,7 @@ final class TLSContext: @unchecked Sendable {
         SSL_CTX_set_num_tickets(context, 0)
     }
 
-    private func agreeOnProtocol() {
+    private func configureALPN() {
         SSL_CTX_set_alpn_select_cb(
             context,
             { _, chosen, count, offered, offeredCount, server in
@@ -73,7 +73,7 @@ final class TLSContext: @unchecked Sendable {
 
     deinit {
         SSL_CTX_free(context)
-        ASN1_OCTET_STRING_free(staple)
+        ASN1_OCTET_STRING_free(ocspResponse)
     }
 
     /// Performs the handshake; throws a `HandshakeFailure` if either side rejects it or the client disconnects.
@@ -93,8 +93,8 @@ final class TLSContext: @unchecked Sendable {
                 continue
             }
             let number = errno
-            guard try stream.canRetry(after: code) else {
-                throw HandshakeFailure(latestOn: connection, errno: number, mayHideAlert: asksForCertificate)
+            guard try stream.waitToRetry(after: code) else {
+                throw HandshakeFailure(latestOn: connection, errno: number, mayHaveUnreadBytes: asksForCertificate)
             }
         }
     }
@@ -195,10 +195,10 @@ private let noTickets: UInt64 = 1 << 14
 struct HandshakeFailure: Error {
     let reason: String
     /// Whether the client may already have sent more bytes: in TLS 1.3 it may do so right after its certificate.
-    let mayHideAlert: Bool
+    let mayHaveUnreadBytes: Bool
 
     /// Reads the latest error from OpenSSL's queue without removing it.
-    init(latestOn connection: OpaquePointer, errno: CInt, mayHideAlert: Bool) {
+    init(latestOn connection: OpaquePointer, errno: CInt, mayHaveUnreadBytes: Bool) {
         let code = ERR_peek_error()
         var reason =
             if code != 0, let words = ERR_reason_error_string(code) {
@@ -209,6 +209,6 @@ struct HandshakeFailure: Error {
         let verdict = SSL_get_verify_result(connection)
         if verdict != X509_V_OK { reason += ": " + String(cString: X509_verify_cert_error_string(verdict)) }
         self.reason = reason
-        self.mayHideAlert = mayHideAlert
+        self.mayHaveUnreadBytes = mayHaveUnreadBytes
     }
 }

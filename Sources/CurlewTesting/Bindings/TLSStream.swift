@@ -30,7 +30,7 @@ final class TLSStream: ByteStream {
                 buffer.append(contentsOf: scratch[..<Int(count)])
                 return true
             }
-            guard try canRetry(after: count) else { return false }
+            guard try waitToRetry(after: count) else { return false }
         }
     }
 
@@ -42,7 +42,7 @@ final class TLSStream: ByteStream {
             let count = rest.withUnsafeBytes { SSL_write(connection, $0.baseAddress, CInt(min($0.count, 16_384))) }
             if count > 0 {
                 rest = rest.dropFirst(Int(count))
-            } else if try !canRetry(after: count) {
+            } else if try !waitToRetry(after: count) {
                 throw Disconnect.peerClosed
             }
         }
@@ -83,7 +83,7 @@ final class TLSStream: ByteStream {
     }
 
     /// Waits until OpenSSL can continue; returns false at the end of the stream.
-    func canRetry(after code: CInt) throws -> Bool {
+    func waitToRetry(after code: CInt) throws -> Bool {
         switch SSL_get_error(connection, code) {
         case SSL_ERROR_WANT_READ: try waiter.untilReadable()
         case SSL_ERROR_WANT_WRITE: try waiter.untilWritable()
@@ -103,7 +103,7 @@ final class TLSStream: ByteStream {
             isResumed: SSL_session_reused(connection) == 1,
             serverName: name.map { String(cString: $0) },
             applicationProtocol: applicationProtocol,
-            askedForStaple: SSL_ctrl(connection, SSL_CTRL_GET_TLSEXT_STATUS_REQ_TYPE, 0, nil)
+            requestedOCSPResponse: SSL_ctrl(connection, SSL_CTRL_GET_TLSEXT_STATUS_REQ_TYPE, 0, nil)
                 == Int(TLSEXT_STATUSTYPE_ocsp),
             clientCertificate: certificate.map { certificate in bytes { i2d_X509(certificate, $0) } },
             clientCommonName: certificate.flatMap(commonName),

@@ -34,18 +34,18 @@ func pem(ofKey key: OpaquePointer) throws -> String {
     try text { PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }
 }
 
-private struct KeyPlace: Hashable {
+private struct SharedKeyID: Hashable {
     let key: TestKey
     let role: CertificateRole
 }
 
-private let sharedKeys = Locked<[KeyPlace: String]>([:])
+private let sharedKeys = Locked<[SharedKeyID: String]>([:])
 
 /// Returns the process's RSA key of a kind; the key is made under the lock, so that it is made only once.
 private func sharedKey(_ key: TestKey, as role: CertificateRole) throws -> String {
     guard case .rsa(let bits, _) = key else { throw TestingError("Only RSA keys are shared.") }
     return try sharedKeys.withLock { keys in
-        let place = KeyPlace(key: key, role: role)
+        let place = SharedKeyID(key: key, role: role)
         if let made = keys[place] { return made }
         guard let made = curlew_make_rsa_key(Int(clamping: max(0, bits))) else {
             throw TestingError.openSSL("Making an RSA key")

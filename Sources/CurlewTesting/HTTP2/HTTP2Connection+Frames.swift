@@ -54,7 +54,7 @@ extension HTTP2Connection {
         case .ping: takePing(frame)
         case .windowUpdate: takeWindowUpdate(frame)
         case .goAway: if frame.lastStream == nil { fail(.frameSizeError, "A GOAWAY frame is too short.") }
-        case .pushPromise: fail(.protocolError, "A client pushes.")
+        case .pushPromise: fail(.protocolError, "A client sends PUSH_PROMISE.")
         default: break
         }
     }
@@ -72,13 +72,13 @@ extension HTTP2Connection {
             return fail(.protocolError, "A DATA frame is on the idle stream \(frame.stream), or badly padded.")
         }
         control.receiveWindow -= frame.payload.count
-        control.owedWindow += frame.payload.count
+        control.unreturnedWindow += frame.payload.count
         guard control.receiveWindow >= 0 else { return fail(.flowControlError, "The connection's window is overrun.") }
         // Ignore DATA that was in flight when the stream ended (RFC 9113 §5.1).
         guard let stream = streams[frame.stream], !stream.isReset else { return }
         guard !stream.isRequestComplete else { return fail(.streamClosed, "DATA follows the end of a stream.") }
         stream.receiveWindow -= frame.payload.count
-        stream.owedWindow += frame.payload.count
+        stream.unreturnedWindow += frame.payload.count
         if stream.receiveWindow < 0 { core.record(violation: "The window of stream \(stream.id) is overrun.") }
         stream.bodyLength += bytes.count
         stream.digest.update(bytes)
@@ -92,7 +92,7 @@ extension HTTP2Connection {
     private func completeRequest(_ stream: HTTP2Stream) {
         stream.isRequestComplete = true
         if let announced = stream.announcedLength, announced != stream.bodyLength {
-            core.record(violation: "The body has \(stream.bodyLength) bytes, announced were \(announced).")
+            core.record(violation: "The body has \(stream.bodyLength) bytes, but content-length is \(announced).")
         }
         update(stream) { [digest = stream.digest.hex] request in
             request.bodySHA256 = digest
@@ -130,7 +130,7 @@ extension HTTP2Connection {
     }
 
     private func takeContinuation(_ frame: HTTP2Frame) {
-        guard var block else { return fail(.protocolError, "A CONTINUATION frame continues nothing.") }
+        guard var block else { return fail(.protocolError, "A CONTINUATION frame does not follow HEADERS.") }
         block.bytes += frame.payload
         guard block.bytes.count <= Self.blockLimit else { return fail(.enhanceYourCalm, "A head is too large.") }
         self.block = block
@@ -176,7 +176,7 @@ extension HTTP2Connection {
         stream.isRequestComplete = endStream
         stream.announcedLength = request.field("content-length").flatMap(Int.init)
         streams[id] = stream
-        if open > own.maxStreams { core.record(violation: "\(open) streams are open, allowed are \(own.maxStreams).") }
+        if open > own.maxStreams { core.record(violation: "\(open) streams are open, the limit is \(own.maxStreams).") }
         // Do not process streams above the last stream of a GOAWAY (RFC 9113 §6.8).
         if id <= lastStream { stream.steps = respond(request).steps[...] }
     }
@@ -212,12 +212,12 @@ extension HTTP2Connection {
         guard frame.stream == 0, frame.payload.count == 8 else {
             return fail(.frameSizeError, "A PING frame has \(frame.payload.count) bytes on stream \(frame.stream).")
         }
-        if options.answersPings, !frame.flags.contains(.ack) { send(.ping(frame.payload, ack: true)) }
+        if options.acknowledgesPings, !frame.flags.contains(.ack) { send(.ping(frame.payload, ack: true)) }
     }
 
     private func takeWindowUpdate(_ frame: HTTP2Frame) {
         guard let increment = frame.increment, increment > 0 else {
-            return fail(.protocolError, "A WINDOW_UPDATE frame opens nothing.")
+            return fail(.protocolError, "A WINDOW_UPDATE frame has no valid increment.")
         }
         guard let stream = frame.stream == 0 ? control : streams[frame.stream] else { return }
         stream.sendWindow += increment

@@ -18,7 +18,7 @@ extension HTTP2Connection {
             return sendBody(body, frameSize, endStream, on: stream)
         case .frame(let frame, let times):
             send(frame)
-            noteSent(frame)
+            recordSent(frame)
             stream.repetitions += 1
             if stream.repetitions != times { return true }
         case .fault(let fault):
@@ -36,7 +36,7 @@ extension HTTP2Connection {
             sendFields(fields, endStream: endStream, on: stream)
         case .end:
             send(.data(stream.id, endStream: true))
-            stream.isAnswerComplete = true
+            stream.hasEndedResponse = true
         case .reset(let code):
             send(.rstStream(stream.id, code))
             stream.isReset = true
@@ -91,7 +91,7 @@ extension HTTP2Connection {
         stream.sendWindow -= count
         control.sendWindow -= count
         guard isLast else { return true }
-        if endStream { stream.isAnswerComplete = true }
+        if endStream { stream.hasEndedResponse = true }
         stream.finishStep()
         return true
     }
@@ -107,7 +107,7 @@ extension HTTP2Connection {
             send(HTTP2Frame(kind, flags: flags, stream: stream.id, payload: Array(part)))
             kind = .continuation
         } while !rest.isEmpty
-        if endStream { stream.isAnswerComplete = true }
+        if endStream { stream.hasEndedResponse = true }
     }
 
     private func goAway(upTo last: Int, _ code: HTTP2ErrorCode, _ debug: [UInt8], for acting: HTTP2Stream) {
@@ -117,10 +117,10 @@ extension HTTP2Connection {
     }
 
     /// Updates the stream if a scripted frame ends it.
-    private func noteSent(_ frame: HTTP2Frame) {
+    private func recordSent(_ frame: HTTP2Frame) {
         guard let stream = streams[frame.stream] else { return }
         switch frame.kind {
-        case .data, .headers: if frame.flags.contains(.endStream) { stream.isAnswerComplete = true }
+        case .data, .headers: if frame.flags.contains(.endStream) { stream.hasEndedResponse = true }
         case .rstStream: stream.isReset = true
         case .windowUpdate: stream.receiveWindow += frame.increment ?? 0
         default: break
@@ -129,9 +129,11 @@ extension HTTP2Connection {
 
     /// Sends WINDOW_UPDATE for the received bytes, unless the script withholds the window.
     func replenish(_ stream: HTTP2Stream) {
-        guard stream.owedWindow > 0, !stream.withholdsWindow, !stream.isReset, !stream.isRequestComplete else { return }
-        send(.windowUpdate(stream.id, by: stream.owedWindow))
-        stream.receiveWindow += stream.owedWindow
-        stream.owedWindow = 0
+        guard stream.unreturnedWindow > 0, !stream.withholdsWindow, !stream.isReset, !stream.isRequestComplete else {
+            return
+        }
+        send(.windowUpdate(stream.id, by: stream.unreturnedWindow))
+        stream.receiveWindow += stream.unreturnedWindow
+        stream.unreturnedWindow = 0
     }
 }

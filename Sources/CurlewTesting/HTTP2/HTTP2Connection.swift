@@ -93,7 +93,7 @@ final class HTTP2Connection {
                 try flush()
                 if isFlushed, let ending { return try end(by: ending) }
                 if isFlushed { announceArrivals() }
-                try waitForNews(isWriting: hasMore || !isFlushed)
+                try waitForEvents(isWriting: hasMore || !isFlushed)
                 try receive()
             }
         } catch Disconnect.peerClosed {
@@ -155,7 +155,7 @@ final class HTTP2Connection {
 
     // MARK: Input
 
-    private func waitForNews(isWriting: Bool) throws {
+    private func waitForEvents(isWriting: Bool) throws {
         let all = [control] + streams.values
         let latches = all.compactMap { $0.gate.flatMap { $0.isOpen ? nil : $0.latch } }
         // If a gate has opened since the scripts ran, do not wait.

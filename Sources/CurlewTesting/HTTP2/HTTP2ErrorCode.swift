@@ -8,7 +8,7 @@
 /// if code == .cancel { print("the client gave up") }
 /// ```
 public struct HTTP2ErrorCode: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-    /// The number on the wire.
+    /// The numeric error code.
     public let rawValue: UInt32
 
     /// Creates an error code from any number.

@@ -8,14 +8,14 @@
 /// ```swift
 /// HTTP2Frame.rstStream(1, .refusedStream)
 /// HTTP2Frame.data(0, Array("on no stream".utf8))
-/// HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3])   // of a type nobody knows
+/// HTTP2Frame(.init(rawValue: 0xFA), stream: 3, payload: [1, 2, 3])   // of an unknown type
 /// var cut = HTTP2Frame.data(1, [1, 2, 3])
 /// cut.declaredLength = 4                                             // the next frame loses a byte to this one
 /// ```
 public struct HTTP2Frame: Sendable, Hashable {
     /// The type of a frame (RFC 9113 §6): an open set of bytes.
     public struct Kind: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The byte on the wire.
+        /// The type byte in the frame's header.
         public let rawValue: UInt8
 
         /// Creates a frame type from any byte.
@@ -57,7 +57,7 @@ public struct HTTP2Frame: Sendable, Hashable {
 
     /// The flags of a frame; the meaning of a bit depends on the kind.
     public struct Flags: OptionSet, Sendable, Hashable {
-        /// The byte on the wire.
+        /// The flags byte in the frame's header.
         public let rawValue: UInt8
 
         /// Creates flags from any byte.

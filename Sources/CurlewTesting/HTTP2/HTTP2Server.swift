@@ -48,7 +48,7 @@ public final class HTTP2Server: Sendable {
         /// Whether the server acknowledges the client's SETTINGS; true by default.
         public var acknowledgesSettings = true
         /// Whether the server acknowledges PING; true by default.
-        public var answersPings = true
+        public var acknowledgesPings = true
         /// The TLS options, used if `init` gets an identity.
         public var tls = MockServer.TLSOptions()
 

@@ -15,7 +15,7 @@ final class HTTP2Stream {
     /// The number of DATA bytes that the client may send.
     var receiveWindow: Int
     /// The number of received bytes that no WINDOW_UPDATE has returned yet.
-    var owedWindow = 0
+    var unreturnedWindow = 0
     var withholdsWindow = false
 
     var digest = SHA256Stream()
@@ -25,7 +25,7 @@ final class HTTP2Stream {
     /// Whether the client has ended its side.
     var isRequestComplete = false
     /// Whether the server has ended its side.
-    var isAnswerComplete = false
+    var hasEndedResponse = false
     /// Whether one side has reset the stream.
     var isReset = false
 
@@ -44,7 +44,7 @@ final class HTTP2Stream {
     }
 
     /// Whether the stream counts as open (RFC 9113 §5.1).
-    var isOpen: Bool { !isReset && !(isRequestComplete && isAnswerComplete) }
+    var isOpen: Bool { !isReset && !(isRequestComplete && hasEndedResponse) }
 
     /// The gate at which the script waits.
     var gate: Gate? {

@@ -33,13 +33,13 @@ extension RecordedRequest {
 
     private static func fault(of field: HPACK.Field) -> String? {
         let name = field.name
-        if name.isEmpty || name.hasPrefix(":") { return "The field \(name) stands after the pseudo fields." }
+        if name.isEmpty || name.hasPrefix(":") { return "The field \(name) follows the pseudo-header fields." }
         if name.utf8.contains(where: { (65...90).contains($0) || $0 <= 32 }) {
             return "The field name \(name) is not lower-case."
         }
         let connectionFields = ["connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"]
         if connectionFields.contains(name) || (name == "te" && field.value != "trailers") {
-            return "The field \(name) belongs to HTTP/1.1 connections."
+            return "The field \(name) is only valid in HTTP/1.1."
         }
         return nil
     }

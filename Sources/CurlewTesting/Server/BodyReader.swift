@@ -22,21 +22,21 @@ struct BodyReader {
 
     /// Whether the connection can carry another request after this one.
     var leavesConnectionUsable: Bool {
-        if case .afterAnswer = reading.extent { return true }
+        if case .afterResponse = reading.extent { return true }
         return request.isBodyComplete
     }
 
-    mutating func readBeforeAnswer(_ input: RequestInput) throws {
+    mutating func readBeforeResponse(_ input: RequestInput) throws {
         switch reading.extent {
         case .whole: try read(input, upTo: .max)
         case .prefix(let bytes): try read(input, upTo: bytes)
         case .none: try stall(input.stream)
-        case .afterAnswer: break
+        case .afterResponse: break
         }
     }
 
-    mutating func readAfterAnswer(_ input: RequestInput) throws {
-        if case .afterAnswer = reading.extent { try read(input, upTo: .max) }
+    mutating func readAfterResponse(_ input: RequestInput) throws {
+        if case .afterResponse = reading.extent { try read(input, upTo: .max) }
     }
 
     private mutating func read(_ input: RequestInput, upTo limit: Int) throws {

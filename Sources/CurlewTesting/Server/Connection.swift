@@ -52,7 +52,7 @@ final class Connection {
         let request = RecordedRequest(head, connection: number, ordinal: ordinal, tls: tls)
         let (route, id) = core.begin(request)
         var body = BodyReader(head, request, reading: route.reading, core: core, id: id)
-        try body.readBeforeAnswer(input)
+        try body.readBeforeResponse(input)
 
         let response = route.respond(body.request)
         let isHTTP10 = head.version == "HTTP/1.0"
@@ -64,7 +64,7 @@ final class Connection {
                 || (isHTTP10 && !asked.contains("keep-alive"))
         )
         let closes = try write(response, context, input.stream)
-        try body.readAfterAnswer(input)
+        try body.readAfterResponse(input)
         guard closes else { return true }
         try end(input, discardingInput: !body.request.isBodyComplete)
         return false

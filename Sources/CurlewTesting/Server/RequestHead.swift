@@ -33,7 +33,7 @@ struct RequestHead {
         let parts = String(decoding: lines.removeFirst(), as: UTF8.self)
             .split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 3, isToken(parts[0].utf8), !parts[1].isEmpty else {
-            throw MalformedRequest("The request line is not method, target, version.")
+            throw MalformedRequest("The request line does not consist of method, target and version.")
         }
         guard parts[2] == "HTTP/1.1" || parts[2] == "HTTP/1.0" else {
             throw MalformedRequest("The version \(parts[2]) is not HTTP/1.1 or HTTP/1.0.", status: 505)
@@ -69,21 +69,21 @@ struct RequestHead {
         var start = bytes.startIndex
         while let end = bytes[start...].firstIndex(of: 13) {
             guard bytes.index(after: end) < bytes.endIndex, bytes[end + 1] == 10 else {
-                throw MalformedRequest("A carriage return stands alone.")
+                throw MalformedRequest("A carriage return has no line feed.")
             }
             lines.append(bytes[start..<end])
             start = end + 2
         }
         lines.append(bytes[start...])
         guard !lines.contains(where: { $0.contains(10) || $0.contains(0) }) else {
-            throw MalformedRequest("A line feed stands alone, or there is a zero byte.")
+            throw MalformedRequest("A line feed has no carriage return, or there is a zero byte.")
         }
         return lines
     }
 
     static func field(_ line: ArraySlice<UInt8>) throws -> (name: String, value: String) {
         guard let colon = line.firstIndex(of: 58), isToken(line[..<colon]) else {
-            throw MalformedRequest("A field line has no proper name: \(String(decoding: line, as: UTF8.self))")
+            throw MalformedRequest("A field line has no valid name: \(String(decoding: line, as: UTF8.self))")
         }
         var value = line[(colon + 1)...]
         while let first = value.first, first == 32 || first == 9 { value.removeFirst() }
@@ -107,7 +107,7 @@ struct RequestHead {
         }
         if !codings.isEmpty {
             guard codings == ["chunked"] else {
-                throw MalformedRequest("The only transfer coding known is chunked.", status: 501)
+                throw MalformedRequest("The only supported transfer coding is chunked.", status: 501)
             }
             return .chunked
         }

@@ -136,7 +136,7 @@ struct BodyDecoder {
         let digits = try line(input).prefix { $0 != 59 && $0 != 32 && $0 != 9 }
         let text = String(decoding: digits, as: UTF8.self)
         guard let size = Int(text, radix: 16), digits.first != 43, digits.first != 45 else {
-            throw MalformedRequest("\(text) is no chunk size.")
+            throw MalformedRequest("\(text) is not a chunk size.")
         }
         guard size == 0 else {
             state = .chunk(size)

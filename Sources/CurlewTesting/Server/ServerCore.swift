@@ -182,7 +182,7 @@ final class ServerCore: Sendable {
                 state.tlsFailureCount += 1
                 if state.tlsFailures.count < ServerState.tlsFailureLimit { state.tlsFailures.append(failure.reason) }
             }
-            if failure.mayHideAlert {
+            if failure.mayHaveUnreadBytes {
                 // A `close` with unread bytes sends RST, which can destroy the server's alert before the client reads
                 // it.
                 Socket.finishSending(waiter.socket)

@@ -23,7 +23,7 @@ extension MockServer {
         /// The OCSP response for clients that ask for one (RFC 6066 §8), DER; nil, the default, sends no response.
         ///
         /// The server sends the bytes unchecked.
-        public var staple: [UInt8]?
+        public var ocspResponse: [UInt8]?
         /// The authority that must have issued the client's certificate; nil, the default, asks for no certificate.
         public var clientAuthority: TestAuthority?
         /// Whether the server rejects a client without a certificate if `clientAuthority` is set; true by default.

@@ -4,22 +4,22 @@
 internal import CXML2
 internal import Curlew
 
-/// Makes events of what libxml2 says.
+/// A parser that makes events from libxml2's callbacks.
 final class EventContext: ParserContext {
     private enum Kind {
         case text, cdata
     }
 
-    /// What nobody has taken yet.
+    /// The events that the caller has not taken yet.
     var events: [XMLEvent] = []
     private var text: [UInt8] = []
     private var kind = Kind.text
     private var names = NameTable()
-    private let longestText: Int
+    private let maximumTextLength: Int
 
     init(_ limits: XMLLimits) throws(XMLError) {
-        longestText = Int(clamping: limits.textPiece.bytes)
-        // Without this option values keep "&#38;" for "&"; it expands nothing else, since there are no entities.
+        maximumTextLength = Int(clamping: limits.textPiece.bytes)
+        // Without this option, values keep "&#38;" for "&". It expands nothing else, because no entities are defined.
         try super.init(limits, options: XML_PARSE_NOENT) { handler in
             handler.startElementNs = {
                 state, local, prefix, uri, namespaceCount, namespaces, count, defaulted, attributes in
@@ -46,7 +46,7 @@ final class EventContext: ParserContext {
         state.map { Unmanaged<EventContext>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// A section that follows is another event.
+    /// Ends the section's event, so that a section right after it becomes a separate event.
     override func endSection() { if case .cdata = kind { flush() } }
 
     override func endText() { if failure == nil { flush() } }
@@ -91,15 +91,15 @@ final class EventContext: ParserContext {
         if kind != self.kind { flush() }
         self.kind = kind
         text += UnsafeBufferPointer(start: start, count: Int(count))
-        while text.count > longestText {
-            var end = longestText
+        while text.count > maximumTextLength {
+            var end = maximumTextLength
             while text[end] & 0xC0 == 0x80 { end -= 1 }
             emit(text[..<end])
             text.removeFirst(end)
         }
     }
 
-    /// What is left of a text becomes an event, since something else follows.
+    /// Turns the rest of the text into an event.
     private func flush() {
         if text.isEmpty { return }
         emit(text[...])
@@ -112,7 +112,9 @@ final class EventContext: ParserContext {
     }
 }
 
-/// Names that were made, by where libxml2's dictionary has their parts: those of a document repeat.
+/// A cache of names, because the names of a document repeat.
+///
+/// The key is the addresses of a name's parts in libxml2's dictionary.
 private struct NameTable {
     private struct Entry {
         let local: UnsafePointer<xmlChar>
@@ -123,7 +125,9 @@ private struct NameTable {
 
     private var entries = [Entry?](repeating: nil, count: 256)
 
-    /// - Parameters: Of the dictionary, which keeps them as long as the parser lives.
+    /// Returns the name with the given parts from the cache, or makes it.
+    ///
+    /// The parts are strings of libxml2's dictionary, which keeps them as long as the parser lives.
     mutating func name(
         _ local: UnsafePointer<xmlChar>, _ prefix: UnsafePointer<xmlChar>?, _ uri: UnsafePointer<xmlChar>?
     ) -> XMLName {

@@ -1,22 +1,22 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings: where libxml2 is called, and memory it owns is read.
+// Bindings: only this folder calls libxml2 and reads memory that libxml2 owns.
 
 internal import CXML2
 internal import Curlew
 internal import Glibc
 
-/// A push parser of libxml2's with callbacks of our own, fed by one thread at a time.
+/// A libxml2 push parser with our own callbacks, used by one thread at a time.
 ///
-/// The handler is empty but for our callbacks, and they get this object and not libxml2's context. Each of the two alone
-/// keeps entities from being defined, since libxml2 falls back on its own tables only where that context is passed. So
-/// nothing that a document declares is expanded or loaded, with whatever options. Variables of the process, which
-/// FoundationXML shares, are neither read nor written: every option is set for the context.
+/// The handler contains only our callbacks, and their argument is this object instead of libxml2's context. Each of
+/// these two facts alone prevents entity definitions, because libxml2 uses its own tables only if the context is
+/// passed. So no declaration of a document is expanded or loaded, regardless of the options. The parser neither reads
+/// nor writes variables of the process, which FoundationXML shares: every option is set for the context.
 class ParserContext {
     let limits: XMLLimits
     let raw: xmlParserCtxtPtr
-    /// Why the document is refused; callbacks do nothing afterwards.
+    /// The reason why the document is refused; once it is set, callbacks do nothing.
     private(set) var failure: XMLError?
     private var namespacesByDepth: [Int] = []
     private var namespacesInScope = 0
@@ -24,22 +24,24 @@ class ParserContext {
     private var defaultedBytes = 0
     private var elements = 0
 
-    /// What attributes by default may add to a document: so many are declared, with so many bytes of values, and so many
-    /// bytes come into being, beside some for each element.
-    private static let mostDefaults = 64
-    private static let longestDefaults = 4096
-    private static let mostDefaultedBytes = 1 << 20
+    // Limits for default attributes: the number of declarations, the bytes of their declared values, and the bytes that
+    // they add to the document (a fixed number and a number for each element).
+    private static let maximumDefaults = 64
+    private static let maximumDefaultValueBytes = 4096
+    private static let maximumDefaultedBytes = 1 << 20
     private static let defaultedBytesOfElement = 64
-    /// libxml2 looks for a prefix among all that are in scope.
-    private static let mostNamespaces = 1024
+    /// The maximum number of namespaces in scope, because libxml2 searches all of them for each prefix.
+    private static let maximumNamespaces = 1024
 
-    /// In bytes, of all names together: libxml2 keeps each until the end.
-    private static let mostNames = 10_000_000
+    /// The maximum size of all names together in bytes, because libxml2 keeps each name until the end.
+    private static let maximumNameBytes = 10_000_000
 
     private static let isReady: Void = xmlInitParser()
 
+    /// Creates a parser.
+    ///
     /// - Parameters:
-    ///   - options: Of `xmlParserOption`, beside those that are always set.
+    ///   - options: Options in addition to the ones that are always set.
     ///   - callbacks: Sets callbacks; their first argument is this object.
     init(_ limits: XMLLimits, options: xmlParserOption, _ callbacks: (inout xmlSAXHandler) -> Void) throws(XMLError) {
         _ = Self.isReady
@@ -52,19 +54,19 @@ class ParserContext {
         }
         callbacks(&handler)
         guard let raw = xmlCreatePushParserCtxt(&handler, nil, nil, 0, nil) else {
-            throw XMLError(.outOfMemory, "There is no memory for a parser.")
+            throw XMLError(.outOfMemory, "There is not enough memory for a parser.")
         }
         self.limits = limits
         self.raw = raw
         let always = XML_PARSE_NONET.rawValue | XML_PARSE_IGNORE_ENC.rawValue | XML_PARSE_COMPACT.rawValue
         xmlCtxtUseOptions(raw, Int32(bitPattern: always | options.rawValue))
-        // It gets nothing else, so it need not guess.
+        // The input is always UTF-8, so libxml2 need not detect the encoding.
         xmlSwitchEncoding(raw, XML_CHAR_ENCODING_UTF8)
         raw.pointee.userData = Unmanaged.passUnretained(self).toOpaque()
     }
 
     deinit {
-        // Also without a tree of ours: libxml2 makes one for entities that it never looks up.
+        // Free the document even without our own tree, because libxml2 creates one for entities that it never looks up.
         xmlFreeDoc(raw.pointee.myDoc)
         xmlFreeParserCtxt(raw)
     }
@@ -73,15 +75,15 @@ class ParserContext {
         state.map { Unmanaged<ParserContext>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Gives libxml2 whole pieces of markup.
+    /// Passes complete units of markup to libxml2.
     ///
-    /// - Returns: How many lines ended in them, and at which column of the last line they end.
+    /// - Returns: The number of line ends in the bytes, and the column of the last line at which they end.
     func feed(_ bytes: [UInt8], _ count: Int, isLast: Bool) -> (lines: Int, column: Int) {
         bytes.withUnsafeBytes { buffer in
             let text = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
             let start = text.assumingMemoryBound(to: CChar.self).baseAddress
             xmlParseChunk(raw, start, Int32(count), isLast ? 1 : 0)
-            if xmlDictGetUsage(raw.pointee.dict) > Self.mostNames {
+            if xmlDictGetUsage(raw.pointee.dict) > Self.maximumNameBytes {
                 refuse(XMLError(.limitExceeded, "The document has more than 10 MB of different names."))
             }
             var lines = 0
@@ -91,15 +93,15 @@ class ParserContext {
         }
     }
 
-    /// Told where a mistake follows.
+    /// Called when the text ends because a mistake follows.
     func endText() {}
 
-    /// Told where a CDATA section or a document type declaration has ended.
+    /// Called when a CDATA section or a document type declaration has ended.
     func endSection() {}
 
     // MARK: For callbacks
 
-    /// Refuses the document, here.
+    /// Refuses the document at the current position.
     func refuse(_ error: XMLError) {
         guard failure == nil else { return }
         endText()
@@ -108,7 +110,7 @@ class ParserContext {
 
     private func report(_ error: xmlError?) {
         guard let error, failure == nil, error.level.rawValue >= XML_ERR_ERROR.rawValue else { return }
-        // Validity is nobody's concern: an odd xml:id is no mistake of form.
+        // Ignore validity errors: an invalid xml:id does not make the document malformed.
         let domain = UInt32(bitPattern: error.domain)
         if domain == XML_FROM_DTD.rawValue || domain == XML_FROM_VALID.rawValue { return }
         endText()
@@ -121,13 +123,13 @@ class ParserContext {
         guard let value else { return }
         defaults += 1
         defaultedBytes += Int(xmlStrlen(value))
-        if defaults > Self.mostDefaults || defaultedBytes > Self.longestDefaults {
+        if defaults > Self.maximumDefaults || defaultedBytes > Self.maximumDefaultValueBytes {
             refuse(
-                XMLError(.limitExceeded, "More than 64 attributes or 4 KiB of their values are declared by default."))
+                XMLError(.limitExceeded, "The document declares more than 64 default attributes or 4 KiB of values."))
         }
     }
 
-    /// Whether the next element may begin.
+    /// Counts the next element and returns whether the limits admit it.
     final func admits(_ tag: StartTag) -> Bool {
         guard failure == nil else { return false }
         elements += 1
@@ -139,21 +141,21 @@ class ParserContext {
         let longest = Int(clamping: limits.name.bytes)
         if namespacesByDepth.count > limits.depth {
             refuse(.limit("Elements are nested more than \(limits.depth) deep", "depth"))
-        } else if tag.attributeCount + tag.namespaceCount > limits.attributes + Self.mostDefaults {
+        } else if tag.attributeCount + tag.namespaceCount > limits.attributes + Self.maximumDefaults {
             refuse(.limit("An element has more than \(limits.attributes) attributes", "attributes"))
-        } else if namespacesInScope > Self.mostNamespaces {
-            refuse(XMLError(.limitExceeded, "More than \(Self.mostNamespaces) namespaces are in scope."))
+        } else if namespacesInScope > Self.maximumNamespaces {
+            refuse(XMLError(.limitExceeded, "More than \(Self.maximumNamespaces) namespaces are in scope."))
         } else if tag.hasName(longerThan: longest) {
             refuse(.limit("A name is longer than \(limits.name)", "name"))
-        } else if defaultedBytes > Self.mostDefaultedBytes + Self.defaultedBytesOfElement * elements {
-            refuse(XMLError(.limitExceeded, "Attributes by default make more of the document than there is."))
+        } else if defaultedBytes > Self.maximumDefaultedBytes + Self.defaultedBytesOfElement * elements {
+            refuse(XMLError(.limitExceeded, "Default attributes make the document too large."))
         }
         return failure == nil
     }
 
-    /// Says that an element has ended.
+    /// Counts the end of an element.
     ///
-    /// - Returns: Whether anybody wants to know.
+    /// - Returns: Whether the context should process the end.
     final func leave() -> Bool {
         guard failure == nil, let last = namespacesByDepth.popLast() else { return false }
         namespacesInScope -= last
@@ -161,23 +163,23 @@ class ParserContext {
     }
 }
 
-/// What libxml2 says of the start of an element; valid while its callback runs.
+/// The start of an element as libxml2 reports it; valid while the callback runs.
 struct StartTag {
     let local: UnsafePointer<xmlChar>
     let prefix: UnsafePointer<xmlChar>?
     let uri: UnsafePointer<xmlChar>?
     let namespaceCount: Int
-    /// Prefix and URI of each.
+    /// The prefix and URI of each namespace.
     let namespaces: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?
     let attributeCount: Int
-    /// How many of them the document type declaration supplies; they are the last.
+    /// The number of default attributes from the document type declaration, which are the last ones.
     let defaultedCount: Int
-    /// Local name, prefix, URI, start and end of the value of each.
+    /// The local name, prefix, URI, start of the value and end of the value of each attribute.
     let attributes: UnsafeMutablePointer<UnsafePointer<xmlChar>?>?
 
     func attribute(_ index: Int, _ part: Int) -> UnsafePointer<xmlChar>? { attributes?[5 * index + part] }
 
-    /// How long the value of an attribute is.
+    /// Returns the length of an attribute's value in bytes.
     func length(at index: Int) -> Int {
         guard let start = attribute(index, 3), let end = attribute(index, 4) else { return 0 }
         return end - start
@@ -192,11 +194,11 @@ struct StartTag {
 }
 
 extension UnsafePointer<xmlChar> {
-    /// Whether a text that ends with zero has more bytes than `most`.
+    /// Returns whether a zero-terminated text has more than `most` bytes.
     fileprivate func isLonger(than most: Int) -> Bool {
         strnlen(UnsafeRawPointer(self).assumingMemoryBound(to: CChar.self), most + 1) > most
     }
 
-    /// The text that ends with zero.
+    /// The zero-terminated text.
     var text: String { String(cString: self) }
 }

@@ -4,18 +4,18 @@
 internal import CXML2
 internal import Curlew
 
-/// Makes a tree of what libxml2 says, by libxml2's own functions.
+/// A parser that builds a tree with libxml2's own functions.
 final class TreeContext: ParserContext {
     private var nodes = 0
     private var textLength = 0
-    /// The section that has begun.
+    /// The bytes of the current CDATA section.
     private var section: [UInt8]?
 
-    /// libxml2 does not keep longer texts.
-    private static let longestText = 10_000_000
+    /// The maximum length of a text in bytes; libxml2 does not store longer texts.
+    private static let maximumTextLength = 10_000_000
 
     init(_ limits: XMLLimits) throws(XMLError) {
-        // Entities stay references, of which there are none either.
+        // Without options, entities stay references, but no entities are defined, so there are no references either.
         try super.init(limits, options: xmlParserOption(0)) { handler in
             handler.startDocument = { state in TreeContext.of(state).map { xmlSAX2StartDocument($0.raw) } }
             handler.endDocument = { state in TreeContext.of(state).map { xmlSAX2EndDocument($0.raw) } }
@@ -28,7 +28,7 @@ final class TreeContext: ParserContext {
                 guard context.admits(tag), context.admits(nodes: 1 + tag.namespaceCount + 2 * tag.attributeCount) else {
                     return
                 }
-                // It leaves out what it is told to be there by default.
+                // Pass 0 as the number of default attributes, because xmlSAX2StartElementNs omits default attributes.
                 xmlSAX2StartElementNs(
                     context.raw, local, prefix, uri, namespaceCount, namespaces, count, 0, attributes)
             }
@@ -43,11 +43,11 @@ final class TreeContext: ParserContext {
             handler.ignorableWhitespace = handler.characters
             handler.cdataBlock = { state, start, count in TreeContext.of(state)?.append(start, count) }
             handler.comment = { state, text in
-                guard let context = TreeContext.of(state), context.admitsAside() else { return }
+                guard let context = TreeContext.of(state), context.admitsCommentOrInstruction() else { return }
                 xmlSAX2Comment(context.raw, text)
             }
             handler.processingInstruction = { state, target, content in
-                guard let context = TreeContext.of(state), context.admitsAside() else { return }
+                guard let context = TreeContext.of(state), context.admitsCommentOrInstruction() else { return }
                 xmlSAX2ProcessingInstruction(context.raw, target, content)
             }
         }
@@ -57,11 +57,11 @@ final class TreeContext: ParserContext {
         state.map { Unmanaged<TreeContext>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The tree, which is the caller's from now on; nil when there is none.
+    /// Returns the tree, which the caller then owns; nil if there is no tree.
     func takeTree() -> xmlDocPtr? {
         defer { raw.pointee.myDoc = nil }
         guard let tree = raw.pointee.myDoc else { return nil }
-        // Whoever writes it need not escape what UTF-8 can say.
+        // With this encoding, the serializer does not escape characters that UTF-8 can represent.
         if tree.pointee.encoding == nil { tree.pointee.encoding = UnsafePointer(xmlStrdup("UTF-8")) }
         return tree
     }
@@ -73,15 +73,16 @@ final class TreeContext: ParserContext {
         return failure == nil
     }
 
-    /// Whether a comment or a processing instruction becomes a node: not in a document type declaration, which has none
-    /// that could keep it.
-    private func admitsAside() -> Bool { raw.pointee.inSubset == 0 && admits(nodes: 1) }
+    /// Returns whether a comment or a processing instruction becomes a node.
+    ///
+    /// Inside a document type declaration it does not, because the tree has no parent node for it.
+    private func admitsCommentOrInstruction() -> Bool { raw.pointee.inSubset == 0 && admits(nodes: 1) }
 
     private func admits(text count: Int) -> Bool {
         let last = raw.pointee.node?.pointee.last
         let isContinued = last?.pointee.type == XML_TEXT_NODE
         textLength = isContinued ? textLength + count : count
-        if textLength > Self.longestText {
+        if textLength > Self.maximumTextLength {
             refuse(XMLError(.limitExceeded, "A text is longer than 10 MB.", hint: "Read the document as events."))
         }
         return admits(nodes: isContinued ? 0 : 1)
@@ -89,12 +90,12 @@ final class TreeContext: ParserContext {
 
     // MARK: Sections
 
-    /// libxml2 gives long sections in pieces, which together are one node.
+    /// Collects the parts of a section: libxml2 reports a long section in parts, which together form one node.
     private func append(_ start: UnsafePointer<xmlChar>?, _ count: Int32) {
         guard failure == nil else { return }
         section = section ?? []
         section? += UnsafeBufferPointer(start: start, count: Int(count))
-        if section?.count ?? 0 > Self.longestText {
+        if section?.count ?? 0 > Self.maximumTextLength {
             refuse(XMLError(.limitExceeded, "A section is longer than 10 MB.", hint: "Read the document as events."))
         }
     }
@@ -102,7 +103,7 @@ final class TreeContext: ParserContext {
     override func endSection() {
         guard let section else { return }
         self.section = nil
-        // libxml2's own function would join it with the one before.
+        // libxml2's own function would join adjacent sections.
         guard admits(nodes: 1), let parent = raw.pointee.node else { return }
         section.withUnsafeBufferPointer { bytes in
             _ = xmlAddChild(parent, xmlNewCDataBlock(raw.pointee.myDoc, bytes.baseAddress, Int32(bytes.count)))

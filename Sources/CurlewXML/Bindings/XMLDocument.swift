@@ -5,11 +5,11 @@ internal import CXML2
 internal import Curlew
 public import FoundationEssentials
 
-/// An XML document, read as a whole; nothing can change it.
+/// An immutable XML document, parsed as a whole.
 ///
-/// Entities that the document declares are not expanded, nothing it names is read, and of its document type declaration
-/// only the attributes by default are taken. ``XMLLimits`` say how large it may be. Where FoundationXML is imported too,
-/// its class of the same name is `FoundationXML.XMLDocument`, and this one `CurlewXML.XMLDocument`.
+/// The parser does not expand entities that the document declares, does not load external resources, and uses only the
+/// default attributes of the document type declaration. ``XMLLimits`` limit the size. If a file also imports
+/// FoundationXML, write `CurlewXML.XMLDocument` for this class and `FoundationXML.XMLDocument` for the other.
 ///
 /// ```swift
 /// let feed = try XMLDocument(parsing: data)
@@ -18,24 +18,24 @@ public import FoundationEssentials
 /// }
 /// ```
 public final class XMLDocument: @unchecked Sendable, CustomStringConvertible {
-    // Safe because the tree is never written after `init`: all our functions read it alone, libxml2's are those that do
-    // the same (an XPath context is made for each query, and nodes are written one by one, since writing a document as
-    // a whole sets its encoding for a moment), and what they allocate belongs to the call. It is freed with the last
-    // reference, and each node holds one.
+    // Safe because no code changes the tree after `init`. All our functions only read it, and so do the libxml2
+    // functions that we call: each query has its own XPath context, and nodes are serialized one by one, because
+    // serializing a whole document temporarily sets its encoding. Memory that a call allocates belongs to that call.
+    // The tree is freed with the last reference, and each node holds a reference.
     let raw: xmlDocPtr
 
     private init(_ raw: xmlDocPtr) { self.raw = raw }
 
     deinit { xmlFreeDoc(raw) }
 
-    /// Parses a document that is at hand.
+    /// Parses a complete document.
     ///
-    /// Takes time and memory in proportion to it, in the calling task.
+    /// The call runs in the calling task and takes time and memory in proportion to the document.
     /// - Parameters:
-    ///   - data: The bytes, in the encoding that a byte order mark, `charset` or the document names, in this order; UTF-8
-    ///     when none does.
-    ///   - charset: The encoding, where it is known from elsewhere (RFC 7303 §3).
-    ///   - limits: What the document may ask for.
+    ///   - data: The bytes, in the encoding of the byte order mark, of `charset` or of the document's declaration, in
+    ///     this order of precedence; UTF-8 without any of them.
+    ///   - charset: The encoding, if it is known from another source (RFC 7303 §3).
+    ///   - limits: The limits for the document.
     /// - Throws: `XMLError`: `.malformed`, `.undefinedEntity`, `.limitExceeded`, `.unsupportedEncoding`,
     ///   `.invalidEncoding` or `.outOfMemory`.
     public convenience init(parsing data: Data, charset: String? = nil, limits: XMLLimits = XMLLimits())
@@ -49,10 +49,10 @@ public final class XMLDocument: @unchecked Sendable, CustomStringConvertible {
     /// Parses a document while it arrives.
     ///
     /// - Parameters:
-    ///   - chunks: The bytes, in pieces of any size.
-    ///   - charset: The encoding, where it is known from elsewhere.
-    ///   - limits: What the document may ask for.
-    /// - Throws: `XMLError` as ``init(parsing:charset:limits:)``, or what the sequence throws.
+    ///   - chunks: The bytes, in chunks of any size.
+    ///   - charset: The encoding, if it is known from another source.
+    ///   - limits: The limits for the document.
+    /// - Throws: `XMLError` like ``init(parsing:charset:limits:)``, or the error of the sequence.
     public convenience init<Chunks: AsyncSequence>(
         parsing chunks: Chunks, charset: String? = nil, limits: XMLLimits = XMLLimits()
     ) async throws where Chunks.Element: Sequence<UInt8> {
@@ -61,10 +61,10 @@ public final class XMLDocument: @unchecked Sendable, CustomStringConvertible {
         self.init(try builder.tree())
     }
 
-    /// The element that holds all others.
+    /// The root element.
     public var root: XMLNode { XMLNode(self, xmlDocGetRootElement(raw) ?? documentNode) }
 
-    /// The document as the node above its root, with the comments and processing instructions beside that.
+    /// The document node, whose children are the root element and the comments and processing instructions beside it.
     public var node: XMLNode { XMLNode(self, documentNode) }
 
     private var documentNode: xmlNodePtr { UnsafeMutableRawPointer(raw).assumingMemoryBound(to: xmlNode.self) }
@@ -72,48 +72,48 @@ public final class XMLDocument: @unchecked Sendable, CustomStringConvertible {
     /// The document in UTF-8, with an XML declaration and without its document type declaration.
     public var data: Data { Data(xml.utf8) }
 
-    /// The same as text.
+    /// The document as text, with an XML declaration and without its document type declaration.
     public var xml: String {
         #"<?xml version="1.0" encoding="UTF-8"?>"# + "\n" + node.children.map { $0.xml + "\n" }.joined()
     }
 
-    /// What it is, and never what it says.
+    /// The name of the root element, without any content of the document.
     public var description: String { "XML document <\(root.name?.qualified ?? "")>" }
 }
 
 extension XMLDocument {
-    /// The nodes that an XPath expression selects, in the order of the document; see ``XMLNode/nodes(_:namespaces:)``.
+    /// Returns the nodes that an XPath expression selects, in document order; see ``XMLNode/nodes(_:namespaces:)``.
     ///
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from the document.
-    ///   - namespaces: The URIs that its prefixes stand for.
+    ///   - path: An XPath 1.0 expression, evaluated from the document.
+    ///   - namespaces: The URIs of the prefixes in the expression.
     /// - Throws: `XMLError` of kind `.invalidPath`.
     public func nodes(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> [XMLNode] {
         try node.nodes(path, namespaces: namespaces)
     }
 
-    /// What an XPath expression gives; see ``XMLNode/evaluate(_:namespaces:)``.
+    /// Returns the result of an XPath expression; see ``XMLNode/evaluate(_:namespaces:)``.
     ///
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from the document.
-    ///   - namespaces: The URIs that its prefixes stand for.
+    ///   - path: An XPath 1.0 expression, evaluated from the document.
+    ///   - namespaces: The URIs of the prefixes in the expression.
     /// - Throws: `XMLError` of kind `.invalidPath`.
     public func evaluate(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> XPathValue {
         try node.evaluate(path, namespaces: namespaces)
     }
 
-    /// What an XPath expression gives, as text; see ``XMLNode/string(_:namespaces:)``.
+    /// Returns the result of an XPath expression as text; see ``XMLNode/string(_:namespaces:)``.
     ///
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from the document.
-    ///   - namespaces: The URIs that its prefixes stand for.
+    ///   - path: An XPath 1.0 expression, evaluated from the document.
+    ///   - namespaces: The URIs of the prefixes in the expression.
     /// - Throws: `XMLError` of kind `.invalidPath`.
     public func string(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> String {
         try node.string(path, namespaces: namespaces)
     }
 }
 
-/// Makes a document of its bytes, piece by piece.
+/// A builder that makes a document from chunks of bytes.
 final class XMLDocumentBuilder {
     private let context: TreeContext
     private let reader: DocumentReader
@@ -124,7 +124,7 @@ final class XMLDocumentBuilder {
     }
 
     func append(_ bytes: some Sequence<UInt8>) throws(XMLError) {
-        // In steps, so that little is held twice.
+        // Parse in steps, so that only a small part is in memory twice.
         let bytes = Array(bytes)
         var start = 0
         while start < bytes.count {
@@ -135,7 +135,7 @@ final class XMLDocumentBuilder {
         }
     }
 
-    /// The whole tree, which is the caller's.
+    /// Finishes the document and returns the tree, which the caller owns.
     func tree() throws(XMLError) -> xmlDocPtr {
         reader.finish()
         try check()

@@ -5,9 +5,9 @@ internal import Curlew
 internal import CurlewSupport
 internal import CurlewSupport
 
-/// Where a document stands that is read as events: what ``XMLEvents`` keeps from chunk to chunk.
+/// The parser state that ``XMLEvents`` keeps from chunk to chunk.
 public final class XMLEventParser: @unchecked Sendable {
-    // Safe because all of it is reached through the lock alone.
+    // Safe because all state is accessed only through the lock.
     private let lock: Lock<Reading>
 
     private struct Reading {
@@ -25,11 +25,11 @@ public final class XMLEventParser: @unchecked Sendable {
         lock = Lock(Reading(context: context, reader: DocumentReader(context, charset: charset)))
     }
 
-    /// The events that some bytes complete, and what is wrong behind them.
+    /// Returns the events that some bytes complete, and the error after them if there is a mistake.
     ///
-    /// - Parameter bytes: Nil at the end.
+    /// - Parameter bytes: The next bytes; nil at the end.
     func parse(_ bytes: (some Sequence<UInt8>)?) -> (events: [XMLEvent], failure: XMLError?) {
-        // Sequences may be of strangers, whom nobody calls inside a lock.
+        // Copy the bytes outside the lock, because the sequence may run the user's code.
         let bytes = bytes.map { Array($0) }
         return lock.withLock { reading in
             if let bytes { reading.reader.take(bytes) } else { reading.reader.finish() }

@@ -4,9 +4,9 @@
 internal import CXML2
 internal import FoundationEssentials
 
-/// A part of a document: an element, an attribute, a text or the like.
+/// A node of a document: an element, an attribute, a text and so on.
 ///
-/// A node keeps its document alive. Nodes are equal when they are the same part of the same document.
+/// A node keeps its document alive. Nodes are equal if they are the same node of the same document.
 ///
 /// ```swift
 /// for item in document.root.elements where item["id"] != nil {
@@ -14,9 +14,9 @@ internal import FoundationEssentials
 /// }
 /// ```
 public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
-    // Safe because it points into a document that is never changed and that it keeps alive.
+    // Safe because it points into an immutable document, which it keeps alive.
 
-    /// What a node is.
+    /// The kind of a node.
     public enum Kind: Sendable, Hashable {
         /// The document itself, above its root.
         case document
@@ -34,7 +34,7 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         case processingInstruction
     }
 
-    /// The document it is part of.
+    /// The document that contains the node.
     public let document: XMLDocument
     let raw: xmlNodePtr
 
@@ -43,7 +43,7 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         self.raw = raw
     }
 
-    /// What it is.
+    /// The kind of the node.
     public var kind: Kind {
         switch raw.pointee.type {
         case XML_DOCUMENT_NODE: .document
@@ -56,38 +56,38 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The name of an element or an attribute, and the target of a processing instruction; nil for others.
+    /// The name of an element or an attribute, or the target of a processing instruction; nil for other nodes.
     public var name: XMLName? {
         guard [.element, .attribute, .processingInstruction].contains(kind), let local = raw.pointee.name else {
             return nil
         }
-        // Attributes begin as elements do, up to this field; instructions have none.
+        // Attributes have the same layout as elements up to this field; processing instructions do not have the field.
         let namespace = kind == .processingInstruction ? nil : raw.pointee.ns?.pointee
         return XMLName(local.text, prefix: namespace?.prefix?.text, namespace: namespace?.href?.text)
     }
 
-    /// What it says: of an element and a document all text within, of others their value (XPath 1.0 §5).
+    /// The text content: all text inside an element or a document, or the value of other nodes (XPath 1.0 §5).
     public var text: String {
         guard let content = xmlNodeGetContent(raw) else { return "" }
         defer { curlew_xml_free(content) }
         return String(cString: content)
     }
 
-    // MARK: Around it
+    // MARK: Related nodes
 
-    /// What an element or the document consists of, without attributes.
+    /// The child nodes of an element or the document, without attributes; empty for other nodes.
     public var children: [XMLNode] {
         guard kind == .element || kind == .document else { return [] }
         return siblings(from: raw.pointee.children)
     }
 
-    /// The elements among its children.
+    /// The child nodes that are elements.
     public var elements: [XMLNode] { children.filter { $0.kind == .element } }
 
-    /// What it is in: an element, or the document; nil for the document.
+    /// The element or document that contains the node; nil for the document.
     public var parent: XMLNode? { kind == .document ? nil : raw.pointee.parent.map { XMLNode(document, $0) } }
 
-    /// An element's attributes, in the order of the document.
+    /// An element's attributes in document order.
     public var attributes: [XMLAttribute] {
         attributeNodes.compactMap { node in node.name.map { XMLAttribute($0, node.text) } }
     }
@@ -104,11 +104,11 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         return result
     }
 
-    /// The value of an element's attribute; nil without it.
+    /// The value of an element's attribute; nil if the element does not have the attribute.
     ///
     /// - Parameters:
-    ///   - local: Its name, without a prefix.
-    ///   - namespace: The URI of its namespace; none unless given.
+    ///   - local: The attribute's name, without a prefix.
+    ///   - namespace: The URI of the attribute's namespace; nil, the default, for no namespace.
     public subscript(local: String, namespace namespace: String? = nil) -> String? {
         attributeNodes.first { $0.name?.local == local && $0.name?.namespace == namespace }?.text
     }
@@ -128,9 +128,9 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         return result
     }
 
-    // MARK: As text
+    // MARK: Text forms
 
-    /// The node as it could stand in a document; prefixes that are declared around it stay undeclared.
+    /// The node as XML text; the text does not declare prefixes that outer elements declare.
     public var xml: String {
         if kind == .document { return document.xml }
         guard let buffer = xmlAllocOutputBuffer(nil) else { return "" }
@@ -141,12 +141,12 @@ public struct XMLNode: @unchecked Sendable, Hashable, CustomStringConvertible {
         return String(decoding: written, as: UTF8.self)
     }
 
-    /// What it is, and never what it says.
+    /// The kind and name of the node, without its content.
     public var description: String { "\(kind)" + (name.map { " \($0)" } ?? "") }
 
-    /// Whether both are the same part of the same document.
+    /// Returns whether both are the same node of the same document.
     public static func == (one: XMLNode, other: XMLNode) -> Bool { one.raw == other.raw }
 
-    /// Hashes which part of which document it is.
+    /// Hashes the identity of the node.
     public func hash(into hasher: inout Hasher) { hasher.combine(raw) }
 }

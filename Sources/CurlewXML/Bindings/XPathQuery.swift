@@ -3,40 +3,41 @@
 
 internal import CXML2
 
-/// What an XPath expression gives (XPath 1.0 §1).
+/// The result of an XPath expression (XPath 1.0 §1).
 public enum XPathValue: Sendable, Hashable {
-    /// The nodes it selects, in the order of the document, without namespace nodes.
+    /// The selected nodes in document order, without namespace nodes.
     case nodes([XMLNode])
     /// A text.
     case string(String)
-    /// A number, which may be infinite or none.
+    /// A number, which may be infinite or NaN.
     case number(Double)
     /// True or false.
     case boolean(Bool)
 }
 
 extension XMLNode {
-    /// The nodes that an XPath expression selects, in the order of the document.
+    /// Returns the nodes that an XPath expression selects, in document order.
     ///
-    /// Namespace nodes (`namespace::*`) are left out; ``namespaces`` has them. A query ends as `.invalidPath` after fifty
-    /// million steps, which takes seconds.
+    /// The result omits namespace nodes (`namespace::*`); see ``namespaces`` for them. A query fails with
+    /// `.invalidPath` after fifty million steps, which take seconds.
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from this node.
-    ///   - namespaces: The URIs that its prefixes stand for; those of the document mean nothing to it.
-    /// - Throws: `XMLError` of kind `.invalidPath`, also when it gives no nodes but a text, a number or a truth.
+    ///   - path: An XPath 1.0 expression, evaluated from this node.
+    ///   - namespaces: The URIs of the prefixes in the expression; the prefixes of the document do not apply.
+    /// - Throws: `XMLError` of kind `.invalidPath`, also if the result is a text, a number or a Boolean instead of
+    ///   nodes.
     public func nodes(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> [XMLNode] {
         guard case .nodes(let nodes) = try evaluate(path, namespaces: namespaces) else {
             throw XMLError(
-                path: 0, "It gives no nodes. For texts there is string(_:), for the rest evaluate(_:)", path)
+                path: 0, "the result is not nodes. Use string(_:) for a text and evaluate(_:) for other values", path)
         }
         return nodes
     }
 
-    /// What an XPath expression gives.
+    /// Returns the result of an XPath expression.
     ///
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from this node.
-    ///   - namespaces: The URIs that its prefixes stand for.
+    ///   - path: An XPath 1.0 expression, evaluated from this node.
+    ///   - namespaces: The URIs of the prefixes in the expression.
     /// - Throws: `XMLError` of kind `.invalidPath`.
     public func evaluate(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> XPathValue {
         try XPathQuery(self, namespaces).evaluate(path) { result in
@@ -49,11 +50,14 @@ extension XMLNode {
         }
     }
 
-    /// What an XPath expression gives, as text: of nodes that of the first, empty without one (XPath 1.0 §4.2).
+    /// Returns the result of an XPath expression as text.
+    ///
+    /// If the expression selects nodes, the result is the text of the first node; without nodes it is empty
+    /// (XPath 1.0 §4.2).
     ///
     /// - Parameters:
-    ///   - path: An expression of XPath 1.0, evaluated from this node.
-    ///   - namespaces: The URIs that its prefixes stand for.
+    ///   - path: An XPath 1.0 expression, evaluated from this node.
+    ///   - namespaces: The URIs of the prefixes in the expression.
     /// - Throws: `XMLError` of kind `.invalidPath`.
     public func string(_ path: String, namespaces: [String: String] = [:]) throws(XMLError) -> String {
         try XPathQuery(self, namespaces).evaluate(path) { result in
@@ -67,35 +71,35 @@ extension XMLNode {
         guard let set, let first = set.pointee.nodeTab else { return [] }
         xmlXPathNodeSetSort(set)
         return UnsafeBufferPointer(start: first, count: Int(set.pointee.nodeNr)).compactMap { node in
-            // Namespace nodes are copies that end with the result.
+            // Skip namespace nodes: they are copies that libxml2 frees with the result.
             guard let node, node.pointee.type != XML_NAMESPACE_DECL else { return nil }
             return XMLNode(document, node)
         }
     }
 }
 
-/// One evaluation, with a context of its own: they are not to be shared.
+/// One evaluation, with its own context, because contexts must not be shared.
 private final class XPathQuery {
     private let node: XMLNode
     private let context: xmlXPathContextPtr
     private var refusal: (code: Int, text: String)?
 
-    /// How many steps a query may take.
-    private static let mostSteps: UInt = 50_000_000
+    /// The maximum number of steps of a query.
+    private static let maximumSteps: UInt = 50_000_000
 
     init(_ node: XMLNode, _ namespaces: [String: String]) throws(XMLError) {
         guard let context = xmlXPathNewContext(node.document.raw) else {
-            throw XMLError(.outOfMemory, "There is no memory for a query.")
+            throw XMLError(.outOfMemory, "There is not enough memory for a query.")
         }
         self.node = node
         self.context = context
         context.pointee.node = node.raw
-        // An expression begins with one node, the first (XPath 1.0 §1).
+        // The evaluation starts with a single context node (XPath 1.0 §1).
         context.pointee.contextSize = 1
         context.pointee.proximityPosition = 1
-        context.pointee.opLimit = Self.mostSteps
+        context.pointee.opLimit = Self.maximumSteps
         context.pointee.userData = Unmanaged.passUnretained(self).toOpaque()
-        // Of the context, since libxml2's other place for errors belongs to the thread.
+        // Use the error handler of the context, because libxml2's other error handler belongs to the thread.
         context.pointee.error = { state, error in
             guard let state, let error = error?.pointee else { return }
             let query = Unmanaged<XPathQuery>.fromOpaque(state).takeUnretainedValue()

@@ -3,7 +3,7 @@
 
 public import Curlew
 
-/// Reads a response as an XML document.
+/// A serializer that reads a response as an XML document.
 ///
 /// ```swift
 /// let feed = try await api.get("feed.xml", using: .xmlDocument)
@@ -13,22 +13,22 @@ public struct XMLDocumentSerializer: ResponseSerializer {
     private let limits: XMLLimits
     private let charset: String?
 
-    /// Reads documents.
+    /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
-    ///   - limits: What a document may ask for.
+    ///   - charset: The encoding, which overrides the server's charset; only a byte order mark overrides it.
+    ///   - limits: The limits for a document.
     public init(charset: String? = nil, limits: XMLLimits = XMLLimits()) {
         self.charset = charset
         self.limits = limits
     }
 
-    /// `application/xml`, `text/xml`, and what is named as XML (`+xml`, RFC 7303 §4.2).
+    /// `application/xml`, `text/xml` and all types with the suffix `+xml` (RFC 7303 §4.2).
     public var accepts: [MediaType] { .xml }
 
     /// Parses the body while it arrives.
     ///
-    /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``, or whatever ended the transfer.
+    /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``, or the error of the transfer.
     public func output(from response: IncomingResponse) async throws -> XMLDocument {
         do {
             return try await XMLDocument(
@@ -40,14 +40,14 @@ public struct XMLDocumentSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == XMLDocumentSerializer {
-    /// The body as an XML document.
+    /// A serializer that reads the body as an XML document.
     public static var xmlDocument: XMLDocumentSerializer { XMLDocumentSerializer() }
 
-    /// The body as an XML document.
+    /// Returns a serializer that reads the body as an XML document.
     ///
     /// - Parameters:
-    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
-    ///   - limits: What a document may ask for.
+    ///   - charset: The encoding, which overrides the server's charset; only a byte order mark overrides it.
+    ///   - limits: The limits for a document.
     public static func xmlDocument(
         charset: String? = nil, limits: XMLLimits = XMLLimits()
     ) -> XMLDocumentSerializer {

@@ -1,15 +1,15 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events of a document that arrives in pieces; see ``XMLEvents/events(in:)``.
+/// The events of a document that arrives in chunks; see ``XMLEvents/events(in:)``.
 ///
 /// ```swift
 /// let events = XMLEvents().events(in: chunks)
 /// ```
 public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunks.Element: Sequence<UInt8> {
-    /// What it yields.
+    /// The type of the elements.
     public typealias Element = XMLEvent
-    /// What it throws: `XMLError`, or what the sequence below throws.
+    /// The type of the errors: an `XMLError`, or an error of the underlying sequence.
     public typealias Failure = any Error
 
     private let chunks: Chunks
@@ -22,7 +22,7 @@ public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunk
         self.limits = limits
     }
 
-    /// Makes an iterator, with an iterator of the sequence below.
+    /// Makes an iterator, which makes an iterator of the underlying sequence.
     public func makeAsyncIterator() -> Iterator {
         Iterator(
             chunks.makeAsyncIterator(),
@@ -31,14 +31,14 @@ public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunk
             })
     }
 
-    /// Reads the document.
+    /// An iterator that reads the document.
     public struct Iterator: AsyncIteratorProtocol {
         private var chunks: Chunks.AsyncIterator
         private let parser: Result<XMLEventParser, XMLError>
-        /// What is at hand of the last chunk, and how far it is parsed.
+        /// The last chunk; the bytes before `offset` are parsed.
         private var bytes: [UInt8] = []
         private var offset = 0
-        /// The last one comes next.
+        /// The parsed events in reverse order: the last element is the next event.
         private var events: [XMLEvent] = []
         private var end: Result<Void, any Error>?
 
@@ -47,15 +47,15 @@ public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunk
             self.parser = parser
         }
 
-        /// The next event; nil at the end.
+        /// Returns the next event; nil at the end.
         ///
-        /// - Throws: As `next(isolation:)` does.
+        /// - Throws: The errors of `next(isolation:)`.
         public mutating func next() async throws -> XMLEvent? { try await next(isolation: #isolation) }
 
-        /// The next event, nil at the end, in the caller's isolation.
+        /// Returns the next event, or nil at the end, and runs in the caller's isolation.
         ///
-        /// - Throws: `XMLError` when the document has a mistake, or what the sequence below throws; the same again when
-        ///   asked again.
+        /// - Throws: `XMLError` if the document is invalid, or the error of the underlying sequence; later calls throw
+        ///   the same error again.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> XMLEvent? {
             while events.isEmpty {
                 if let end {
@@ -78,7 +78,7 @@ public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunk
             }
         }
 
-        /// Parses some of a chunk, so that a large one does not become all its events at once.
+        /// Parses a part of the chunk, so that a large chunk does not turn into all its events at once.
         private mutating func parseStep() {
             let stop = Swift.min(bytes.count, offset + parsingStep)
             parse(bytes[offset..<stop])
@@ -99,5 +99,5 @@ public struct XMLEventSequence<Chunks: AsyncSequence>: AsyncSequence where Chunk
 
 extension XMLEventSequence: Sendable where Chunks: Sendable {}
 
-/// How many bytes are parsed at once.
+/// The number of bytes to parse at once.
 let parsingStep = 64 << 10

@@ -4,10 +4,11 @@
 public import Curlew
 internal import FoundationEssentials
 
-/// Gives what stands in an XML document while it arrives, as events in its order.
+/// A serializer that turns an XML document into events in document order while it arrives.
 ///
-/// Memory is bounded whatever the document: what is not asked for is not parsed. Nothing is loaded or expanded that a
-/// document declares, but for attributes by default. A reader gets the events before a mistake first, and then the error.
+/// Memory use is bounded for every document, because bytes are parsed only as events are requested. Of the declarations
+/// in a document, only default attributes have an effect: nothing else is loaded or expanded. If a document is
+/// malformed, the consumer first gets the events before the mistake and then the error.
 ///
 /// ```swift
 /// for try await event in api.stream("feed.xml", using: .xmlEvents) {
@@ -18,26 +19,26 @@ public struct XMLEvents: StreamSerializer {
     private let limits: XMLLimits
     private let charset: String?
 
-    /// Reads documents.
+    /// Creates a serializer.
     ///
     /// - Parameters:
-    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
-    ///   - limits: What a document may ask for.
+    ///   - charset: The encoding, which overrides the server's charset; only a byte order mark overrides it.
+    ///   - limits: The limits for a document.
     public init(charset: String? = nil, limits: XMLLimits = XMLLimits()) {
         self.charset = charset
         self.limits = limits
     }
 
-    /// `application/xml`, `text/xml`, and what is named as XML (`+xml`, RFC 7303 §4.2).
+    /// `application/xml`, `text/xml` and all types with the suffix `+xml` (RFC 7303 §4.2).
     public var accepts: [MediaType] { .xml }
 
-    /// Begins with a response: its charset is that of the document unless it has a byte order mark (RFC 7303 §3).
+    /// Returns a parser for a response; only a byte order mark overrides the response's charset (RFC 7303 §3).
     /// - Throws: `XMLError` of kind `.outOfMemory`.
     public func begin(_ head: ResponseHead) throws -> XMLEventParser {
         try XMLEventParser(charset: charset ?? head.charset, limits: limits)
     }
 
-    /// Gives the events that a chunk completes.
+    /// Returns the events that a chunk completes.
     ///
     /// - Parameters:
     ///   - chunk: The next bytes; nil at the end.
@@ -49,12 +50,12 @@ public struct XMLEvents: StreamSerializer {
         return events
     }
 
-    /// Adds the events that a chunk completes, those before a mistake too.
+    /// Appends the events that a chunk completes, including the events before a mistake.
     ///
     /// - Parameters:
     ///   - chunk: The next bytes; nil at the end.
     ///   - state: The parser.
-    ///   - events: What is added to.
+    ///   - events: The array to append to.
     /// - Throws: `NetworkError` of kind `.decodingFailed` whose cause is an ``XMLError``.
     public func decode(_ chunk: ByteChunk?, _ state: inout XMLEventParser, into events: inout [XMLEvent]) throws {
         let (more, failure) = state.parse(chunk)
@@ -62,11 +63,11 @@ public struct XMLEvents: StreamSerializer {
         if let failure { throw NetworkError(failure) }
     }
 
-    /// The events of a document that is at hand.
+    /// Returns the events of a complete document.
     ///
     /// - Parameter bytes: The whole document.
-    /// - Returns: All events; for long documents ``events(in:)`` takes less memory.
-    /// - Throws: `XMLError` of any kind but `.invalidPath`.
+    /// - Returns: All events; for long documents ``events(in:)`` needs less memory.
+    /// - Throws: `XMLError` of any kind except `.invalidPath`.
     public func events(of bytes: some Sequence<UInt8>) throws(XMLError) -> [XMLEvent] {
         let parser = try XMLEventParser(charset: charset, limits: limits)
         let (events, failure) = parser.parse(bytes)
@@ -76,14 +77,15 @@ public struct XMLEvents: StreamSerializer {
         return events + end.events
     }
 
-    /// The events of a document that arrives in pieces, wherever they come from.
+    /// Returns the events of a document that arrives in chunks from any sequence.
     ///
     /// ```swift
     /// for try await event in XMLEvents().events(in: response.bytes) { print(event) }
     /// ```
     ///
-    /// - Parameter chunks: The bytes, in pieces of any size; read as events are asked for.
-    /// - Returns: The events, and after them an `XMLError` when the document has a mistake, or what `chunks` throws.
+    /// - Parameter chunks: The bytes, in chunks of any size; the sequence reads them as events are requested.
+    /// - Returns: The events, followed by an `XMLError` if the document is invalid, or by the error that `chunks`
+    ///   throws.
     public func events<Chunks: AsyncSequence>(in chunks: Chunks) -> XMLEventSequence<Chunks>
     where Chunks.Element: Sequence<UInt8> {
         XMLEventSequence(chunks, charset, limits)
@@ -91,21 +93,21 @@ public struct XMLEvents: StreamSerializer {
 }
 
 extension StreamSerializer where Self == XMLEvents {
-    /// What stands in an XML document, while it arrives.
+    /// A serializer that returns the events of an XML document while it arrives.
     public static var xmlEvents: XMLEvents { XMLEvents() }
 
-    /// What stands in an XML document, while it arrives.
+    /// Returns a serializer for the events of an XML document while it arrives.
     ///
     /// - Parameters:
-    ///   - charset: The encoding, instead of what the server says; only a byte order mark says more.
-    ///   - limits: What a document may ask for.
+    ///   - charset: The encoding, which overrides the server's charset; only a byte order mark overrides it.
+    ///   - limits: The limits for a document.
     public static func xmlEvents(charset: String? = nil, limits: XMLLimits = XMLLimits()) -> XMLEvents {
         XMLEvents(charset: charset, limits: limits)
     }
 }
 
 extension [MediaType] {
-    /// What XML is served as (RFC 7303).
+    /// The media types of XML (RFC 7303).
     static var xml: [MediaType] {
         [
             "application/xml", "text/xml", "application/atom+xml", "application/rss+xml", "application/soap+xml",

@@ -4,11 +4,13 @@
 internal import Curlew
 internal import FoundationEssentials
 
-/// Bytes of a document in any encoding, as UTF-8: whole characters, lines ended by U+000A (XML 1.0 §2.11), no byte order
-/// mark, no U+0000.
+/// A converter from the bytes of a document in any encoding to normalised UTF-8.
+///
+/// The output consists of whole characters, its line ends are U+000A (XML 1.0 §2.11), and it contains no byte order
+/// mark and no U+0000.
 struct CharacterStream {
     private enum Source {
-        /// The first bytes, while the encoding is not known.
+        /// The first bytes, while the encoding is unknown.
         case unknown([UInt8])
         case utf8
         case table(Transcoder)
@@ -16,13 +18,15 @@ struct CharacterStream {
 
     private let charset: String?
     private var source = Source.unknown([])
-    /// The start of a character whose rest is to come.
+    /// The first bytes of an incomplete character.
     private var tail: [UInt8] = []
     private var isAfterReturn = false
-    /// What is wrong behind all that was given; nothing comes afterwards.
+    /// The error after the converted characters; once it is set, the stream produces no more output.
     private(set) var failure: XMLError?
 
-    /// - Parameter charset: What the server says.
+    /// Creates a stream.
+    ///
+    /// - Parameter charset: The server's charset.
     init(charset: String?) { self.charset = charset }
 
     /// Appends the characters that `bytes` complete, up to the first mistake.
@@ -30,7 +34,7 @@ struct CharacterStream {
         if failure == nil { convert(bytes, into: &output, isLast: false) }
     }
 
-    /// Says that no more bytes come.
+    /// Ends the input and appends the last characters.
     mutating func finish(_ output: inout [UInt8]) {
         if failure == nil { convert([], into: &output, isLast: true) }
     }
@@ -64,7 +68,7 @@ struct CharacterStream {
         }
     }
 
-    /// Drops what is no UTF-8, and keeps back a character that is not whole yet.
+    /// Removes invalid UTF-8 from the output and moves an incomplete character at its end to `tail`.
     private mutating func keepValid(_ output: inout [UInt8], from start: Int, isLast: Bool) {
         tail = []
         var found: UTF8.ValidationError?
@@ -86,21 +90,21 @@ struct CharacterStream {
 
     private mutating func refuse(_ what: String, _ whose: String) {
         failure = XMLError(
-            .invalidEncoding, "Here is \(what) that is no character of \(whose).",
-            hint: "The document is damaged, or in another encoding than it or the server says.")
+            .invalidEncoding, "The document contains \(what) that is invalid in \(whose).",
+            hint: "The document is damaged, or its encoding is not the declared one.")
     }
 
-    /// Ends lines as XML does, and everything before U+0000.
+    /// Normalises line ends as XML requires, and cuts the output before U+0000.
     private mutating func normalise(_ output: inout [UInt8], from start: Int) {
         var end = start
         var index = start
         while index < output.count {
             let byte = output[index]
             if byte == 0 {
-                failure = XMLError(.malformed, "U+0000 is no character of XML.")
+                failure = XMLError(.malformed, "U+0000 is not an XML character.")
                 break
             }
-            // Of a pair the first has ended the line.
+            // Skip the line feed after a carriage return, which has already ended the line.
             if !(byte == 0x0A && isAfterReturn) {
                 output[end] = byte == 0x0D ? 0x0A : byte
                 end += 1
@@ -112,12 +116,14 @@ struct CharacterStream {
     }
 }
 
-/// One of glibc's tables, for one document.
+/// A converter from one of glibc's encodings for one document.
 final class Transcoder {
     let name: String
     private let converter: CharacterConverter
 
-    /// - Parameter table: glibc's name of it; never what a document or a server said.
+    /// Creates a converter.
+    ///
+    /// - Parameter table: glibc's name of the encoding; never a name from a document or a server.
     /// - Throws: `.unsupportedEncoding`.
     init(_ table: String) throws(XMLError) {
         name = table
@@ -130,7 +136,10 @@ final class Transcoder {
         }
     }
 
-    /// Appends the characters, and gives the bytes that are none: because their rest is to come, or a mistake.
+    /// Appends the converted characters.
+    ///
+    /// - Returns: The unconverted bytes of an incomplete character, and whether the input is only incomplete; false
+    ///   means that it is invalid.
     func convert(_ bytes: [UInt8], into output: inout [UInt8]) -> (bytes: [UInt8], isIncomplete: Bool) {
         let data = Data(bytes)
         var offset = 0

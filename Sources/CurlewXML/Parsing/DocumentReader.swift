@@ -3,38 +3,40 @@
 
 internal import Curlew
 
-/// Leads a document from its bytes to libxml2, in whatever pieces it comes.
+/// A reader that passes the bytes of a document to libxml2 and accepts chunks of any size.
 final class DocumentReader {
     private let context: ParserContext
     private let limits: XMLLimits
     private var characters: CharacterStream
     private var scanner: MarkupScanner
-    /// Characters that libxml2 has not got yet.
+    /// The UTF-8 bytes that libxml2 has not received yet.
     private var pending: [UInt8] = []
-    /// How many it has got.
+    /// The number of bytes that libxml2 has received.
     private(set) var count = 0
-    /// Where it stands.
+    // The current position in the document.
     private var line = 1
     private var column = 1
-    /// Why nothing is read any more.
+    /// The error that stopped the reader.
     private(set) var failure: XMLError?
 
+    /// Creates a reader.
+    ///
     /// - Parameters:
-    ///   - context: Gets the characters.
-    ///   - charset: What the server says.
+    ///   - context: The parser that gets the characters.
+    ///   - charset: The server's charset.
     init(_ context: ParserContext, charset: String?) {
         self.context = context
         limits = context.limits
         characters = CharacterStream(charset: charset)
         scanner = MarkupScanner(
-            mostAttributes: limits.attributes, longestMarkup: Int(clamping: limits.markup.bytes))
+            maximumAttributes: limits.attributes, maximumMarkupLength: Int(clamping: limits.markup.bytes))
     }
 
-    /// Reads on; what is wrong is known by `failure`.
+    /// Reads the next bytes; sets `failure` if they are invalid.
     func take(_ bytes: some Sequence<UInt8>) {
         let bytes = Array(bytes)
         var start = 0
-        // In steps: libxml2 takes no more than 10 MB at once, and what waits is moved with each section.
+        // Read in steps, because libxml2 accepts at most 10 MB at once and every section moves the pending bytes.
         while failure == nil, start < bytes.count {
             let end = min(bytes.count, start + parsingStep)
             characters.append(bytes[start..<end], to: &pending)
@@ -43,7 +45,7 @@ final class DocumentReader {
         }
     }
 
-    /// Reads the end.
+    /// Ends the document; sets `failure` if it is incomplete.
     func finish() {
         guard failure == nil else { return }
         characters.finish(&pending)
@@ -58,8 +60,9 @@ final class DocumentReader {
             switch stop {
             case .starved: feed(scanner.complete)
             case .section:
-                // Apostrophes in them make libxml2 miss the end of the declaration.
-                for aside in scanner.takeAsides() {
+                // Blank out comments and instructions, because apostrophes in them make libxml2 miss the declaration's
+                // end.
+                for aside in scanner.takeCommentRanges() {
                     for index in aside where pending[index] != 0x0A { pending[index] = 0x20 }
                 }
                 feed(scanner.complete)
@@ -70,16 +73,16 @@ final class DocumentReader {
                 fail(.limit("An element has more than \(limits.attributes) attributes", "attributes"))
             case .tooLong:
                 feed(scanner.complete)
-                fail(.limit("A tag, comment or the like is longer than \(limits.markup)", "markup"))
+                fail(.limit("A tag, a comment or other markup is longer than \(limits.markup)", "markup"))
             }
         }
         if let error = characters.failure { fail(error) }
     }
 
-    /// Lets libxml2 say what is wrong with the last of these bytes.
+    /// Passes the malformed markup to libxml2, so that libxml2 reports the error.
     private func refuse() {
         feed(scanner.position, isLast: true)
-        fail(XMLError(.malformed, "There is “<” or “&” where it cannot be.", hint: "Write &lt; or &amp; for them."))
+        fail(XMLError(.malformed, "“<” or “&” occurs where it is not allowed.", hint: "Write &lt; or &amp; instead."))
     }
 
     private func feed(_ length: Int, isLast: Bool = false) {

@@ -1,30 +1,33 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parsing: bytes of any encoding become whole pieces of markup in UTF-8, which is all that libxml2 gets to see. What it
-// makes of a document then does not depend on how the document was cut.
+// Parsing: turns bytes of any encoding into complete units of markup in UTF-8. libxml2 gets only these, so its result
+// does not depend on the chunks in which a document arrives.
 
 internal import Curlew
 
-/// How the bytes of a document are to be read, found by its first bytes.
+/// The encoding of a document, detected from its first bytes.
 struct EncodingDetection: Equatable {
     /// glibc's name of the encoding's table; nil for UTF-8.
     var table: String?
-    /// How many bytes the byte order mark takes.
+    /// The length of the byte order mark in bytes.
     var markLength = 0
 
-    /// How much of a document is looked at for its declaration.
-    static let longestStart = 1024
+    /// The number of bytes in which the detection searches for the XML declaration.
+    static let maximumStartLength = 1024
 
-    /// Finds the encoding: by a byte order mark, else by the server's charset (RFC 7303 §3), else by the first characters
-    /// and the declaration (XML 1.0 appendix F), else UTF-8.
+    /// Detects the encoding of a document.
+    ///
+    /// The precedence is: a byte order mark, the server's charset (RFC 7303 §3), the first characters and the
+    /// declaration (XML 1.0 appendix F), UTF-8.
     ///
     /// - Parameters:
     ///   - start: The first bytes.
-    ///   - charset: What the server says.
-    ///   - isWhole: Whether there are no more.
-    /// - Returns: Nil when more bytes are needed.
-    /// - Throws: `.unsupportedEncoding`; `.invalidEncoding` when the declaration contradicts the bytes it is written in.
+    ///   - charset: The server's charset.
+    ///   - isWhole: Whether the document has no more bytes.
+    /// - Returns: The encoding; nil if more bytes are needed.
+    /// - Throws: `.unsupportedEncoding`; `.invalidEncoding` if the declaration contradicts the encoding of its own
+    ///   bytes.
     static func of(_ start: [UInt8], charset: String?, isWhole: Bool) throws(XMLError) -> EncodingDetection? {
         if start.count < 4, !isWhole { return nil }
         if let (table, mark) = marks.first(where: { start.starts(with: $0.1) }) {
@@ -39,25 +42,25 @@ struct EncodingDetection: Equatable {
         if start.count < 5, !isWhole, "<?xml".utf8.starts(with: start) { return nil }
         guard start.starts(with: "<?xml".utf8) else { return EncodingDetection() }
         guard let end = endOfInstruction(start) else {
-            return isWhole || start.count >= longestStart ? EncodingDetection() : nil
+            return isWhole || start.count >= maximumStartLength ? EncodingDetection() : nil
         }
         guard let label = declaredEncoding(start[5..<end]) else { return EncodingDetection() }
         guard let named = table(labelled: label) else { throw unknown(label, by: "document") }
         if named.hasPrefix("UTF-16") || named.hasPrefix("UTF-32") {
             throw XMLError(
-                .invalidEncoding, "The document declares \(named), and its declaration is not written in that.",
-                hint: "If it is UTF-8 in fact, say so: XMLEvents(charset: \"utf-8\").", line: 1, column: 1)
+                .invalidEncoding, "The document declares \(named), but its declaration uses another encoding.",
+                hint: "If the document is UTF-8, pass XMLEvents(charset: \"utf-8\").", line: 1, column: 1)
         }
         return EncodingDetection(table: named == "UTF-8" ? nil : named)
     }
 
-    /// glibc's table for a name of IANA's or a label of WHATWG's; nil for neither.
+    /// Returns glibc's table for an IANA name or a WHATWG label; nil for an unknown name.
     static func table(labelled label: String) -> String? {
         let label = String(decoding: label.utf8.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
         return exact[label] ?? TextEncoding(label: label)?.table
     }
 
-    /// Names that browsers read as another encoding, with more characters; XML knows no such custom.
+    /// Names that browsers map to a larger encoding, but that XML takes literally.
     private static let exact = [
         "ansi_x3.4-1968": "US-ASCII", "ascii": "US-ASCII", "us-ascii": "US-ASCII",
         "cp819": "ISO-8859-1", "ibm819": "ISO-8859-1", "iso-8859-1": "ISO-8859-1", "iso8859-1": "ISO-8859-1",
@@ -68,13 +71,13 @@ struct EncodingDetection: Equatable {
         "utf-32": "UTF-32BE", "utf-32be": "UTF-32BE", "utf-32le": "UTF-32LE",
     ]
 
-    /// Byte order marks, the longer ones first.
+    /// The byte order marks, longer marks first.
     private static let marks: [(String?, [UInt8])] = [
         ("UTF-32LE", [0xFF, 0xFE, 0, 0]), ("UTF-32BE", [0, 0, 0xFE, 0xFF]), (nil, [0xEF, 0xBB, 0xBF]),
         ("UTF-16LE", [0xFF, 0xFE]), ("UTF-16BE", [0xFE, 0xFF]),
     ]
 
-    /// What "<" looks like where it takes more than a byte.
+    /// The bytes of "<" in encodings with more than one byte per character.
     private static let shapes: [(String, [UInt8])] = [
         ("UTF-32LE", [0x3C, 0, 0, 0]), ("UTF-32BE", [0, 0, 0, 0x3C]), ("UTF-16LE", [0x3C, 0]), ("UTF-16BE", [0, 0x3C]),
     ]
@@ -82,8 +85,8 @@ struct EncodingDetection: Equatable {
     private static func unknown(_ label: String, by whom: String) -> XMLError {
         let shown = label.unicodeScalars.prefix(40).map { 0x20...0x7E ~= $0.value ? Character($0) : "?" }
         return XMLError(
-            .unsupportedEncoding, "The \(whom) names the encoding “\(String(shown))”, which is not known.",
-            hint: "Give the charset it really is in: XMLEvents(charset:) or XMLDocumentSerializer(charset:).", line: 1,
+            .unsupportedEncoding, "The \(whom) names the unknown encoding “\(String(shown))”.",
+            hint: "Pass the real charset: XMLEvents(charset:) or XMLDocumentSerializer(charset:).", line: 1,
             column: 1)
     }
 
@@ -91,7 +94,7 @@ struct EncodingDetection: Equatable {
         bytes.indices.dropLast().dropFirst(5).first { bytes[$0] == 0x3F && bytes[$0 + 1] == 0x3E }
     }
 
-    /// The value of `encoding` in an XML declaration (XML 1.0 §4.3.3); nil without one, and when it is malformed.
+    /// Returns the value of `encoding` in an XML declaration (XML 1.0 §4.3.3); nil if it is missing or malformed.
     private static func declaredEncoding(_ declaration: ArraySlice<UInt8>) -> String? {
         var rest = declaration
         while true {

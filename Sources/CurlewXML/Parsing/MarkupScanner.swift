@@ -1,74 +1,74 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds where markup ends, without understanding it, so that libxml2 gets tags, comments and the like whole.
+/// A scanner that finds the ends of markup, so that libxml2 gets only complete tags, comments and other markup.
 ///
-/// libxml2 looks again for the end of what is incomplete with each piece it gets, which takes quadratic time, and
-/// understands some documents differently when they are cut in certain places.
+/// The scanner does not interpret the markup. Without it, libxml2 searches incomplete markup from its start again for
+/// each chunk, which takes quadratic time, and its result for some documents depends on the chunk boundaries.
 struct MarkupScanner {
-    /// Why scanning stopped.
+    /// The reason why scanning stopped.
     enum Stop {
-        /// All bytes were looked at.
+        /// All bytes are scanned.
         case starved
-        /// A CDATA section or a document type declaration ends where everything is complete.
+        /// A CDATA section or a document type declaration ends at `complete`.
         case section
-        /// No document looks like this; libxml2 will say why when it gets all up to `position` as the last bytes.
+        /// The markup is malformed; libxml2 reports the error if it gets the bytes up to `position` as the last ones.
         case malformed
         case tooManyAttributes
-        /// Some markup is longer than it may be.
+        /// Some markup is longer than the limit.
         case tooLong
     }
 
     private enum State {
         case text, reference, open, bang, bangDash, tag
         case quoted(UInt8)
-        /// How much of "[CDATA[" there was.
+        /// The number of scanned characters of "[CDATA[".
         case sectionStart(Int)
-        /// How many of the characters of "]]>", "-->" or "?>" there were.
+        /// The number of scanned characters of "]]>", "-->" or "?>".
         case section(Int)
         case comment(Int)
         case instruction(Int)
-        // In a document type declaration.
+        // States inside a document type declaration.
         case declaration, declarationOpen, declarationBang, declarationBangDash
         case declarationQuoted(UInt8)
         case declarationComment(Int)
         case declarationInstruction(Int)
     }
 
-    /// How many quoted values a tag may have.
-    let mostAttributes: Int
-    /// How many bytes a piece of markup may have.
-    let longestMarkup: Int
-    /// How far it has looked.
+    /// The maximum number of quoted values in a tag.
+    let maximumAttributes: Int
+    /// The maximum length of a tag, a comment or other markup in bytes.
+    let maximumMarkupLength: Int
+    /// The position up to which the bytes are scanned.
     private(set) var position = 0
-    /// Up to where nothing is incomplete.
+    /// The position up to which all markup is complete.
     private(set) var complete = 0
     private var state = State.text
     private var isInSubset = false
     private var attributes = 0
-    private var asides: [Range<Int>] = []
-    private var asideStart = 0
+    private var commentRanges: [Range<Int>] = []
+    private var commentStart = 0
 
-    init(mostAttributes: Int, longestMarkup: Int) {
-        self.mostAttributes = mostAttributes
-        self.longestMarkup = longestMarkup
+    init(maximumAttributes: Int, maximumMarkupLength: Int) {
+        self.maximumAttributes = maximumAttributes
+        self.maximumMarkupLength = maximumMarkupLength
     }
 
-    /// Says that the first bytes are gone.
+    /// Adjusts the positions after the first bytes have been removed.
     mutating func drop(_ count: Int) {
         position -= count
         complete -= count
-        asideStart -= count
-        asides = asides.map { $0.lowerBound - count..<$0.upperBound - count }
+        commentStart -= count
+        commentRanges = commentRanges.map { $0.lowerBound - count..<$0.upperBound - count }
     }
 
-    /// Where comments and instructions stood in the document type declaration that has just ended.
-    mutating func takeAsides() -> [Range<Int>] {
-        defer { asides = [] }
-        return asides
+    /// Returns and clears the ranges of comments and instructions in the document type declaration that has just ended.
+    mutating func takeCommentRanges() -> [Range<Int>] {
+        defer { commentRanges = [] }
+        return commentRanges
     }
 
-    /// Looks at what there is from `position` on.
+    /// Scans the bytes from `position` on.
     mutating func scan(_ bytes: [UInt8]) -> Stop {
         while position < bytes.count {
             if case .text = state {
@@ -77,7 +77,7 @@ struct MarkupScanner {
             }
             let byte = bytes[position]
             position += 1
-            if position - complete > longestMarkup, !isInSection { return .tooLong }
+            if position - complete > maximumMarkupLength, !isInSection { return .tooLong }
             if let stop = step(byte) { return stop }
         }
         if case .section(let found) = state { complete = max(complete, position - found) }
@@ -88,7 +88,7 @@ struct MarkupScanner {
         if case .section = state { true } else { false }
     }
 
-    /// Text goes on until "<" or "&"; "]]>", which is a mistake, has to arrive whole.
+    /// Skips text up to "<" or "&"; "]]>" in text is a mistake and must reach libxml2 whole.
     private mutating func skipText(_ bytes: [UInt8]) {
         while position < bytes.count {
             let byte = bytes[position]
@@ -160,7 +160,7 @@ struct MarkupScanner {
         case 0x3C: return .malformed
         case 0x22, 0x27:
             attributes += 1
-            if attributes > mostAttributes { return .tooManyAttributes }
+            if attributes > maximumAttributes { return .tooManyAttributes }
             state = .quoted(byte)
         default: break
         }
@@ -195,18 +195,18 @@ struct MarkupScanner {
         case .declarationBang: state = byte == 0x2D ? .declarationBangDash : .declaration
         case .declarationBangDash: state = byte == 0x2D ? .declarationComment(0) : .declaration
         case .declarationComment(let found):
-            if byte == 0x3E, found == 2 { return endAside() }
+            if byte == 0x3E, found == 2 { return endComment() }
             state = .declarationComment(byte == 0x2D ? min(found + 1, 2) : 0)
         case .declarationInstruction(let found):
-            if byte == 0x3E, found == 1 { return endAside() }
+            if byte == 0x3E, found == 1 { return endComment() }
             state = .declarationInstruction(byte == 0x3F ? 1 : 0)
         default: break
         }
         return nil
     }
 
-    private mutating func endAside() -> Stop? {
-        asides.append(asideStart..<position)
+    private mutating func endComment() -> Stop? {
+        commentRanges.append(commentStart..<position)
         state = .declaration
         return nil
     }
@@ -217,7 +217,7 @@ struct MarkupScanner {
         case 0x5B: isInSubset = true
         case 0x5D: isInSubset = false
         case 0x3C where isInSubset:
-            asideStart = position - 1
+            commentStart = position - 1
             state = .declarationOpen
         case 0x3C: return .malformed
         case 0x3E where !isInSubset: return end(.section)

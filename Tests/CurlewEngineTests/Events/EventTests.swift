@@ -6,11 +6,11 @@ import Testing
 
 @testable import CurlewEngine
 
-/// What witnesses of a run are told, and in which order.
+/// The events of a transfer and their order.
 @Suite("Events", .timeLimit(.minutes(5)))
 struct EventTests {
     private func run(_ transfer: EngineTransfer) async -> [String] {
-        let diary = Diary()
+        let diary = EventRecorder()
         transfer.watch(diary)
         transfer.start()
         _ = await transfer.ended()
@@ -20,9 +20,9 @@ struct EventTests {
         return diary.words
     }
 
-    // MARK: Whole runs
+    // MARK: Successful transfers
 
-    @Test func aNewConnectionAndThenTheSameAgain() async throws {
+    @Test func eventsOfANewAndAReusedConnection() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello"))
         bench.server.on("POST", "/", .text("done"))
@@ -39,7 +39,7 @@ struct EventTests {
         #expect(head == ["queued", "resolved", "connected again", "sent 0", "head 200", "received 0", "ended"])
     }
 
-    @Test func aBodyThatIsPulledIsSentWithItsLastByte() async throws {
+    @Test func sentEventFollowsTheLastByteOfTheBody() async throws {
         let bench = try EngineBench()
         bench.server.on("PUT", "/", .text("done"))
         let bytes = [UInt8](repeating: 7, count: 100_000)
@@ -62,7 +62,7 @@ struct EventTests {
         }
     }
 
-    @Test func anAnswerBeforeTheBodyIsSentLeavesThatOut() async throws {
+    @Test func earlyResponseOmitsTheSentEvent() async throws {
         let bench = try EngineBench()
         bench.server.on("PUT", "/", .text("no", status: 413).closing(), reading: .none)
         let pipe = UploadPipe(length: nil, canReplay: false) { feed in
@@ -75,7 +75,7 @@ struct EventTests {
         #expect(words.last?.hasPrefix("ended") == true)
     }
 
-    @Test func aHandshakeIsToldOfNewConnectionsAlone() async throws {
+    @Test func securedEventIsReportedForNewConnectionsOnly() async throws {
         let bench = try EngineBench.secure()
         bench.server.on("GET", "/", .text("hello"))
         let after = ["sent 0", "head 200", "received 5", "ended"]
@@ -86,7 +86,7 @@ struct EventTests {
         #expect(alone == ["queued", "resolved", "connected", "secured TLSv1.3 resumed"] + after)
     }
 
-    @Test func whereItConnectsTo() async throws {
+    @Test func connectedEventHasTheRemoteAddress() async throws {
         for address in [LoopbackAddress.v4, .v6] {
             let bench = try EngineBench(EngineConfiguration(), server: MockServer(address: address))
             bench.server.on("GET", "/", .text("hello"))
@@ -105,7 +105,7 @@ struct EventTests {
         }
     }
 
-    @Test func informationalHeadsComeBeforeTheHead() async throws {
+    @Test func informationalEventsPrecedeTheHead() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello").informational(103).informational(103))
         let words = await run(bench.transfer("/"))
@@ -116,9 +116,9 @@ struct EventTests {
             ])
     }
 
-    // MARK: Runs that fail
+    // MARK: Failing transfers
 
-    @Test func nobodyListens() async throws {
+    @Test func connectionRefusedEndsTheEvents() async throws {
         let bench = try EngineBench()
         let port = try #require(ClosedPort())
         let transfer = bench.transfer("/") { plan in
@@ -127,9 +127,9 @@ struct EventTests {
         #expect(await run(transfer) == ["queued", "resolved", "ended curl 7"])
     }
 
-    @Test func nobodyKnowsTheName() async throws {
+    @Test func unresolvedNameEndsTheEvents() async throws {
         var configuration = EngineConfiguration()
-        configuration.resolver = Resolver { _ in .failure(.unknown("nobody knows it")) }
+        configuration.resolver = Resolver { _ in .failure(.unknown("unknown host")) }
         let bench = try EngineBench(configuration)
         let transfer = bench.transfer("/") { plan in
             plan.lead(to: "http://nowhere.test/", host: "nowhere.test", port: 80)
@@ -137,20 +137,20 @@ struct EventTests {
         #expect(await run(transfer) == ["queued", "ended unresolved"])
     }
 
-    @Test func theAnswerBreaksOff() async throws {
+    @Test func interruptedResponseEndsTheEvents() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("hello").fault(.close, at: .body(2)))
         let words = await run(bench.transfer("/"))
         #expect(words == ["queued", "resolved", "connected", "sent 0", "head 200", "ended curl 18"])
     }
 
-    @Test func cancelledInEveryPlace() async throws {
+    @Test func cancellationEndsIdleQueuedAndRunningTransfers() async throws {
         var configuration = EngineConfiguration()
         configuration.connectionsPerHost = 1
         let bench = try EngineBench(configuration)
         let gate = Gate()
         bench.server.on("GET", "/", .text("hello").fault(.stall(gate), at: .body(2)))
-        let diary = Diary()
+        let diary = EventRecorder()
         let (running, queued, idle) = (bench.transfer("/"), bench.transfer("/"), bench.transfer("/"))
         for transfer in [running, queued, idle] { transfer.watch(diary) }
         running.start()
@@ -167,9 +167,9 @@ struct EventTests {
         #expect(diary.words(of: running) == begun + ["ended cancelled"])
     }
 
-    @Test func refusedAndTooLate() async throws {
+    @Test func refusedAndLateTransfersReportOnlyTheirEnd() async throws {
         let bench = try EngineBench()
-        let (own, all) = (Diary(), Diary())
+        let (own, all) = (EventRecorder(), EventRecorder())
         let refused = bench.transfer("/")
         bench.share.loop.watch(all)
         refused.watch(own)
@@ -184,9 +184,9 @@ struct EventTests {
         #expect(all.words == ["ended closed", "ended closed", "ended closed"])
     }
 
-    // MARK: Again
+    // MARK: Restarts
 
-    @Test func aStaleConnectionBeginsTheSequenceAnew() async throws {
+    @Test func retryAfterStaleConnectionReportsRestarted() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
         let after = ["sent 0", "head 200", "received 5", "ended"]
@@ -196,7 +196,7 @@ struct EventTests {
             again == ["queued", "resolved", "connected again", "sent 0", "restarted", "resolved", "connected"] + after)
     }
 
-    @Test func aRequestThatMayNotBeRepeatedIsNotBegunAgain() async throws {
+    @Test func nonRepeatableRequestIsNotRestarted() async throws {
         let bench = try EngineBench()
         bench.server.on("GET", "/", .text("fresh"))
         bench.server.on("POST", "/", .raw("").fault(.close, at: .start))
@@ -205,13 +205,13 @@ struct EventTests {
         #expect(words == ["queued", "resolved", "connected again", "sent 1", "ended unrepeated"])
     }
 
-    @Test func aServerThatDoesNotWantToBeAskedIsSentTheBody() async throws {
+    @Test func expectationFailedRestartsOnceWithTheBody() async throws {
         let bench = try EngineBench()
         let answers = [MockResponse.text("no", status: 417).closing(), .text("done")]
         bench.server.on("PUT", "/", inOrder: answers, reading: BodyReading.whole.withoutContinue())
         let transfer = bench.transfer("/", method: "PUT", upload: .bytes([UInt8](repeating: 1, count: 70_000))) {
             plan in
-            plan.asksFirst = true
+            plan.expectsContinue = true
             plan.lines = HeaderLines([("Expect", "100-continue")])
             plan.continueTimeout = 1_000_000
         }
@@ -224,8 +224,8 @@ struct EventTests {
     }
 }
 
-/// A witness that hands on what it is told.
-final class Listener: EngineWitness {
+/// An observer that passes each event to a closure.
+final class Listener: EngineObserver {
     private let hear: @Sendable (EngineEvent) -> Void
 
     init(_ hear: @escaping @Sendable (EngineEvent) -> Void) { self.hear = hear }

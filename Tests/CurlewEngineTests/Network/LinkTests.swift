@@ -37,7 +37,7 @@ struct LinkTests {
         #expect(LinkState.defaultRoutes(v4: row.v4, v6: row.v6) == row.expected)
     }
 
-    @Test func kindsComeFromDeviceFiles() throws {
+    @Test func linkKindsAreReadFromDeviceFiles() throws {
         let files = FileManager.default
         let root = files.temporaryDirectory.appendingPathComponent("curlew-links-\(UUID())").path
         defer { try? files.removeItem(atPath: root) }
@@ -60,32 +60,32 @@ struct LinkTests {
         #expect(LinkState.kind(of: "gone", system: root) == .other)
     }
 
-    @Test func theKernelShowsTheLoopback() {
+    @Test func currentStateContainsTheLoopbackLink() {
         let loopback = LinkState.current().links.first { $0.kind == .loopback }
         #expect(loopback?.name == "lo")
         #expect(loopback?.isRunning == true)
         #expect(loopback?.hasAddress == true)
     }
 
-    @Test func observersHearTheStateAtOnceAndEachChangeOnce() async {
-        let state = Lock(LinkState(links: [], outward: nil))
+    @Test func observersGetTheStateAtOnceAndEachChangeOnce() async {
+        let state = Lock(LinkState(links: [], defaultLink: nil))
         let monitor = LinkMonitor { state.withLock { $0 } }
         let (told, heard) = AsyncStream<LinkState>.makeStream()
         #expect(!monitor.isWatching)
         let number = monitor.observe { heard.yield($0) }
         var changes = told.makeAsyncIterator()
-        #expect(await changes.next()?.outward == nil)
+        #expect(await changes.next()?.defaultLink == nil)
         #expect(monitor.isWatching)
 
-        monitor.lookAgain()
-        state.withLock { $0.outward = "eth7" }
-        monitor.lookAgain()
-        #expect(await changes.next()?.outward == "eth7")
+        monitor.readAgain()
+        state.withLock { $0.defaultLink = "eth7" }
+        monitor.readAgain()
+        #expect(await changes.next()?.defaultLink == "eth7")
 
         let (alsoTold, alsoHeard) = AsyncStream<LinkState>.makeStream()
         let second = monitor.observe { alsoHeard.yield($0) }
         var other = alsoTold.makeAsyncIterator()
-        #expect(await other.next()?.outward == "eth7")
+        #expect(await other.next()?.defaultLink == "eth7")
         monitor.end(second)
         #expect(monitor.isWatching)
         monitor.end(number)

@@ -8,10 +8,10 @@ import Testing
 
 @testable import CurlewEngine
 
-/// Look-ups without a network: the function that blocks is the test's own.
+/// Look-ups without a network: each test supplies the blocking function.
 @Suite("Resolver", .timeLimit(.minutes(5)))
 struct ResolverTests {
-    /// A name service that answers when it is allowed to, and counts.
+    /// A name service that blocks until it is opened, and counts its look-ups.
     final class Service: Sendable {
         struct State {
             var asked: [String] = []
@@ -22,12 +22,12 @@ struct ResolverTests {
         private let awaited: Int
         private let state = Lock(State())
         private let door = DispatchSemaphore(value: 0)
-        /// Set when as many look-ups are running as the test waits for.
+        /// Set when the awaited number of look-ups is running.
         let isReached = Latch<Bool>()
 
         init(reachedWith count: Int) { awaited = count }
 
-        func look(up name: String) -> Resolver.Answer {
+        func look(up name: String) -> Resolver.Outcome {
             let running = state.withLock { state in
                 state.asked.append(name)
                 state.running += 1
@@ -47,15 +47,15 @@ struct ResolverTests {
         var most: Int { state.withLock { $0.most } }
     }
 
-    /// So many threads for anyone, however long look-ups take.
+    /// Limits that allow every session the given number of threads, regardless of slow look-ups.
     private func limits(threads: Int) -> LookUpQueue.Limits {
         var limits = LookUpQueue.Limits()
-        (limits.usual, limits.most, limits.kept) = (threads, threads, 0)
-        (limits.share, limits.mostPerSession) = (threads, threads)
+        (limits.fast, limits.maximum, limits.reserved) = (threads, threads, 0)
+        (limits.fastPerSession, limits.maximumPerSession) = (threads, threads)
         return limits
     }
 
-    @Test func threeHundredNamesTakeAFewThreads() async {
+    @Test func manyLookUpsUseALimitedNumberOfThreads() async {
         let service = Service(reachedWith: 16)
         let resolver = Resolver(limits: limits(threads: 16)) { service.look(up: $0) }
         let answers = Latch<Int>()
@@ -79,8 +79,8 @@ struct ResolverTests {
         #expect(resolver.pending == 0)
     }
 
-    /// Without a call in between: names that wait get threads once those before them have taken long.
-    @Test func threadsAreAddedWhileLookUpsTakeLong() async {
+    /// Waiting names get threads when earlier look-ups become slow, without another call to `find`.
+    @Test func slowLookUpsAddThreads() async {
         let service = Service(reachedWith: 24)
         var limits = LookUpQueue.Limits()
         limits.patience = 1_000_000
@@ -88,17 +88,17 @@ struct ResolverTests {
         for number in 0..<40 { _ = resolver.find("name-\(number)", for: 1) { _ in } }
         _ = await service.isReached.value
         #expect(resolver.pending == 40)
-        let answer = Latch<Resolver.Answer>()
+        let answer = Latch<Resolver.Outcome>()
         _ = resolver.find("bad.example", for: 1) { answer.set($0) }
         service.open()
         #expect(await answer.value == .failure(.unknown("no such host")))
         #expect(service.most <= 24)
     }
 
-    @Test func oneLookUpForAllWhoAsk() async {
+    @Test func concurrentRequestsForAHostShareALookUp() async {
         let service = Service(reachedWith: 1)
         let resolver = Resolver { service.look(up: $0) }
-        let latches = (0..<50).map { _ in Latch<Resolver.Answer>() }
+        let latches = (0..<50).map { _ in Latch<Resolver.Outcome>() }
         for latch in latches { _ = resolver.find("bad.example") { latch.set($0) } }
         _ = await service.isReached.value
         service.open()
@@ -106,31 +106,31 @@ struct ResolverTests {
         #expect(service.asked == ["bad.example"])
     }
 
-    @Test func whoWithdrawsIsNotTold() async {
+    @Test func withdrawnLookUpsAreNotReported() async {
         let service = Service(reachedWith: 1)
         let resolver = Resolver(limits: limits(threads: 1)) { service.look(up: $0) }
-        let first = Latch<Resolver.Answer>()
+        let first = Latch<Resolver.Outcome>()
         _ = resolver.find("first") { first.set($0) }
         _ = await service.isReached.value
-        let early = resolver.find("second") { _ in Issue.record("told after it withdrew") }
-        let running = resolver.find("first") { _ in Issue.record("told after it withdrew") }
+        let early = resolver.find("second") { _ in Issue.record("callback after withdrawal") }
+        let running = resolver.find("first") { _ in Issue.record("callback after withdrawal") }
         resolver.withdraw("second", early)
         resolver.withdraw("first", running)
         #expect(resolver.pending == 1)
         service.open()
         #expect(await first.value == .success(["192.0.2.1"]))
-        #expect(service.asked == ["first"], "what nobody wants is not looked up")
+        #expect(service.asked == ["first"], "the withdrawn name is not looked up")
     }
 
-    @Test func theSystemKnowsLocalNames() async {
-        let answer = Latch<Resolver.Answer>()
+    @Test func systemResolverFindsLocalhostAndRejectsInvalidNames() async {
+        let answer = Latch<Resolver.Outcome>()
         _ = Resolver.system.find("localhost") { answer.set($0) }
         let addresses = try? await answer.value.get()
         #expect(addresses?.contains { $0 == "127.0.0.1" || $0 == "::1" } == true)
-        let failure = Latch<Resolver.Answer>()
+        let failure = Latch<Resolver.Outcome>()
         _ = Resolver.system.find("nonexistent.invalid") { failure.set($0) }
         guard case .failure(.unknown(let text)) = await failure.value else {
-            Issue.record("a name that cannot exist was found")
+            Issue.record("a name that cannot exist was resolved")
             return
         }
         #expect(!text.isEmpty)
@@ -140,16 +140,16 @@ struct ResolverTests {
         ("example.com", true), ("localhost", false), ("a.localhost", false), ("127.0.0.1", false), ("::1", false),
         ("localhost.example", true), ("x", true), ("host1", true), ("1.example", true), ("", false),
         ("localhost.", true), ("10.0.0.1.", false),
-    ]) func whatNeedsLookingUp(host: String, needs: Bool) {
+    ]) func addressesAndLocalhostNeedNoLookUp(host: String, needs: Bool) {
         #expect(NameCache.needsLookUp(host) == needs)
     }
 
-    @Test func withoutAThreadEveryoneIsTold() async {
-        let second = Latch<Resolver.Answer>()
+    @Test func failedThreadStartFailsAllLookUps() async {
+        let second = Latch<Resolver.Outcome>()
         let inner = Lock<Resolver?>(nil)
         let starts = Lock(0)
         let resolver = Resolver(limits: limits(threads: 2)) { _ in
-            // Somebody asks while the first thread is being made, and gets none either.
+            // The second look-up starts while the first thread is being created, and its thread fails as well.
             let isFirst = starts.withLock { starts in
                 starts += 1
                 return starts == 1
@@ -160,7 +160,7 @@ struct ResolverTests {
             .success(["192.0.2.1"])
         }
         inner.withLock { $0 = resolver }
-        let first = Latch<Resolver.Answer>()
+        let first = Latch<Resolver.Outcome>()
         _ = resolver.find("first") { first.set($0) }
         #expect(await first.value == .failure(.noThread(errno: EAGAIN)))
         #expect(await second.value == .failure(.noThread(errno: EAGAIN)))

@@ -4,7 +4,7 @@
 import CurlewShims
 import CurlewTesting
 
-/// What OpenSSL says of a server's chain, as a strict client asks it: X509_V_OK or another X509_V_… code.
+/// Verifies a server's chain with OpenSSL like a strict client: returns X509_V_OK or another X509_V_… code.
 func verdict(
     on chain: [TestCertificate], trusting roots: [TestCertificate], lists: [TestRevocationList] = []
 ) -> CInt {
@@ -37,7 +37,7 @@ func verdict(
     }
 }
 
-/// What stands in a certificate.
+/// The contents of a certificate.
 struct CertificateFacts {
     let keyType: CInt
     let keyBits: CInt
@@ -97,7 +97,7 @@ private func alternativeNames(_ certificate: OpaquePointer) -> [(kind: CInt, val
     }
 }
 
-/// Calls with a certificate out of its bytes.
+/// Calls a closure with the certificate in some bytes.
 func withCertificate<Result>(_ der: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {
     let certificate: OpaquePointer? = der.withUnsafeBufferPointer { buffer in
         var start = buffer.baseAddress

@@ -4,10 +4,10 @@
 import CurlewShims
 import CurlewTesting
 
-/// What a client makes of an OCSP response.
+/// A client's verdict on an OCSP response.
 enum OCSPVerdict: Equatable {
     case unreadable
-    /// Without content, with this code.
+    /// A response with this status code and no content.
     case refused(CInt)
     case notSigned
     case otherCertificate
@@ -15,7 +15,7 @@ enum OCSPVerdict: Equatable {
     case says(CInt)
 }
 
-/// Reads an OCSP response on a certificate as a client does that trusts the issuer.
+/// Verifies an OCSP response about a certificate like a client that trusts the issuer.
 func verdict(
     onResponse bytes: [UInt8], for certificate: TestCertificate, issuer: TestCertificate
 ) -> OCSPVerdict {
@@ -63,7 +63,7 @@ private func judge(_ basic: OpaquePointer, _ certificate: OpaquePointer, issuer:
     return .says(status)
 }
 
-/// The certificates of a PKCS #12 file; nil when the passphrase does not open it or key and certificate are strangers.
+/// Returns the certificates of a PKCS #12 file; nil if the passphrase is wrong or key and certificate do not match.
 func openPKCS12(_ bytes: [UInt8], passphrase: String) -> [[UInt8]]? {
     let file: OpaquePointer? = bytes.withUnsafeBufferPointer { buffer in
         var start = buffer.baseAddress
@@ -87,7 +87,7 @@ func openPKCS12(_ bytes: [UInt8], passphrase: String) -> [[UInt8]]? {
     return ([certificate] + rest).compactMap { $0.map(encode) }
 }
 
-/// Whether a passphrase opens a private key and the key is the certificate's.
+/// Returns whether a passphrase decrypts a private key and the key belongs to the certificate.
 func opensKey(_ pem: String, passphrase: String, of certificate: TestCertificate) -> Bool {
     let bio = BIO_new(BIO_s_mem())
     defer { BIO_free(bio) }
@@ -101,7 +101,7 @@ func opensKey(_ pem: String, passphrase: String, of certificate: TestCertificate
     return withCertificate(certificate.der) { X509_check_private_key($0, key) == 1 }
 }
 
-/// The bytes of a certificate.
+/// Returns the DER bytes of a certificate.
 func encode(_ certificate: OpaquePointer) -> [UInt8] {
     let count = Int(max(0, i2d_X509(certificate, nil)))
     return [UInt8](unsafeUninitializedCapacity: count) { buffer, used in

@@ -5,7 +5,7 @@ import CurlewShims
 import CurlewTesting
 import Glibc
 
-/// How the client speaks TLS.
+/// The TLS options of the client.
 struct SecureSettings {
     var authorityPEM: String
     var host = "localhost"
@@ -16,11 +16,11 @@ struct SecureSettings {
     var asksForStaple = false
     var ciphers: String?
     var securityLevel: CInt?
-    /// Where it is noted why the handshake, or the first read after it, failed.
+    /// Receives the reason if the handshake or the first read after it fails.
     var reasons: Reasons?
 }
 
-/// OpenSSL's words for what has failed on a client.
+/// OpenSSL's reason for a failure of the client.
 final class Reasons {
     private(set) var list: [String] = []
 
@@ -85,7 +85,7 @@ final class SecureConnection {
     }
 
     /// The OCSP response that the server stapled.
-    var staple: [UInt8]? {
+    var ocspResponse: [UInt8]? {
         var start: UnsafePointer<UInt8>?
         let count = SSL_ctrl(connection, SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP, 0, &start)
         return start.map { Array(UnsafeBufferPointer(start: $0, count: count)) }
@@ -145,7 +145,7 @@ final class SecureConnection {
         withCertificate(pem: identity.certificatePEM) { certificate in _ = SSL_use_certificate(connection, certificate)
         }
         for one in identity.intermediates {
-            // The connection takes a reference of its own.
+            // The connection adds its own reference.
             withCertificate(pem: one.pem) { certificate in
                 _ = SSL_ctrl(connection, SSL_CTRL_CHAIN_CERT, 1, certificate.map { UnsafeMutableRawPointer($0) })
             }

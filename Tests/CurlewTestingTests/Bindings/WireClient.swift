@@ -1,21 +1,21 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings has the client of these tests: blocking and byte by byte, since it has to say exactly what is on the wire.
+// Bindings has the client of these tests. It is blocking and works on bytes, because the tests check the exact bytes.
 // It fails after ten seconds of silence instead of hanging.
 
 import CurlewShims
 import CurlewTesting
 import Glibc
 
-/// How the other side ended the connection.
+/// The way in which the other side ended the connection.
 enum Ending: Equatable {
     case fin
     case reset
     case closeNotify
 }
 
-/// Why the client cannot go on.
+/// The reason why the client cannot continue.
 enum WireError: Error, Equatable {
     case cannotConnect
     case timedOut
@@ -24,7 +24,7 @@ enum WireError: Error, Equatable {
     case notHTTP
 }
 
-/// Allows as many descriptors as the system lets this process have.
+/// Raises the limit of descriptors to the maximum for this process.
 func raiseDescriptorLimit() {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -61,10 +61,10 @@ final class WireClient {
         Glibc.close(socket)
     }
 
-    /// The session, for the next connection; there is one once a response was read.
+    /// The TLS session for the next connection; it exists once a response has been read.
     var session: SecureSession? { secure?.session }
     var applicationProtocol: String? { secure?.applicationProtocol }
-    var staple: [UInt8]? { secure?.staple }
+    var ocspResponse: [UInt8]? { secure?.ocspResponse }
     var servedChain: [[UInt8]] { secure?.servedChain ?? [] }
 
     func send(_ text: String) throws {
@@ -83,7 +83,7 @@ final class WireClient {
         }
     }
 
-    /// Appends what comes next to the buffer.
+    /// Appends the next bytes to the buffer.
     func receive() throws {
         if secure?.hasPending != true {
             var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -95,7 +95,7 @@ final class WireClient {
         buffer += scratch[..<count]
     }
 
-    /// Whether nothing has come and nothing ended; does not wait.
+    /// Whether no bytes have arrived and the connection is still open; does not wait.
     var isQuiet: Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return buffer.isEmpty && poll(&entry, 1, 0) == 0

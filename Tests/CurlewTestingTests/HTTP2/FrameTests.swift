@@ -4,7 +4,7 @@
 import CurlewTesting
 import Testing
 
-/// Frames as bytes (RFC 9113 §4.1 and §6).
+/// The encoding of frames (RFC 9113 §4.1 and §6).
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2FrameTests {
     @Test(arguments: [
@@ -31,14 +31,14 @@ struct HTTP2FrameTests {
             HTTP2Frame(.init(rawValue: 0xFA), flags: .init(rawValue: 0xFF), stream: 7, payload: [1]),
             "000001" + "fa" + "ff" + "00000007" + "01"
         ),
-    ]) func encodesAndDecodes(_ frame: HTTP2Frame, _ bytes: String) {
+    ]) func framesRoundTrip(_ frame: HTTP2Frame, _ bytes: String) {
         #expect(frame.encoded == hexadecimalBytes(bytes))
         var input = (frame.encoded + [0])[...]
         #expect(HTTP2Frame.decode(from: &input) == frame)
         #expect(input == [0])
     }
 
-    @Test func aFrameComesWholeOrNotAtAll() {
+    @Test func incompleteFramesAreNotDecoded() {
         let bytes = HTTP2Frame.ping().encoded
         for count in 0..<bytes.count {
             var part = bytes[..<count]
@@ -46,7 +46,7 @@ struct HTTP2FrameTests {
         }
     }
 
-    @Test func theReservedBitIsIgnored() {
+    @Test func reservedBitsAreIgnored() {
         var bytes = HTTP2Frame.windowUpdate(1, by: 5).encoded
         bytes[5] |= 0x80
         bytes[9] |= 0x80
@@ -55,14 +55,14 @@ struct HTTP2FrameTests {
         #expect(frame?.stream == 1 && frame?.increment == 5)
     }
 
-    @Test func aLengthCanLie() {
+    @Test func declaredLengthMayDifferFromThePayload() {
         var frame = HTTP2Frame.data(1, [1, 2, 3])
         frame.declaredLength = 4
         #expect(frame.encoded.prefix(3) == [0, 0, 4] && frame.encoded.count == 12)
         #expect(frame.description == "DATA stream 1 flags 0x0 length 4")
     }
 
-    @Test func readsPayloads() {
+    @Test func payloadsAreParsed() {
         #expect(HTTP2Frame.data(1, [5], padding: 3).content == [5])
         #expect(HTTP2Frame(.data, flags: .padded, stream: 1, payload: [9, 1]).content == nil)
         let prioritized = HTTP2Frame(
@@ -76,7 +76,7 @@ struct HTTP2FrameTests {
         #expect(HTTP2Frame.ping().settings.isEmpty && HTTP2Frame.ping().errorCode == nil)
     }
 
-    @Test func namesSayWhatTheyAre() {
+    @Test func descriptionsOfCodesAndKinds() {
         #expect("\(HTTP2ErrorCode.refusedStream)" == "REFUSED_STREAM")
         #expect("\(HTTP2ErrorCode(rawValue: 255))" == "0xff")
         #expect("\(HTTP2Frame.Kind.goAway) \(HTTP2Frame.Kind(rawValue: 0xFA))" == "GOAWAY 0xfa")

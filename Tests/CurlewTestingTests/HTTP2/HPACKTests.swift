@@ -4,7 +4,7 @@
 @testable import CurlewTesting
 import Testing
 
-/// The examples of RFC 7541 Appendix C, and what must be refused.
+/// The examples of RFC 7541 Appendix C, and invalid blocks that the decoder must refuse.
 @Suite(.timeLimit(.minutes(5)))
 struct HPACKTests {
     /// Requests without and with Huffman coding (C.3 and C.4).
@@ -90,7 +90,7 @@ struct HPACKTests {
         #expect(block == hexadecimalBytes(bytes))
     }
 
-    @Test func aSmallerTableForgets() throws {
+    @Test func smallerTableEvictsEntries() throws {
         var decoder = HPACKDecoder()
         _ = try decoder.lines("400a637573746f6d2d6b65790d637573746f6d2d686561646572")
         #expect(try decoder.lines("20") == [])
@@ -98,14 +98,14 @@ struct HPACKTests {
         #expect(throws: MalformedFields.self) { try decoder.lines("be") }
     }
 
-    /// An entry counts with the bytes that came, also where they are no UTF-8 (RFC 7541 §4.1).
-    @Test func sizesAreThoseOfTheBytes() throws {
+    /// The size of an entry is the number of received bytes, even if they are not valid UTF-8 (RFC 7541 §4.1).
+    @Test func entrySizesCountReceivedBytes() throws {
         var decoder = HPACKDecoder()
         let block = [0x40, 1, 0x61, 126] + [UInt8](repeating: 0xFF, count: 126)
         for _ in 0..<25 { _ = try decoder.decode(block[...]) }
         #expect(decoder.tableSize == 25 * 159)
         #expect(try decoder.decode([0xD6]).map(\.name) == ["a"])
-        // A new value under the oldest entry's name, then one too many.
+        // A new value with the oldest entry's name, then one entry too many.
         _ = try decoder.decode([0x7F, 0x17, 0])
         #expect(decoder.tableSize == 25 * 159 + 33)
         _ = try decoder.decode(block[...])
@@ -115,12 +115,12 @@ struct HPACKTests {
     @Test(arguments: [
         "80", "ff", "c0", "40", "400a63", "ffffffffffffff", "3fe21f", "8220",  // indices, numbers, table sizes
         "0081ff00", "00821fff00", "0085fffffffffc00", "00810000",  // strings: padding, end mark, no padding of ones
-    ]) func refuses(_ block: String) {
+    ]) func invalidBlocksAreRejected(_ block: String) {
         var decoder = HPACKDecoder()
         #expect(throws: MalformedFields.self) { try decoder.lines(block) }
     }
 
-    @Test func whatIsEncodedComesBack() throws {
+    @Test func encodedFieldsRoundTrip() throws {
         let fields = [(":status", "200"), ("a", ""), ("x-long", String(repeating: "ü", count: 5000))]
         var decoder = HPACKDecoder()
         let block = HPACK.encode(fields.map { (name: $0.0, value: $0.1) })

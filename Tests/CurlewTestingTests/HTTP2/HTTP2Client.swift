@@ -3,7 +3,7 @@
 
 import CurlewTesting
 
-/// A client that says exactly which frames go out, and gives out those that come in.
+/// A client that sends exactly the given frames and returns the received ones.
 final class HTTP2Client {
     let wire: WireClient
 
@@ -17,7 +17,7 @@ final class HTTP2Client {
         for frame in frames { try wire.send(frame.encoded) }
     }
 
-    /// Opens a stream with a head.
+    /// Opens a stream with a request head.
     func request(
         _ stream: Int, _ method: String = "GET", _ path: String = "/", fields: [(name: String, value: String)] = [],
         endStream: Bool = true
@@ -26,7 +26,7 @@ final class HTTP2Client {
         try send(.headers(stream, pseudo.map { (name: $0.0, value: $0.1) } + fields, endStream: endStream))
     }
 
-    /// The next frame of any kind.
+    /// Returns the next frame of any kind.
     func next() throws -> HTTP2Frame {
         while true {
             var rest = wire.buffer[...]
@@ -38,7 +38,7 @@ final class HTTP2Client {
         }
     }
 
-    /// The next frame of a kind; others before it are dropped.
+    /// Returns the next frame of a kind and discards other frames before it.
     func next(_ kind: HTTP2Frame.Kind) throws -> HTTP2Frame {
         while true {
             let frame = try next()
@@ -46,7 +46,7 @@ final class HTTP2Client {
         }
     }
 
-    /// The frames of a stream up to its end; others are dropped.
+    /// Returns the frames of a stream up to its end and discards other frames.
     func answer(_ stream: Int) throws -> [HTTP2Frame] {
         var frames: [HTTP2Frame] = []
         while true {
@@ -58,7 +58,7 @@ final class HTTP2Client {
         }
     }
 
-    /// How the server ends the connection; what comes before is dropped.
+    /// Returns the way in which the server ends the connection, and discards the bytes before the end.
     func ending() throws -> Ending {
         while true {
             do {

@@ -4,10 +4,10 @@
 import CurlewTesting
 import Testing
 
-/// What a script sends, when, and what the server writes down.
+/// Tests of the frames that a script sends, their timing, and the server's records.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ServerTests {
-    @Test func answersAndRecords() async throws {
+    @Test func responseIsSentAndRequestRecorded() async throws {
         let server = try HTTP2Server { request in .respond(200, [("x-path", request.path)], text: "hello") }
         let client = try HTTP2Client(server)
         try client.request(1, "GET", "/a?b=c", fields: [("x-a", "1")])
@@ -21,7 +21,7 @@ struct HTTP2ServerTests {
         #expect(server.frames.map(\.frame.kind).prefix(2) == [.settings, .headers])
     }
 
-    @Test func agreesOnTheProtocolOverTLS() async throws {
+    @Test func alpnNegotiatesHTTP2OverTLS() async throws {
         let authority = try TestAuthority()
         let server = try HTTP2Server(tls: authority.issue()) { _ in .respond(200) }
         let client = try HTTP2Client(server, tls: SecureSettings(authorityPEM: authority.certificatePEM))
@@ -32,7 +32,7 @@ struct HTTP2ServerTests {
         #expect(server.origin == "https://localhost:\(server.port)")
     }
 
-    @Test func aStalledStreamDoesNotHoldUpOthers() async throws {
+    @Test func stalledStreamDoesNotBlockOtherStreams() async throws {
         let gate = Gate()
         let server = try HTTP2Server { request in
             request.stream == 1
@@ -49,7 +49,7 @@ struct HTTP2ServerTests {
         #expect(try client.answer(1).body == Array("late".utf8))
     }
 
-    @Test func bodiesKeepToTheWindows() async throws {
+    @Test func bodiesObeyFlowControlWindows() async throws {
         let body = PatternBody(seed: 1, length: 200_000)
         let server = try HTTP2Server { _ in .respond(200, pattern: body) }
         let client = try HTTP2Client(server)
@@ -66,7 +66,7 @@ struct HTTP2ServerTests {
         #expect(SHA256Stream.hex(of: try client.answer(1).body) == body[65_535..<200_000].sha256)
     }
 
-    @Test func uploadsAreCountedAndTheirWindowsReplenished() async throws {
+    @Test func uploadsAreRecordedAndWindowsReplenished() async throws {
         let server = try HTTP2Server { _ in .afterRequest { .now.respond(200, body: $0.body) } }
         let client = try HTTP2Client(server)
         try client.request(1, "POST", fields: [("content-length", "5")], endStream: false)
@@ -82,7 +82,7 @@ struct HTTP2ServerTests {
         #expect(request.trailers.map(\.name) == ["x-check"] && server.violations.isEmpty)
     }
 
-    @Test func aWithheldWindowOpensByScript() async throws {
+    @Test func withheldWindowIsOpenedByTheScript() async throws {
         let gate = Gate()
         let server = try HTTP2Server { _ in
             .now.withholdingWindow().reading(bytes: 3).fault(.stall(gate)).windowUpdate(by: 1000).replenishingWindow()
@@ -100,7 +100,7 @@ struct HTTP2ServerTests {
         #expect(try client.answer(1).kinds == [.headers])
     }
 
-    @Test func waitsForResets() async throws {
+    @Test func waitForResetReturnsTheCode() async throws {
         let server = try HTTP2Server { _ in .now.head(200) }
         let client = try HTTP2Client(server)
         try client.request(1)
@@ -116,7 +116,7 @@ struct HTTP2ServerTests {
         #expect(await server.waitUntil(openConnections: 0))
     }
 
-    @Test func faultsGoOutAsTheyAre() throws {
+    @Test func scriptedFramesAndFaultsAreSentUnchanged() throws {
         let server = try HTTP2Server { request in
             .now.frame(.data(0, [1])).frame(.continuation(request.stream)).flood(.ping(), times: 3)
                 .goAway(upTo: 0, .enhanceYourCalm, debug: [65]).fault(.send([1, 2, 3])).fault(.close)
@@ -132,7 +132,7 @@ struct HTTP2ServerTests {
         #expect(try client.ending() == .fin)
     }
 
-    @Test(arguments: [SocketFault.close, .cut, .reset]) func connectionsEnd(_ fault: SocketFault) throws {
+    @Test(arguments: [SocketFault.close, .cut, .reset]) func faultsEndTheConnection(_ fault: SocketFault) throws {
         let server = try HTTP2Server { _ in .now.head(200).fault(fault) }
         let client = try HTTP2Client(server)
         try client.request(1)
@@ -140,7 +140,7 @@ struct HTTP2ServerTests {
         if case .reset = fault { #expect(try client.ending() == .reset) } else { #expect(try client.ending() == .fin) }
     }
 
-    @Test func longHeadsGoOnInContinuations() throws {
+    @Test func longHeadsUseContinuationFrames() throws {
         let server = try HTTP2Server { _ in .respond(200, [("x-long", String(repeating: "a", count: 40_000))]) }
         let client = try HTTP2Client(server)
         try client.request(1)
@@ -150,7 +150,7 @@ struct HTTP2ServerTests {
         #expect(frames[0].flags.contains(.endStream) && !frames[2].flags.contains(.endStream))
     }
 
-    @Test func connectionsHaveScripts() async throws {
+    @Test func connectionScripts() async throws {
         let gate = Gate()
         var options = HTTP2Server.Options()
         options.connection = { number in
@@ -166,7 +166,7 @@ struct HTTP2ServerTests {
         #expect(try second.next() == .settings([.maxConcurrentStreams(2)]))
     }
 
-    @Test func aGoAwayLeavesLaterStreamsAlone() throws {
+    @Test func streamsAfterGoAwayAreStillServed() throws {
         let server = try HTTP2Server { request in
             request.stream == 1 ? .now.goAway(upTo: 1).respond(200) : .respond(204)
         }
@@ -179,7 +179,7 @@ struct HTTP2ServerTests {
         #expect(server.requests.map(\.stream) == [1, 3])
     }
 
-    @Test func lateSettingsChangeWindowsOfOpenStreams() throws {
+    @Test func settingsChangeWindowsOfOpenStreams() throws {
         let server = try HTTP2Server { _ in .respond(200, body: [1, 2, 3]) }
         let client = try HTTP2Client(server)
         try client.send(.settings([.initialWindowSize(0)]))

@@ -4,7 +4,7 @@
 import CurlewTesting
 import Testing
 
-/// What a client does wrong is written down, and ends the connection where RFC 9113 says so.
+/// The server records violations of a client, and ends the connection if RFC 9113 requires it.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ViolationTests {
     @Test(arguments: [
@@ -28,7 +28,7 @@ struct HTTP2ViolationTests {
         ([HTTP2Frame(.init(rawValue: 99), stream: 0, payload: [UInt8](repeating: 0, count: 16_385))], .frameSizeError),
         ([HTTP2Frame(.headers, flags: .endHeaders, stream: 1, payload: [0xFF])], .compressionError),
         ([.pushPromise(1, promising: 2, [])], .protocolError),
-    ]) func endsTheConnection(_ frames: [HTTP2Frame], _ code: HTTP2ErrorCode) throws {
+    ]) func violationsEndTheConnection(_ frames: [HTTP2Frame], _ code: HTTP2ErrorCode) throws {
         let server = try HTTP2Server()
         let client = try HTTP2Client(server)
         for frame in frames { try client.send(frame) }
@@ -38,8 +38,8 @@ struct HTTP2ViolationTests {
         #expect(try client.ending() == .fin)
     }
 
-    /// Also the windows of open streams have a largest size (RFC 9113 §6.9.2).
-    @Test func settingsOverrunAWindow() throws {
+    /// The windows of open streams have a maximum size, too (RFC 9113 §6.9.2).
+    @Test func settingsThatOverflowAWindowEndTheConnection() throws {
         let server = try HTTP2Server()
         let client = try HTTP2Client(server)
         try client.request(1, endStream: false)
@@ -48,7 +48,7 @@ struct HTTP2ViolationTests {
         #expect(server.violations.count == 1)
     }
 
-    @Test func needsThePreface() throws {
+    @Test func missingPrefaceEndsTheConnection() throws {
         let server = try HTTP2Server()
         let wire = try WireClient(port: server.port)
         try wire.send("GET / HTTP/1.1\r\n\r\n")
@@ -64,7 +64,7 @@ struct HTTP2ViolationTests {
         [(":method", "GET"), (":scheme", "http")],
         [(":path", "/"), (":scheme", "http")],
         [(":method", "GET"), (":method", "GET"), (":path", "/"), (":scheme", "http")],
-    ]) func fieldsAreJudged(_ fields: [(String, String)]) throws {
+    ]) func invalidFieldsAreRecorded(_ fields: [(String, String)]) throws {
         let server = try HTTP2Server { _ in .respond(200) }
         let client = try HTTP2Client(server)
         try client.send(.headers(1, fields.map { (name: $0.0, value: $0.1) }, endStream: true))
@@ -72,7 +72,7 @@ struct HTTP2ViolationTests {
         #expect(!server.violations.isEmpty)
     }
 
-    @Test func lengthsWindowsAndLimitsAreWatched() throws {
+    @Test func lengthWindowAndStreamLimitViolationsAreRecorded() throws {
         var options = HTTP2Server.Options()
         options.connection = { _ in .now.settings([.maxConcurrentStreams(1), .initialWindowSize(2)]) }
         let server = try HTTP2Server(options: options) { _ in .afterRequest.head(200) }
@@ -82,7 +82,7 @@ struct HTTP2ViolationTests {
         try client.request(1, "POST", fields: [("content-length", "5")], endStream: false)
         try client.send(.data(1, [1, 2, 3], endStream: true))
         try client.request(3)
-        // Its answer comes after it was judged.
+        // The server responds after it has checked the frame.
         while try client.next(.headers).stream != 3 {}
         #expect(server.violations.count == 3, "\(server.violations)")
     }

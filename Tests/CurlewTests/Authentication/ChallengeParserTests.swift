@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Authentication is tested from the inside out: grammar, digests, what is remembered, then whole transfers with servers
-// that judge digests by code of their own.
+// Authentication is tested from the inside out: grammar, digests, protection spaces, then whole transfers with servers
+// that check digests with independent code.
 
 import Testing
 
@@ -15,7 +15,7 @@ struct ChallengeParserTests {
         return ResponseHead(status: .unauthorized, fields: fields).challenges
     }
 
-    @Test func theExampleOfTheStandard() {
+    @Test func rfc9110Example() {
         let expected = [
             AuthenticationChallenge(.basic, ["realm": "simple"]),
             AuthenticationChallenge("Newauth", ["realm": "apps", "type": "1", "title": "Login to \"apps\""]),
@@ -23,27 +23,27 @@ struct ChallengeParserTests {
         #expect(read(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == expected)
     }
 
-    @Test func schemesWithoutAnything() {
+    @Test func schemesWithoutParameters() {
         #expect(read("Negotiate") == [AuthenticationChallenge("Negotiate")])
         let three = [AuthenticationChallenge("Negotiate"), .init("NTLM"), .init(.basic, ["realm": "x"])]
         #expect(read("Negotiate, NTLM,Basic realm=x") == three)
         #expect(read("") == [] && read(" , ,\t,") == [])
     }
 
-    @Test(arguments: ["YII=", "a", "abc==", "-._~+/", "TlRMTVNTUAAC=="]) func values(_ token: String) {
+    @Test(arguments: ["YII=", "a", "abc==", "-._~+/", "TlRMTVNTUAAC=="]) func token68Values(_ token: String) {
         for text in ["Negotiate \(token)", "Negotiate   \(token)  , Basic realm=x"] {
             #expect(read(text).first == AuthenticationChallenge("negotiate", token68: token))
             #expect(read(text).first?.parameters == [:])
         }
     }
 
-    @Test func severalFieldsAreOneList() {
+    @Test func severalFieldsFormOneList() {
         let challenges = read("Digest nonce=a,realm=b", "Basic realm=c", "Bearer")
         #expect(challenges.map(\.scheme) == [.digest, .basic, .bearer])
         #expect(challenges.map(\.realm) == ["b", "c", nil])
     }
 
-    @Test func commasAndQuotesInsideOfQuotes() {
+    @Test func commasAndQuotesInsideQuotedStrings() {
         let challenge = read(#"Digest realm="a, Basic realm=\"b\", \\ c" , qop="auth,auth-int""#)
         #expect(
             challenge == [
@@ -51,7 +51,7 @@ struct ChallengeParserTests {
             ])
     }
 
-    @Test func namesHaveNoCase() {
+    @Test func schemesAndParameterNamesIgnoreCase() {
         let challenge = read("dIgEsT REALM=\"A\", Nonce=\"B\"")[0]
         #expect(challenge.scheme == .digest && Set([challenge.scheme]).contains("DIGEST"))
         #expect(challenge["realm"] == "A" && challenge["NONCE"] == "B" && challenge.scheme != .basic)
@@ -62,11 +62,11 @@ struct ChallengeParserTests {
         #expect(read("Basic realm = \"a\" , charset\t=\tUTF-8") == [.init(.basic, ["realm": "a", "charset": "UTF-8"])])
     }
 
-    @Test func theFirstOfTwoValuesCounts() {
+    @Test func duplicateParametersKeepTheFirstValue() {
         #expect(read("Basic realm=a, realm=b") == [.init(.basic, ["realm": "a"])])
     }
 
-    /// What is wrong, and what is read of it.
+    /// Malformed fields, and the challenges that the parser recovers from them.
     @Test(
         arguments: [
             ("Digest realm=\"a\" nonce=\"b\"", [.init(.digest, ["realm": "a", "nonce": "b"])]),
@@ -81,11 +81,11 @@ struct ChallengeParserTests {
             ("Basic =a, realm=b", []), ("Basic\"x\"", [.init(.basic)]),
             ("NTLM a b, Basic", [.init("NTLM"), .init(.basic)]),
         ] as [(String, [AuthenticationChallenge])])
-    func mistakes(_ text: String, _ expected: [AuthenticationChallenge]) {
+    func malformedFieldsAreRecovered(_ text: String, _ expected: [AuthenticationChallenge]) {
         #expect(read(text) == expected)
     }
 
-    @Test func thereAreBounds() {
+    @Test func challengeCountAndLengthAreLimited() {
         let many = Array(repeating: "Basic realm=a", count: 40).joined(separator: ", ")
         #expect(read(many).count == 32 && read(many, many).count == 32)
         #expect(read(Array(repeating: "A, B", count: 3).joined(separator: ","), many).count == 32)
@@ -95,7 +95,7 @@ struct ChallengeParserTests {
         #expect(read("Basic a=\"\(String(repeating: "x", count: 8100))\"").count == 1)
     }
 
-    @Test func parametersAlone() {
+    @Test func parametersWithoutScheme() {
         #expect(
             ChallengeParser.parameters(in: "nextnonce=\"a\", qop=auth , nc=1") == [
                 "nextnonce": "a", "qop": "auth", "nc": "1",
@@ -103,7 +103,7 @@ struct ChallengeParserTests {
         #expect(ChallengeParser.parameters(in: "") == [:] && ChallengeParser.parameters(in: "auth") == [:])
     }
 
-    @Test func descriptionsAreOneSafeLine() {
+    @Test func descriptionsAreEscapedAndHideNonces() {
         let challenge = AuthenticationChallenge(.digest, ["realm": "a\u{1B}[2J", "nonce": "hidden"], token68: nil)
         #expect("\(challenge)" == "Digest realm=\"a\\u{1B}[2J\"")
         var dumped = ""
@@ -112,8 +112,8 @@ struct ChallengeParserTests {
         #expect("\(AuthenticationChallenge("A\nb"))" == "A\\nb")
     }
 
-    /// What is made of random pieces never stops the parser, and what it reads is in the text.
-    @Test(arguments: 0..<20) func garbage(_ seed: UInt64) {
+    /// Random text never traps the parser, and each scheme that it returns occurs in the text.
+    @Test(arguments: 0..<20) func randomTextYieldsOnlyValidTokens(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let pieces = [
             "Basic", "Digest", " ", ",", "=", "\"", "\\", "realm", "é", "\t", "==", "a/b", "\u{0}", "qop=\"a,b\"", ";",
@@ -129,8 +129,8 @@ struct ChallengeParserTests {
         }
     }
 
-    /// However good text is cut, what stands before the last word is what it was, or ends early.
-    @Test func cuts() {
+    /// In a truncated field, all challenges before the last one keep their values.
+    @Test func truncatedFieldsKeepEarlierChallenges() {
         let text = #"Digest realm="a \"b\", c", nonce=x/y==, qop="auth,auth-int", Negotiate YII=, Basic realm="d""#
         let whole = read(text)
         #expect(whole.count == 3)
@@ -145,8 +145,8 @@ struct ChallengeParserTests {
         }
     }
 
-    /// What is written by the grammar is read as it was.
-    @Test(arguments: 0..<10) func writtenAndRead(_ seed: UInt64) {
+    /// Challenges that are written by the grammar survive parsing unchanged.
+    @Test(arguments: 0..<10) func writtenChallengesRoundTrip(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let letters = Array("ab,=\"\\ é~:/+")
         for _ in 0..<100 {

@@ -9,12 +9,12 @@ import Testing
 
 @testable import Curlew
 
-/// A closure that is asked about challenges.
+/// The `challenge` authenticator, which calls a closure for each challenge.
 @Suite(.timeLimit(.minutes(5)))
 struct ChallengeTests {
     private struct Refused: Error {}
 
-    /// What a closure was asked.
+    /// The arguments of all calls of the closure.
     private final class Questions: Sendable {
         private let all = Lock<[(challenge: AuthenticationChallenge, context: ChallengeContext)]>([])
 
@@ -49,27 +49,27 @@ struct ChallengeTests {
         String(decoding: try await session.data(for: request).0, as: UTF8.self)
     }
 
-    @Test func use() async throws {
+    @Test func useSendsTheCredential() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.bearer("right")) }
         #expect(try await text(session, Request(server.url("/x?secret=1"))) == "welcome")
         #expect(questions.challenges == [AuthenticationChallenge(.bearer, ["realm": "a"])])
         let context = try #require(questions.contexts.first)
         #expect(context.failures == 0 && context.origin == server.origin)
-        #expect(context.response.status == .unauthorized && context.request.urlText == server.url("/x?secret=1"))
+        #expect(context.response.status == .unauthorized && context.request.url == server.url("/x?secret=1"))
         var dumped = "\(context)"
         dump(context, to: &dumped)
         #expect(!dumped.contains("secret=1") && dumped.contains("/x?secret=<redacted>"))
     }
 
-    @Test func useDefault() async throws {
+    @Test func useDefaultReturnsTheResponse() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .useDefault }
         #expect(try await text(session, Request(server.url("/"))) == "who are you?")
         #expect(questions.challenges.map(\.scheme) == [.bearer] && server.requests.count == 1)
     }
 
-    @Test func useDefaultLeavesItToOthers() async throws {
+    @Test func useDefaultLeavesTheResponseToOuterInterceptors() async throws {
         let server = try server()
         let outer: any Interceptor = .intercept(scope: .attempt) { request, _, next in
             let response = try await next(request)
@@ -83,7 +83,7 @@ struct ChallengeTests {
         #expect(try await text(session, Request(server.url("/"))) == "welcome")
     }
 
-    @Test func reject() async throws {
+    @Test func rejectMovesToTheNextChallenge() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { challenge, _ in
             challenge.scheme == .bearer ? .reject : .use(.bearer("right"))
@@ -95,7 +95,7 @@ struct ChallengeTests {
         #expect(questions.challenges.count == 4)
     }
 
-    @Test func cancel() async throws {
+    @Test func cancelFailsWithTheGivenError() async throws {
         let server = try server()
         let request = Request(server.url("/"))
         let own = try await networkError { try await text(session { _, _ in .cancel(Refused()) }, request) }
@@ -109,7 +109,7 @@ struct ChallengeTests {
         #expect(told.kind == .unsupported && told.message == "Nobody is at home.")
     }
 
-    @Test func refusedAnswersAreAskedAboutAgain() async throws {
+    @Test func closureIsCalledAgainAfterRefusedCredentials() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, context in
             .use(.bearer(context.failures == 2 ? "right" : "wrong"))
@@ -118,7 +118,7 @@ struct ChallengeTests {
         #expect(questions.contexts.map(\.failures) == [0, 1, 2] && server.requests.count == 4)
     }
 
-    @Test func nobodyIsAskedForARequestWithCredentialsOfItsOwn() async throws {
+    @Test func closureIsNotCalledForRequestsWithOwnCredentials() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.basic("a", "b")) }
         var request = Request(server.url("/"))
@@ -129,31 +129,31 @@ struct ChallengeTests {
         #expect(questions.challenges.isEmpty && server.requestCount == 2)
     }
 
-    @Test func thereIsAnEnd() async throws {
+    @Test func closureCallsAreLimitedToTen() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.bearer("wrong")) }
         #expect(try await text(session, Request(server.url("/"))) == "who are you?")
         #expect(questions.challenges.count == 10 && server.requests.count == 11)
     }
 
-    @Test func aRefusalWithoutChallenges() async throws {
+    @Test func unauthorizedWithoutChallengesIsReturned() async throws {
         let (server, questions) = (try MockServer { _ in .text("no", status: 401) }, Questions())
         let session = session(questions) { _, _ in .use(.bearer("right")) }
         #expect(try await text(session, Request(server.url("/"))) == "no" && questions.challenges.isEmpty)
     }
 
-    @Test func challengesAreAnsweredAtOnce() async throws {
+    @Test func nestedAuthenticatorUsesTheReceivedChallenge() async throws {
         let server = try DigestServer()
         for auth in [.digest("anna", "open sesame"), .password("anna", "open sesame")] as [any Authenticator] {
             let before = server.server.requests.count
             let session = session { challenge, _ in challenge.scheme == .digest ? .use(auth) : .reject }
             #expect(try await text(session, Request(server.url())) == "welcome")
-            #expect(server.server.requests.count == before + 2, "the challenge that has come is answered")
+            #expect(server.server.requests.count == before + 2, "the received challenge must be used")
         }
         #expect(server.complaints == [])
     }
 
-    @Test func aBodyThatIsGone() async throws {
+    @Test func streamedBodyIsNotResent() async throws {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.bearer("right")) }
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 10)), length: 10)
@@ -163,7 +163,7 @@ struct ChallengeTests {
         #expect(try await text(session, Request(.put, server.url("/"), body: again)) == "welcome")
     }
 
-    @Test(arguments: [false, true]) func cancellingWhileItThinks(_ listens: Bool) async throws {
+    @Test(arguments: [false, true]) func cancellationEndsAPendingClosure(_ listens: Bool) async throws {
         let server = try server()
         let (asked, never) = (Gate(), Gate())
         let session = session { _, _ in
@@ -194,7 +194,7 @@ struct ChallengeTests {
         never.open()
     }
 
-    @Test func closingTheSessionWhileItThinks() async throws {
+    @Test func shutdownEndsAPendingClosure() async throws {
         let server = try server()
         let (asked, never) = (Gate(), Gate())
         let session = session { _, _ in
@@ -210,7 +210,7 @@ struct ChallengeTests {
         never.open()
     }
 
-    @Test func otherOriginsAreNotAskedAbout() async throws {
+    @Test func closureIsNotCalledAfterCrossOriginRedirects() async throws {
         let (home, away, questions) = (try server(), try server(), Questions())
         home.on("GET", "/away", .redirect(to: away.url("/")))
         let session = session(questions) { _, _ in .use(.bearer("right")) }

@@ -8,28 +8,28 @@ import CurlewTesting
 
 @testable import Curlew
 
-/// A server that lets in who proves the password, with rules to choose, and judges by code of its own.
+/// A server with Digest authentication and configurable rules that checks the credentials with independent code.
 final class DigestServer: Sendable {
     struct Rules: Sendable {
         var user = "anna"
         var password = "open sesame"
         var realm = "staff"
-        /// As it stands in challenges; nil leaves it out.
+        /// The parameter of the challenge; nil leaves it out.
         var algorithm: String? = "SHA-256"
-        /// As it stands in challenges; nil leaves it out.
+        /// The parameter of the challenge; nil leaves it out.
         var qop: String? = "auth"
         var hashesUser = false
         var isUTF8 = false
-        /// How often a nonce may be used.
+        /// The number of requests that may use a nonce.
         var uses = Int.max
-        /// Whether a nonce that was used too often is called stale.
+        /// Whether the challenge after an exhausted nonce says `stale=true`.
         var saysStale = true
-        /// Whether each answer brings another nonce.
+        /// Whether each successful response has a `nextnonce`.
         var givesNext = false
-        /// Whether all refusals bring the same nonce.
+        /// Whether all challenges have the same nonce.
         var keepsNonce = false
         var domain: String?
-        /// What stands in front of the challenge.
+        /// The text before the Digest challenge in the field.
         var before = ""
     }
 
@@ -50,18 +50,18 @@ final class DigestServer: Sendable {
 
     func url(_ path: String = "/") -> String { server.url(path) }
 
-    /// Why proof was refused, in order, without plain staleness.
+    /// The reasons of refusals, in order, without exhausted and unknown nonces.
     var complaints: [String] { judge.state.withLock { $0.complaints } }
 
-    /// What each request said in `Authorization`.
+    /// The `Authorization` field of each request.
     var proofs: [String?] { server.requests.map { $0.field("Authorization") } }
 
-    /// The values of each proof.
+    /// The parameters of each Digest `Authorization` field.
     var values: [[String: String]] {
         proofs.compactMap(\.self).map { ChallengeParser.parameters(in: String($0.dropFirst("Digest ".count))) }
     }
 
-    /// Forgets its nonces, as at a new start.
+    /// Forgets all nonces, as a restarted server does.
     func forget() { judge.state.withLock { $0.nonces = [:] } }
 
     private final class Judge: Sendable {
@@ -112,7 +112,7 @@ final class DigestServer: Sendable {
             return .text("who are you?", status: 401).field("WWW-Authenticate", text)
         }
 
-        /// What is wrong with a proof, but for the age of its nonce.
+        /// Returns the name of the first wrong parameter, or nil; the nonce is not checked.
         private func complaint(_ values: [String: String], _ request: RecordedRequest) -> String? {
             guard values["realm"] == rules.realm else { return "realm" }
             guard values["opaque"] == "o\"p" else { return "opaque" }
@@ -151,7 +151,7 @@ final class DigestServer: Sendable {
             return values["username"] == rules.user
         }
 
-        /// By functions of OpenSSL's that the library does not call.
+        /// Hashes with OpenSSL functions that the library does not call.
         private func hash(_ bytes: [UInt8]) -> String {
             let name = (rules.algorithm ?? "MD5").uppercased()
             let method =
@@ -163,7 +163,7 @@ final class DigestServer: Sendable {
 
         private func hash(_ text: String) -> String { hash(Array(text.utf8)) }
 
-        /// `name=value` and `name="value"`, by commas.
+        /// Parses `name=value` and `name="value"`, separated by commas.
         private static func values(of text: String) -> [String: String] {
             var (values, name, value): ([String: String], String, String) = ([:], "", "")
             var (isValue, isQuoted, isEscaped) = (false, false, false)

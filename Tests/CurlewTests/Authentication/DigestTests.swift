@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Whole transfers with a server that judges digests.
+/// Whole transfers with a server that checks digests.
 @Suite(.timeLimit(.minutes(5)))
 struct DigestTests {
     typealias Rules = DigestServer.Rules
@@ -29,7 +29,7 @@ struct DigestTests {
     @Test(
         arguments: [nil, "MD5", "MD5-sess", "SHA-256", "SHA-256-sess", "SHA-512-256", "sha-512-256-SESS"],
         [nil, "auth", "auth-int", "auth-int,auth"])
-    func everyKind(_ algorithm: String?, _ qop: String?) async throws {
+    func everyAlgorithmAndQop(_ algorithm: String?, _ qop: String?) async throws {
         let server = try DigestServer(rules { ($0.algorithm, $0.qop) = (algorithm, qop) })
         let session = session()
         for path in ["/", "/a/b%20c?d=e&f=%22", "/?", "//x/../y"] {
@@ -41,7 +41,7 @@ struct DigestTests {
         #expect(server.proofs.map { $0 == nil } == [true] + Array(repeating: false, count: 8))
     }
 
-    @Test func theStrongestIsChosenOfSeveral() async throws {
+    @Test func strongestSupportedChallengeIsUsed() async throws {
         let before =
             "Basic realm=x, Digest realm=weak, nonce=y, algorithm=MD5, Digest realm=z, nonce=z, algorithm=TIGER, "
         let server = try DigestServer(rules { $0.before = before })
@@ -49,7 +49,7 @@ struct DigestTests {
         #expect(server.complaints == [])
     }
 
-    @Test(arguments: [false, true]) func namesThatAreNotASCII(_ isHashed: Bool) async throws {
+    @Test(arguments: [false, true]) func nonASCIIUserNames(_ isHashed: Bool) async throws {
         let name = "J\u{E4}s\u{F8}n Doe"
         let server = try DigestServer(rules { ($0.user, $0.hashesUser, $0.isUTF8) = (name, isHashed, true) })
         #expect(try await status(session(.digest(name, "open sesame")), Request(server.url())) == 200)
@@ -58,7 +58,7 @@ struct DigestTests {
 
     // MARK: Refusals
 
-    @Test func aWrongPasswordIsTriedOnce() async throws {
+    @Test func wrongPasswordIsSentOncePerRequest() async throws {
         let server = try DigestServer()
         let session = session(.digest("anna", "wrong"))
         for round in 1...2 {
@@ -69,30 +69,30 @@ struct DigestTests {
         #expect(server.complaints == ["response", "response"])
     }
 
-    @Test func aWrongPasswordIsTriedOnceWhereTheNonceStays() async throws {
+    @Test func wrongPasswordIsSentOnceWhenTheNonceStays() async throws {
         let server = try DigestServer(rules { $0.keepsNonce = true })
         #expect(try await status(session(.digest("anna", "wrong")), Request(server.url())) == 401)
         #expect(server.proofs.count == 2)
     }
 
-    @Test func aPasswordThatWasChanged() async throws {
+    @Test func wrongPasswordIsSentTwiceWhenTheFirstNonceWasCached() async throws {
         let server = try DigestServer()
         let spaces = ProtectionSpaces()
         let right = session(DigestAuthentication("anna", "open sesame", spaces: spaces))
         #expect(try await status(right, Request(server.url())) == 200)
         let wrong = session(DigestAuthentication("anna", "wrong", spaces: spaces))
         #expect(try await status(wrong, Request(server.url())) == 401)
-        #expect(server.proofs.count == 4, "what was shown unasked may have been about an old nonce")
+        #expect(server.proofs.count == 4, "the first nonce may have been stale")
     }
 
-    @Test(arguments: [true, false]) func aNonceGrowsOld(_ saysStale: Bool) async throws {
+    @Test(arguments: [true, false]) func exhaustedNonceIsReplaced(_ saysStale: Bool) async throws {
         let server = try DigestServer(rules { ($0.uses, $0.saysStale) = (2, saysStale) })
         let session = session()
         for _ in 0..<6 { #expect(try await status(session, Request(server.url())) == 200) }
         #expect(server.server.requests.count == 9 && server.complaints == [])
     }
 
-    @Test func aServerThatForgetsItsNonces() async throws {
+    @Test func unknownNonceIsReplacedAfterServerRestart() async throws {
         let server = try DigestServer()
         let session = session()
         for count in [2, 4, 6] {
@@ -102,13 +102,13 @@ struct DigestTests {
         }
     }
 
-    @Test func aServerThatCallsEverythingStale() async throws {
+    @Test func staleNoncesAreRetriedALimitedNumberOfTimes() async throws {
         let server = try DigestServer(rules { $0.uses = 0 })
         #expect(try await status(session(), Request(server.url())) == 401)
-        #expect(server.proofs.count == 1 + PasswordExchange.mostStale)
+        #expect(server.proofs.count == 1 + PasswordExchange.maximumStaleNonces)
     }
 
-    @Test func theNextNonceIsUsed() async throws {
+    @Test func nextnonceIsUsed() async throws {
         let server = try DigestServer(rules { ($0.uses, $0.givesNext) = (1, true) })
         let session = session()
         for _ in 0..<4 { #expect(try await status(session, Request(server.url())) == 200) }
@@ -117,7 +117,7 @@ struct DigestTests {
         #expect(Set(nonces).count == 4)
     }
 
-    @Test func challengesThatNobodyCanAnswer() async throws {
+    @Test func unsupportedChallengesReturnTheResponse() async throws {
         for text in ["Digest realm=a", "Basic realm=a", "Negotiate", "Digest realm=a, nonce=b, qop=x", "\"", ""] {
             let server = try MockServer { _ in .text("no", status: 401).field("WWW-Authenticate", text) }
             #expect(try await status(session(), Request(server.url())) == 401)
@@ -125,9 +125,9 @@ struct DigestTests {
         }
     }
 
-    // MARK: Many
+    // MARK: Concurrent requests
 
-    @Test func manyAtOnceShareANonce() async throws {
+    @Test func concurrentRequestsShareANonce() async throws {
         let server = try DigestServer()
         let session = session()
         #expect(try await status(session, Request(server.url())) == 200)
@@ -144,7 +144,7 @@ struct DigestTests {
         #expect(Set(proofs.map { $0["cnonce"] }).count == 201)
     }
 
-    @Test func manyAtOnceWithNoncesForOneUse() async throws {
+    @Test func concurrentRequestsWithSingleUseNonces() async throws {
         let server = try DigestServer(rules { $0.uses = 1 })
         let session = session()
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -154,7 +154,7 @@ struct DigestTests {
         #expect(statuses == Array(repeating: 200, count: 50) && server.complaints == [])
     }
 
-    @Test func protectionSpaces() async throws {
+    @Test func domainLimitsPreemptiveCredentials() async throws {
         let server = try DigestServer(rules { $0.domain = "/in" })
         let session = session()
         for (path, count) in [("/in/1", 2), ("/in/2", 3), ("/out", 5)] {
@@ -166,7 +166,7 @@ struct DigestTests {
     // MARK: Bodies
 
     @Test(arguments: ["auth", "auth-int", "auth,auth-int"], [false, true])
-    func bodies(_ qop: String, _ protects: Bool) async throws {
+    func bodiesWithEveryQop(_ qop: String, _ protects: Bool) async throws {
         let server = try DigestServer(rules { $0.qop = qop })
         let session = session(.digest("anna", "open sesame", protectsBodies: protects))
         let pattern = PatternBody(seed: 3, length: 300_000)
@@ -182,7 +182,7 @@ struct DigestTests {
         #expect(qualities == [qop == "auth" || (qop != "auth-int" && !protects) ? "auth" : "auth-int"])
     }
 
-    @Test func whatIsDigestedIsNotCompressed() async throws {
+    @Test func authIntBodiesAreNotCompressed() async throws {
         let server = try DigestServer(rules { $0.qop = "auth-int" })
         var request = Request(.put, server.url(), body: .text(String(repeating: "a", count: 5000)))
         request.options.compression = .gzip()
@@ -190,7 +190,7 @@ struct DigestTests {
         #expect(server.server.requests.last?.bodyLength == 5000)
     }
 
-    @Test func unknownServersAreAskedFirst() async throws {
+    @Test func firstLargeBodyExpectsContinue() async throws {
         let server = try DigestServer()
         let session = session()
         for (length, expects) in [(70_000, [true, false]), (70_000, [false]), (100, [false])] {
@@ -201,21 +201,21 @@ struct DigestTests {
         }
         let once = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 10)))
         #expect(try await status(session, Request(.put, server.url(), body: once)) == 200)
-        #expect(server.server.requests.last?.expectsContinue == true, "its nonce may be stale")
+        #expect(server.server.requests.last?.expectsContinue == true, "the nonce may be stale")
         var quiet = Request(.put, server.url(), body: .bytes(Array(repeating: 1, count: 70_000)))
         quiet.options.expectContinue = .never
         _ = try await status(self.session(), quiet)
         #expect(server.server.requests.suffix(2).allSatisfy { !$0.expectsContinue })
     }
 
-    @Test func aBodyThatIsGoneLeavesTheRefusal() async throws {
+    @Test func streamedBodyReturnsTheUnauthorizedResponse() async throws {
         let server = try DigestServer()
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 10)), length: 10)
         #expect(try await status(session(), Request(.put, server.url(), body: body)) == 401)
         #expect(server.server.requests.count == 1)
     }
 
-    @Test func aBodyThatCanBeReadOnceHasNoDigest() async throws {
+    @Test func authIntFailsForNonReplayableBody() async throws {
         let server = try DigestServer(rules { $0.qop = "auth-int" })
         let session = session()
         #expect(try await status(session, Request(server.url())) == 200)
@@ -224,7 +224,7 @@ struct DigestTests {
         #expect(error.kind == .bodyNotReplayable && error.phase == .preparing && error.request != nil)
     }
 
-    @Test func aFileThatIsMissing() async throws {
+    @Test func authIntFailsForMissingFile() async throws {
         let server = try DigestServer(rules { $0.qop = "auth-int" })
         let session = session()
         #expect(try await status(session, Request(server.url())) == 200)
@@ -232,9 +232,9 @@ struct DigestTests {
         #expect(try await networkError { try await status(session, request) }.kind == .invalidRequest)
     }
 
-    // MARK: Where
+    // MARK: Origins and the request's own credentials
 
-    @Test func redirectsWithinTheOrigin() async throws {
+    @Test func sameOriginRedirectsAreAuthenticated() async throws {
         let server = try DigestServer()
         let target = "/end?a=b"
         server.server.on("GET", "/start", .redirect(to: target))
@@ -243,7 +243,7 @@ struct DigestTests {
         #expect(server.values.last?["uri"] == target)
     }
 
-    @Test func otherOriginsGetNothing() async throws {
+    @Test func crossOriginRedirectsGetNoCredentials() async throws {
         let (home, away) = (try DigestServer(), try DigestServer())
         home.server.on("GET", "/away", .redirect(to: away.url("/")))
         let session = session()
@@ -252,7 +252,7 @@ struct DigestTests {
         #expect(away.proofs == [nil])
     }
 
-    @Test func whoSaysItThemselves() async throws {
+    @Test func requestsOwnCredentialsTakePrecedence() async throws {
         let server = try DigestServer()
         let request = Request(server.url(), fields: [.authorization: "Digest own"])
         #expect(try await status(session(), request) == 401)
@@ -266,7 +266,7 @@ struct DigestTests {
     }
 
     @Test(arguments: [("a\n", "b", InvalidCredential.controlInUser), ("a", "b\n", .controlInPassword)])
-    func controlCharacters(_ user: String, _ password: String, _ flaw: InvalidCredential) async throws {
+    func controlCharactersAreRejected(_ user: String, _ password: String, _ flaw: InvalidCredential) async throws {
         let server = try DigestServer()
         let error = try await networkError { try await status(session(.digest(user, password)), Request(server.url())) }
         #expect(error.kind == .invalidRequest && error.cause as? InvalidCredential == flaw)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-/// Tokens of authorization servers.
+/// OAuth 2.0 grants: requests to the token endpoint, its responses, and their use by clients.
 @Suite(.timeLimit(.minutes(5)))
 struct OAuth2Tests {
     private func server(_ answer: String, status: Int = 200) throws -> MockServer {
@@ -46,12 +46,12 @@ struct OAuth2Tests {
         #expect(request.method == "POST" && request.path == "/token")
         #expect(request.field("Content-Type") == "application/x-www-form-urlencoded")
         #expect(request.bodyText == "audience=https%3A//api&grant_type=client_credentials&scope=read%20write")
-        // RFC 6749 §2.3.1: each written like a form, then joined.
+        // RFC 6749 §2.3.1: user and secret are form-encoded, then joined by a colon.
         let basic = Data("me%3A%20a:p%26q".utf8).base64EncodedString()
         #expect(request.field("Authorization") == "Basic " + basic)
     }
 
-    @Test func secretsInTheBody() async throws {
+    @Test func clientCredentialsInTheBody() async throws {
         let server = try server(answer)
         _ = try await client(server) { $0.proof = .body }.clientCredentials()
         _ = try await client(server) { $0.secret = nil }.clientCredentials()
@@ -61,7 +61,7 @@ struct OAuth2Tests {
         #expect(server.requests.allSatisfy { $0.field("Authorization") == nil })
     }
 
-    @Test func refresh() async throws {
+    @Test func refreshTokenGrant() async throws {
         let server = try server(answer)
         let token = try await client(server) { $0.scopes = ["more"] }.refresh(AccessToken("old", refreshToken: "R"))
         #expect(token.value == "A" && token.refreshToken == "R" && token.permissions == "read")
@@ -72,33 +72,33 @@ struct OAuth2Tests {
         #expect(error.kind == .authenticationFailed && server.requestCount == 1)
     }
 
-    @Test func anyGrant() async throws {
+    @Test func customGrantParameters() async throws {
         let server = try server(answer)
         _ = try await client(server).token(for: "authorization_code", ["code": "c", "code_verifier": "v"])
         #expect(server.requests[0].bodyText == "code=c&code_verifier=v&grant_type=authorization_code")
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test(arguments: [
         (#"{"access_token":"A","expires_in":"60"}"#, true), (#"{"access_token":"A"}"#, false),
         (#"{"access_token":"A","token_type":"BEARER","expires_in":null}"#, false),
         (#"{"access_token":"A","expires_in":-1}"#, false), (#"{"access_token":"A","expires_in":1e300}"#, true),
     ])
-    func lifetimes(answer: String, expires: Bool) async throws {
+    func expiresInVariants(answer: String, expires: Bool) async throws {
         let server = try server(answer)
         let token = try await client(server).clientCredentials()
         #expect((token.expiry != nil) == expires && token.value == "A")
     }
 
     @Test(arguments: ["{}", "no", #"{"access_token":"A","token_type":"mac"}"#, #"{"access_token":7}"#])
-    func answersOfNoUse(answer: String) async throws {
+    func invalidTokenResponsesFail(answer: String) async throws {
         let server = try server(answer)
         let error = try await failure { try await client(server).clientCredentials() }
         #expect(error.kind == .authenticationFailed && error.phase == .decoding && error.response?.status == .ok)
     }
 
-    @Test func refusals() async throws {
+    @Test func errorResponsesBecomeOAuth2Errors() async throws {
         let text = #"{"error":"invalid_grant","error_description":"ex\npired","error_uri":"https://x"}"#
         let server = try server(text, status: 400)
         let error = try await failure { try await client(server).clientCredentials() }
@@ -108,7 +108,7 @@ struct OAuth2Tests {
         let silent = try self.server("<html>", status: 502)
         let other = try await failure { try await client(silent).clientCredentials() }
         #expect(other.kind == .unacceptableStatus && other.response?.status == .badGateway)
-        // Busy servers explain themselves, too.
+        // The error body of an overloaded server becomes the cause, too.
         for status in [429, 500, 503] {
             let busy = try self.server(#"{"error":"temporarily_unavailable"}"#, status: status)
             let later = try await failure { try await client(busy).clientCredentials() }
@@ -123,7 +123,7 @@ struct OAuth2Tests {
         #expect("\(try JSONDecoder().decode(OAuth2Error.self, from: Data(#"{"error":"x"}"#.utf8)))" == "x")
     }
 
-    @Test func secretsGoNowhereElse() async throws {
+    @Test func tokenRequestsFollowNoRedirectsAndRequireHTTPS() async throws {
         let other = try server(answer)
         let server = try MockServer { _ in .redirect(to: other.url("/token"), status: 307) }
         let error = try await failure { try await client(server).clientCredentials() }
@@ -138,12 +138,12 @@ struct OAuth2Tests {
 
     // MARK: With a client
 
-    @Test func aClientGetsItsTokenItself() async throws {
+    @Test func clientFetchesItsTokenOverTheSameSession() async throws {
         let login = try server(answer)
         let api = try MockServer { request in
             request.field("Authorization") == "Bearer A" ? .json("1") : .status(401)
         }
-        // The same session, with the client's own authentication around everything.
+        // The token requests use the client's session; the client's authentication does not apply to them.
         let session = Session()
         let app = OAuth2Client(login.url("/token"), id: "a", session: session)
         let client = Client(try BaseURL(api.url("/")), session: session).with { $0.auth = .clientCredentials(app) }
@@ -156,7 +156,7 @@ struct OAuth2Tests {
         #expect(login.requestCount == 2 && api.requestCount == 3)
     }
 
-    @Test func whatTheServerSaysIsTheCause() async throws {
+    @Test func tokenErrorIsTheCauseOfTheRequestError() async throws {
         let login = try server(#"{"error":"invalid_grant"}"#, status: 400)
         let server = try server("1")
         let app = client(login)
@@ -164,7 +164,7 @@ struct OAuth2Tests {
         request.interceptors = [.refreshToken(AccessToken("a", expiresIn: .zero, refreshToken: "hush"), of: app)]
         do {
             _ = try await Session().data(for: request)
-            Issue.record("there is no token")
+            Issue.record("the request must fail without a token")
         } catch {
             #expect(error.kind == .authenticationFailed && (error.cause as? OAuth2Error)?.code == .invalidGrant)
             #expect(error.message.contains("invalid_grant") && !error.description.contains("hush"))
@@ -173,7 +173,7 @@ struct OAuth2Tests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func secretsThatTheServerRepeatsAreRedacted() async throws {
+    @Test func secretsInErrorDescriptionsAreRedacted() async throws {
         let text = #"{"error":"invalid_grant","error_description":"Invalid refresh token: s3 cret&x, of p&q"}"#
         let server = try server(text, status: 400)
         let app = client(server)
@@ -182,7 +182,7 @@ struct OAuth2Tests {
         #expect(error.hint?.contains("log in") == true && !"\(String(reflecting: error.cause))".contains("s3 cret"))
     }
 
-    @Test func aBusyServerSaysWhenToComeBack() async throws {
+    @Test func retryAfterOfTheTokenEndpointIsReported() async throws {
         let login = try MockServer { _ in .text("busy", status: 503).field("Retry-After", "9") }
         var request = Request("http://127.0.0.1:1/")
         request.interceptors = [.clientCredentials(client(login))]
@@ -190,18 +190,18 @@ struct OAuth2Tests {
         #expect(error.kind == .authenticationFailed && error.retriability == .safe(after: .seconds(9)))
     }
 
-    @Test func aServerThatIsDownIsAskedAgainWithTheRequest() async throws {
+    @Test func failedTokenRequestIsRetriedWithTheRequest() async throws {
         let login = try MockServer()
         login.on("POST", "/token", inOrder: [.text("busy", status: 503), .json(answer)])
         let server = try MockServer { .text($0.field("Authorization") ?? "nothing") }
-        let session = Session { $0.retry = RetryPolicy(limit: 1, backOff: .none) }
+        let session = Session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
         var request = Request(.post, server.url("/"))
         request.interceptors = [.clientCredentials(client(login))]
         #expect(try await session.data(for: request).0 == Data("Bearer A".utf8))
         #expect(login.requestCount == 2 && server.requestCount == 1)
     }
 
-    @Test func anonymousCallsLeaveTheClientsCredentialsOut() async throws {
+    @Test func anonymousCallsOmitTheClientsCredentials() async throws {
         let server = try MockServer { .text($0.field("Authorization") ?? "nothing") }
         let client = Client(try BaseURL(server.url("/")), session: Session()).with {
             $0.fields.set(.authorization, Credential.bearer("secret"))
@@ -211,7 +211,7 @@ struct OAuth2Tests {
         #expect(try await client.get("", options: .anonymous, using: .text) == "nothing")
     }
 
-    @Test func callsElsewhereGoWithoutTheClientsAuthentication() async throws {
+    @Test func crossOriginCallsOmitTheClientsAuthentication() async throws {
         let other = try MockServer { .text($0.field("Authorization") ?? "nothing") }
         let client = Client("http://127.0.0.1:1/", session: Session()).with {
             $0.auth = .refreshing(AccessToken("secret")) { _ in AccessToken("other") }

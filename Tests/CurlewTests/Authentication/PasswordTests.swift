@@ -7,12 +7,12 @@ import Testing
 
 @testable import Curlew
 
-/// Names, passwords and tokens that are shown unasked or on demand, and what happens where nobody shows any.
+/// Basic, Bearer and password authentication, preemptive or after a challenge, and challenges without an authenticator.
 @Suite(.timeLimit(.minutes(5)))
 struct PasswordTests {
     private static let right = "Basic YW5uYTpvcGVuIHNlc2FtZQ=="
 
-    /// A server that wants Basic below /in.
+    /// Responds like a server that requires Basic authentication below /in.
     private static func answer(_ request: RecordedRequest) -> MockResponse {
         if !request.path.hasPrefix("/in") || request.field("Authorization") == right { return .text("welcome") }
         return .text("who are you?", status: 401).field("WWW-Authenticate", "Basic realm=\"staff\"")
@@ -28,23 +28,23 @@ struct PasswordTests {
         Int(try await session.data(for: request).1.status.code)
     }
 
-    // MARK: Unasked
+    // MARK: Preemptive credentials
 
-    @Test func basicIsShownUnasked() async throws {
+    @Test func basicIsSentPreemptively() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin)).with { $0.auth = .basic("anna", "open sesame") }
         for _ in 0..<2 { try await api.get("in/x", using: .empty) }
         #expect(proofs(server) == [Self.right, Self.right])
     }
 
-    @Test func bearerIsShownUnasked() async throws {
+    @Test func bearerIsSentPreemptively() async throws {
         let server = try server()
         let session = Session(interceptors: [.bearer("abc")])
         #expect(try await status(session, Request(server.url("/"))) == 200)
         #expect(proofs(server) == ["Bearer abc"])
     }
 
-    @Test func whoSaysItThemselves() async throws {
+    @Test func requestsOwnCredentialsTakePrecedence() async throws {
         let server = try server()
         for auth in [.basic("a", "b"), .bearer("c"), .password("a", "b")] as [any Authenticator] {
             let session = Session(interceptors: [auth])
@@ -60,7 +60,7 @@ struct PasswordTests {
         #expect(server.requests.count == 9)
     }
 
-    @Test func anAuthenticatorWinsOverTheSessionsFields() async throws {
+    @Test func authenticatorOverridesTheSessionsAuthorizationField() async throws {
         let server = try server()
         let session = Session(interceptors: [.basic("anna", "open sesame")]) { $0.fields = [.authorization: "Old"] }
         #expect(try await status(session, Request(server.url("/in"))) == 200)
@@ -70,7 +70,9 @@ struct PasswordTests {
     @Test(arguments: [
         ("a:b", "", InvalidCredential.colonInUser), ("a\n", "", .controlInUser), ("a", "b\n", .controlInPassword),
     ])
-    func whatBasicCannotExpress(_ user: String, _ password: String, _ flaw: InvalidCredential) async throws {
+    func basicRejectsColonsAndControlCharacters(_ user: String, _ password: String, _ flaw: InvalidCredential)
+        async throws
+    {
         let server = try server()
         let session = Session(interceptors: [.basic(user, password)])
         let error = try await networkError { try await status(session, Request(server.url("/in"))) }
@@ -79,14 +81,14 @@ struct PasswordTests {
         #expect(password.isEmpty || !error.detailedDescription.contains(password))
     }
 
-    @Test func aTokenWithAControlCharacter() async throws {
+    @Test func bearerRejectsControlCharacters() async throws {
         let server = try server()
         let session = Session(interceptors: [.bearer("secret\r\nX: y")])
         let error = try await networkError { try await status(session, Request(server.url("/"))) }
         #expect(error.kind == .invalidRequest && !error.detailedDescription.contains("secret"))
     }
 
-    @Test func otherOriginsGetNothing() async throws {
+    @Test func crossOriginRedirectsGetNoCredentials() async throws {
         for auth in [.basic("anna", "open sesame"), .bearer("c")] as [any Authenticator] {
             let (home, away) = (try server(), try server())
             home.on("GET", "/away", .redirect(to: away.url("/back")))
@@ -94,15 +96,15 @@ struct PasswordTests {
             home.on("GET", "/near", .redirect(to: "/in"))
             let session = Session(interceptors: [auth])
             #expect(try await status(session, Request(home.url("/away"))) == 401)
-            #expect(proofs(away) == [nil] && proofs(home).last == .some(nil), "not even on the way back")
+            #expect(proofs(away) == [nil] && proofs(home).last == .some(nil), "a redirect back gets none either")
             _ = try await status(session, Request(home.url("/near")))
             #expect(proofs(home).suffix(2).allSatisfy { $0 != nil })
         }
     }
 
-    // MARK: On demand
+    // MARK: After a challenge
 
-    @Test func basicIsAnsweredOverTLS() async throws {
+    @Test func basicChallengeIsAnsweredOverTLS() async throws {
         let authority = try TestAuthority()
         let server = try server(tls: authority.issue())
         let session = try Session(
@@ -113,14 +115,14 @@ struct PasswordTests {
         #expect(proofs(server) == [nil, Self.right, Self.right, nil, Self.right])
     }
 
-    @Test func aWrongPasswordIsTriedOnce() async throws {
+    @Test func wrongPasswordIsSentOncePerRequest() async throws {
         let server = try server()
         let session = Session(interceptors: [.password("anna", "wrong")])
         for _ in 0..<2 { #expect(try await status(session, Request(server.url("/in"))) == 401) }
         #expect(proofs(server).map { $0 == nil } == [true, false, true, false])
     }
 
-    @Test func digestIsPreferred() async throws {
+    @Test func digestIsPreferredToBasic() async throws {
         var rules = DigestServer.Rules()
         rules.before = "Basic realm=\"staff\", "
         let server = try DigestServer(rules)
@@ -129,10 +131,10 @@ struct PasswordTests {
         #expect(server.complaints == [] && server.server.requests.count == 3)
         let wrong = Session(interceptors: [.password("anna", "wrong")])
         #expect(try await status(wrong, Request(server.url())) == 401)
-        #expect(server.proofs.allSatisfy { $0?.hasPrefix("Basic") != true }, "nor after Digest was refused")
+        #expect(server.proofs.allSatisfy { $0?.hasPrefix("Basic") != true }, "no fallback to Basic")
     }
 
-    @Test func aServerThatChangesItsMind() async throws {
+    @Test func serverThatSwitchesFromDigestToBasic() async throws {
         let digest = try DigestServer()
         let session = Session(interceptors: [.password("anna", "open sesame")])
         #expect(try await status(session, Request(digest.url())) == 200)
@@ -145,9 +147,9 @@ struct PasswordTests {
         #expect(digest.proofs.last == Self.right)
     }
 
-    // MARK: Nobody
+    // MARK: Without an authenticator
 
-    @Test(arguments: Taking.allCases) func nobodyAnswers(_ take: Taking) async throws {
+    @Test(arguments: Taking.allCases) func unauthorizedIsReturnedWithoutAuthenticator(_ take: Taking) async throws {
         let server = try server()
         let taken = try await take(Request(server.url("/in")), by: Session())
         #expect(taken.body == Data("who are you?".utf8) && taken.head?.status ?? .unauthorized == .unauthorized)
@@ -155,14 +157,14 @@ struct PasswordTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func nobodyAnswersForAStreamThatIsSent() async throws {
+    @Test func unauthorizedIsReturnedForStreamedBodyWithoutAuthenticator() async throws {
         let server = try server()
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 100_000)))
         let (data, head) = try await Session().data(for: Request(.put, server.url("/in"), body: body))
         #expect(head.status == .unauthorized && data == Data("who are you?".utf8))
     }
 
-    @Test func nobodyAnswersForAClient() async throws {
+    @Test func unauthorizedFailsClientCallsWithoutAuthenticator() async throws {
         let server = try server()
         let api = Client(try BaseURL(server.origin))
         let error = try await networkError { try await api.get("in", using: .empty) }
@@ -171,7 +173,7 @@ struct PasswordTests {
 
     // MARK: Secrets
 
-    @Test func secretsAreNotShown() {
+    @Test func descriptionsHideCredentials() {
         let shown: [any Authenticator] = [
             .basic("anna", "hidden"), .bearer("hidden"), .digest("anna", "hidden"), .password("anna", "hidden"),
         ]

@@ -7,9 +7,10 @@ import Testing
 
 @testable import Curlew
 
-/// Secrets do not go over plain http, except to this machine and where the caller allows it.
+/// Authenticators send secrets over plain HTTP only to loopback addresses, or where the caller allows it.
 ///
-/// On Linux the address 0.0.0.0 leads to this machine, and is no loopback address: it stands for any other machine.
+/// On Linux, connections to 0.0.0.0 reach this machine, but 0.0.0.0 is no loopback address: the tests use it in place
+/// of a remote host.
 @Suite(.timeLimit(.minutes(5)))
 struct PlainHTTPTests {
     /// The authenticators that send a secret with the first request.
@@ -23,7 +24,7 @@ struct PlainHTTPTests {
         ]
     }
 
-    @Test func unasked() async throws {
+    @Test func preemptiveCredentialsRequireHTTPS() async throws {
         let netrc = try ScratchFile("machine 0.0.0.0 login ann password SECRET default login ann password SECRET".utf8)
         let server = try MockServer { _ in .text("fine") }
         for auth in authenticators(false, netrc) {
@@ -52,8 +53,8 @@ struct PlainHTTPTests {
         }
     }
 
-    /// It is for any host, so no request asks for it by name.
-    @Test func theDefaultOfANetrcFileIsLeftOut() async throws {
+    /// The default entry matches every host, so a request to an unlisted host is sent without credentials.
+    @Test func netrcDefaultEntryIsNotSentOverPlainHTTP() async throws {
         let netrc = try ScratchFile("machine other login x password y default login ann password SECRET".utf8)
         let server = try MockServer { _ in .text("fine") }
         let request = Request("http://0.0.0.0:\(server.port)/")
@@ -63,7 +64,7 @@ struct PlainHTTPTests {
         #expect(server.requests.last?.field("Authorization") != nil)
     }
 
-    @Test func onDemand() async throws {
+    @Test func challengedCredentialsRequireHTTPS() async throws {
         let server = try MockServer { request in
             if request.field("Authorization") != nil { return .text("welcome") }
             return .text("who are you?", status: 401).field("WWW-Authenticate", "Basic realm=\"staff\"")
@@ -84,7 +85,7 @@ struct PlainHTTPTests {
         #expect(try await near.data(for: Request(server.url("/"))).1.status == .ok)
     }
 
-    @Test func tokensAreAskedFor() async throws {
+    @Test func tokenRequestsRequireHTTPS() async throws {
         let server = try MockServer { _ in .json(#"{"access_token":"A","token_type":"Bearer"}"#) }
         var app = OAuth2Client("http://0.0.0.0:\(server.port)/token", id: "a", secret: "SECRET", session: Session())
         let error = try await networkError { try await app.clientCredentials() }
@@ -102,7 +103,7 @@ struct PlainHTTPTests {
         ("http://10.0.0.1/", true), ("http://[::ffff:127.0.0.1]/", true), ("http://localhost./", true),
         ("http://mylocalhost/", true),
     ])
-    func whoCanRead(_ url: String, _ isReadable: Bool) throws {
-        #expect(try RequestTarget(url).isReadableByOthers == isReadable)
+    func onlyLoopbackURLsAreUnreadableByOthers(_ url: String, _ isReadable: Bool) throws {
+        #expect(try RequestTarget(url).isCleartext == isReadable)
     }
 }

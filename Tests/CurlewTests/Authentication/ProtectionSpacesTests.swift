@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("What is remembered of servers", .timeLimit(.minutes(5)))
+@Suite("Protection spaces (RFC 7617 §2.2, RFC 7616 §3.3)", .timeLimit(.minutes(5)))
 struct ProtectionSpacesTests {
     private let spaces = ProtectionSpaces { "mine" }
 
@@ -16,49 +16,49 @@ struct ProtectionSpacesTests {
         return try #require(DigestChallenge(AuthenticationChallenge(.digest, parameters)))
     }
 
-    private func known(_ url: String) throws -> DigestTurn? {
-        guard case .digest(let turn)? = spaces.known(at: try place(url)) else { return nil }
-        return turn
+    private func known(_ url: String) throws -> NonceUse? {
+        guard case .digest(let nonceUse)? = spaces.known(at: try place(url)) else { return nil }
+        return nonceUse
     }
 
-    @Test func places() throws {
+    @Test func protectedPlacesHaveOriginPathAndFolder() throws {
         let place = try place("https://[::1]/a/b?c")
         #expect(place.origin == "https://[::1]:443" && place.path == "/a/b" && place.folder == "/a/")
         #expect(try self.place("http://a/").folder == "/")
     }
 
-    @Test func nothingIsShownBeforeItWasAccepted() throws {
+    @Test func credentialsAreReusedOnlyAfterAcceptance() throws {
         let home = try place("http://a/x")
-        let turn = spaces.begin(try challenge("r", "n"), at: home)
-        #expect(turn.count == 1 && turn.clientNonce == "mine" && turn.nonce == "n")
+        let nonceUse = spaces.begin(try challenge("r", "n"), at: home)
+        #expect(nonceUse.count == 1 && nonceUse.clientNonce == "mine" && nonceUse.nonce == "n")
         #expect(spaces.known(at: home) == nil)
-        spaces.accepted(.digest(turn), at: home)
+        spaces.accepted(.digest(nonceUse), at: home)
         #expect(try known("http://a/other")?.count == 2)
         #expect(try known("http://a/x")?.count == 3)
         for other in ["http://b/x", "https://a/x"] { #expect(try known(other) == nil) }
     }
 
-    @Test func aNonceThatComesAgainIsCountedOn() throws {
+    @Test func repeatedNoncesContinueTheirCount() throws {
         let home = try place("http://a/")
         for (nonce, count) in [("n", 1), ("n", 2), ("m", 1), ("n", 3), ("m", 2)] as [(String, UInt32)] {
             #expect(spaces.begin(try challenge("r", nonce), at: home).count == count)
         }
-        for number in 0..<ProtectionSpaces.mostNonces { _ = spaces.begin(try challenge("r", "\(number)"), at: home) }
-        #expect(spaces.begin(try challenge("r", "n"), at: home).count == 1, "it was forgotten")
+        for number in 0..<ProtectionSpaces.maximumNonces { _ = spaces.begin(try challenge("r", "\(number)"), at: home) }
+        #expect(spaces.begin(try challenge("r", "n"), at: home).count == 1, "the oldest nonce must be forgotten")
     }
 
-    @Test func aRefusalIsForgotten() throws {
+    @Test func refusedNonceIsForgotten() throws {
         let home = try place("http://a/")
         let old = spaces.begin(try challenge("r", "old"), at: home)
         spaces.accepted(.digest(old), at: home)
         let new = spaces.begin(try challenge("r", "new"), at: home)
         spaces.refused(.digest(old), at: home)
-        #expect(try known("http://a/")?.nonce == "new", "somebody else had more luck since")
+        #expect(try known("http://a/")?.nonce == "new", "a later challenge has replaced the refused nonce")
         spaces.refused(.digest(new), at: home)
         #expect(spaces.known(at: home) == nil)
     }
 
-    @Test func theServerGivesTheNextNonce() throws {
+    @Test func nextnonceReplacesTheNonce() throws {
         let home = try place("http://a/")
         let first = spaces.begin(try challenge("r", "n", ["algorithm": "MD5-sess"]), at: home)
         spaces.accepted(.digest(first), at: home, next: "n2")
@@ -69,7 +69,7 @@ struct ProtectionSpacesTests {
         #expect(try known("http://a/")?.count == 2)
     }
 
-    @Test func sessionsKeepTheirClientNonce() throws {
+    @Test func sessAlgorithmsKeepTheClientNonce() throws {
         let spaces = ProtectionSpaces { ProtectionSpaces.randomNonce() }
         let home = try place("http://a/")
         let first = spaces.begin(try challenge("r", "n", ["algorithm": "SHA-256-sess"]), at: home)
@@ -80,18 +80,18 @@ struct ProtectionSpacesTests {
         #expect(third.clientNonce != fourth.clientNonce && third.clientNonce.utf8.count == 32)
     }
 
-    @Test func pathsChooseTheRealm() throws {
+    @Test func domainPathsSelectTheRealm() throws {
         let home = try place("http://a/")
         for (realm, domain) in [("all", nil), ("x", "/x/ http://a/y http://other/z"), ("gone", "http://other/")] {
-            let turn = spaces.begin(try challenge(realm, realm, domain.map { ["domain": $0] } ?? [:]), at: home)
-            spaces.accepted(.digest(turn), at: home)
+            let nonceUse = spaces.begin(try challenge(realm, realm, domain.map { ["domain": $0] } ?? [:]), at: home)
+            spaces.accepted(.digest(nonceUse), at: home)
         }
         for (path, realm) in [("/", "all"), ("/x/1", "x"), ("/y", "x"), ("/x", "all"), ("/z", "all")] {
             #expect(try known("http://a\(path)")?.challenge.realm == realm, "\(path)")
         }
     }
 
-    @Test func theLatestOfTwoRealms() throws {
+    @Test func latestAcceptedRealmIsUsed() throws {
         let home = try place("http://a/")
         for realm in ["a", "b", "a"] {
             spaces.accepted(.digest(spaces.begin(try challenge(realm, realm), at: home)), at: home)
@@ -99,7 +99,7 @@ struct ProtectionSpacesTests {
         #expect(try known("http://a/")?.challenge.realm == "a")
     }
 
-    @Test func basicHoldsBelowAFolder() throws {
+    @Test func basicAppliesBelowTheFolder() throws {
         let home = try place("http://a/x/y")
         let proof = spaces.beginBasic("r", at: home)
         #expect(proof == .basic(realm: "r") && spaces.known(at: home) == nil)
@@ -114,8 +114,8 @@ struct ProtectionSpacesTests {
         #expect(spaces.beginBasic("r", at: home) == proof)
     }
 
-    @Test func onlySoManyRealmsAreRemembered() throws {
-        for number in 0...ProtectionSpaces.most {
+    @Test func rememberedSpacesAreLimited() throws {
+        for number in 0...ProtectionSpaces.maximumSpaces {
             let other = try place("http://host\(number)/")
             spaces.accepted(.digest(spaces.begin(try challenge("r", "n"), at: other)), at: other)
         }
@@ -123,7 +123,7 @@ struct ProtectionSpacesTests {
         #expect(try known("http://host1/") != nil)
     }
 
-    @Test func eachUseHasANumberOfItsOwn() async throws {
+    @Test func concurrentUsesHaveDistinctNonceCounts() async throws {
         let home = try place("http://a/")
         let challenge = try challenge("r", "n")
         spaces.accepted(.digest(spaces.begin(challenge, at: home)), at: home)
@@ -131,8 +131,8 @@ struct ProtectionSpacesTests {
             for number in 0..<500 {
                 group.addTask {
                     if number % 2 == 0 { return spaces.begin(challenge, at: home).count }
-                    guard case .digest(let turn)? = spaces.known(at: home) else { return 0 }
-                    return turn.count
+                    guard case .digest(let nonceUse)? = spaces.known(at: home) else { return 0 }
+                    return nonceUse.count
                 }
             }
             return await group.reduce(into: Set<UInt32>()) { $0.insert($1) }

@@ -9,14 +9,14 @@ import Testing
 
 @testable import Curlew
 
-/// Tokens that are got once for all who need them.
+/// Refreshing authentication: concurrent requests share one refresh of the token.
 @Suite(.timeLimit(.minutes(5)))
 struct RefreshingTests {
-    private struct NoLuck: Error {}
+    private struct RefreshFailed: Error {}
 
     // MARK: One request
 
-    @Test func theFirstRequestGetsAToken() async throws {
+    @Test func firstRequestFetchesTheToken() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication { scene.fetch($0) }
         #expect(auth.token == nil)
@@ -26,14 +26,14 @@ struct RefreshingTests {
         #expect(auth.token?.value == "t1")
     }
 
-    @Test func aRefusedTokenIsReplacedAndTheRequestSentAgain() async throws {
+    @Test func refusedTokenIsRefreshedAndTheRequestResent() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 2)
     }
 
-    @Test func aSecondRefusalIsTheResult() async throws {
+    @Test func secondUnauthorizedIsReturned() async throws {
         let scene = try TokenScene(accepting: "never")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         let (data, head) = try await scene.session.data(for: scene.request(auth))
@@ -41,14 +41,14 @@ struct RefreshingTests {
         #expect(scene.server.requestCount == 2 && scene.fetches.withLock { $0 } == 1)
     }
 
-    @Test func anExpiringTokenIsReplacedBefore() async throws {
+    @Test func expiredTokenIsRefreshedBeforeTheRequest() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old", expiresIn: .seconds(-1))) { scene.fetch($0) }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 1)
     }
 
-    @Test func aBodyThatCanBeReadOnceIsNotSentAgain() async throws {
+    @Test func nonReplayableBodyIsNotResent() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         var request = scene.request(auth)
@@ -59,12 +59,12 @@ struct RefreshingTests {
         request.body = .stream(pieces)
         #expect(try await scene.status(request) == 401)
         #expect(scene.fetches.withLock { $0 } == 0)
-        // But the next request knows that the token is no good.
+        // The next request knows that the server has refused the token.
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 2)
     }
 
-    @Test func theRequestsOwnWordWins() async throws {
+    @Test func requestsOwnCredentialsTakePrecedence() async throws {
         let scene = try TokenScene(accepting: "mine")
         let auth = RefreshingAuthentication { scene.fetch($0) }
         var request = scene.request(auth)
@@ -78,7 +78,7 @@ struct RefreshingTests {
 
     // MARK: Failures
 
-    @Test func aFailedFetchFailsTheRequest() async throws {
+    @Test func failedRefreshFailsTheRequest() async throws {
         let scene = try TokenScene(accepting: "t1")
         let tries = Lock(0)
         let auth = RefreshingAuthentication(AccessToken("secret-old")) { old in
@@ -87,20 +87,20 @@ struct RefreshingTests {
                 count += 1
                 return count
             }
-            if count == 1 { throw NoLuck() }
+            if count == 1 { throw RefreshFailed() }
             return scene.fetch(old)
         }
         let error = try await networkError { try await scene.status(scene.request(auth)) }
-        #expect(error.kind == .authenticationFailed && error.cause is NoLuck)
+        #expect(error.kind == .authenticationFailed && error.cause is RefreshFailed)
         #expect(error.response?.status == .unauthorized && error.phase == .validating)
         #expect(!error.description.contains("secret"))
         #expect(error.retriability == .never)
-        // The next one tries again, and does not send what was refused.
+        // The next request refreshes again and does not send the refused token.
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.server.requestCount == 2)
     }
 
-    @Test func fetchesThatFailAgainAndAgainHavePauses() async throws {
+    @Test func repeatedRefreshFailuresBackOff() async throws {
         let scene = try TokenScene(accepting: "t1")
         let now = Lock(Date(timeIntervalSince1970: 1_700_000_000))
         let tries = Lock(0)
@@ -127,23 +127,23 @@ struct RefreshingTests {
         #expect(try await scene.status(scene.request(auth)) == 200)
     }
 
-    @Test func aServerThatRefusesEveryTokenCausesFewFetches() async throws {
+    @Test func repeatedRefusalsLimitRefreshes() async throws {
         let scene = try TokenScene(accepting: "t2")
         let now = Lock(Date(timeIntervalSince1970: 1_700_000_000))
         let settings = RefreshingAuthentication.Settings(now: { now.withLock { $0 } })
         let auth = RefreshingAuthentication(AccessToken("old"), settings: settings) { scene.fetch($0) }
         for _ in 0..<5 { #expect(try await scene.status(scene.request(auth)) == 401) }
-        // The first was sent twice; for a second the others have their 401 as it is.
+        // The first request was sent twice; for a second, the other requests return their 401 without a refresh.
         #expect(scene.fetches.withLock { $0 } == 1 && scene.server.requestCount == 6)
         now.withLock { $0.addTimeInterval(1) }
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(scene.fetches.withLock { $0 } == 2)
-        // That one was taken, so the next refusal is believed again.
+        // The server accepted the token, so the next refusal causes a refresh again.
         scene.accept("t3")
         #expect(try await scene.status(scene.request(auth)) == 200)
     }
 
-    @Test func whatTheClosureThrowsIsNoCancellation() async throws {
+    @Test func cancellationErrorOfTheClosureIsAnAuthenticationFailure() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication { _ in throw CancellationError() }
         let error = try await networkError { try await scene.status(scene.request(auth)) }
@@ -151,12 +151,12 @@ struct RefreshingTests {
         #expect(scene.server.requestCount == 0)
     }
 
-    @Test func whatTakesTooLongIsNotWaitedFor() async throws {
+    @Test func refreshTimeoutFailsTheRequestAndKeepsTheLateToken() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let (gate, clock) = (Gate(), HandClock())
+        let (gate, clock) = (Gate(), ManualClock())
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let auth = RefreshingAuthentication(settings: settings) { old in
-            // In a task that does not hear of cancellation.
+            // In a task that is not cancelled with the refresh.
             _ = await Task { await gate.wait() }.value
             return scene.fetch(old)
         }
@@ -166,7 +166,7 @@ struct RefreshingTests {
         clock.advance(by: .seconds(5))
         let error = try await waiting.value
         #expect(error.kind == .authenticationFailed && error.message.contains("5"))
-        // While it still goes on nobody begins another, and what it brings late is used.
+        // While the late refresh runs, no second one starts, and its token is used.
         let second = try await networkError { try await scene.status(scene.request(auth)) }
         #expect(second.kind == .authenticationFailed)
         gate.open()
@@ -175,16 +175,16 @@ struct RefreshingTests {
         #expect(scene.fetches.withLock { $0 } == 1)
     }
 
-    @Test func whatNeverEndsIsGivenUp() async throws {
+    @Test func endlessRefreshIsReplacedByAnother() async throws {
         let scene = try TokenScene(accepting: "t2")
-        let (gate, clock, calls) = (Gate(), HandClock(), Lock(0))
+        let (gate, clock, calls) = (Gate(), ManualClock(), Lock(0))
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let auth = RefreshingAuthentication(settings: settings) { old in
             let call = calls.withLock { calls in
                 calls += 1
                 return calls
             }
-            if call > 1 { throw NoLuck() }
+            if call > 1 { throw RefreshFailed() }
             _ = await Task { await gate.wait() }.value
             return AccessToken("t2")
         }
@@ -195,17 +195,17 @@ struct RefreshingTests {
             clock.advance(by: .seconds(5))
         }
         #expect(try await waiting.value.kind == .authenticationFailed)
-        // Another is got then; that the first one still runs bothers nobody.
+        // Then another refresh starts, although the first one still runs.
         while calls.withLock({ $0 }) == 1 {
             #expect(try await networkError { try await scene.status(request) }.kind == .authenticationFailed)
         }
-        // What it brings late is better than nothing.
+        // The late token of the first refresh is still used.
         gate.open()
         while auth.token == nil, !Task.isCancelled { await Task.yield() }
         #expect(try await scene.status(request) == 200)
     }
 
-    @Test func whileTheOldOneIsGoodNobodyWaits() async throws {
+    @Test func requestsUseTheOldTokenDuringAnEarlyRefresh() async throws {
         let scene = try TokenScene(accepting: "old")
         let (gate, now) = (Gate(), Lock(Date(timeIntervalSince1970: 1_700_000_000)))
         let old = AccessToken("old", expiry: now.withLock { $0.addingTimeInterval(100) })
@@ -222,7 +222,7 @@ struct RefreshingTests {
 
     // MARK: Many requests
 
-    @Test func aThousandRequestsGetOneToken() async throws {
+    @Test func thousandConcurrentRequestsShareOneRefresh() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         let request = scene.request(auth)
@@ -234,7 +234,7 @@ struct RefreshingTests {
         #expect(scene.fetches.withLock { $0 } == 1)
     }
 
-    @Test func aSessionThatClosesEndsTheWait() async throws {
+    @Test func shutdownEndsTheWaitForARefresh() async throws {
         let scene = try TokenScene(accepting: "t1")
         let (gate, arrival) = (Gate(), Gate())
         let auth = RefreshingAuthentication { old in
@@ -250,11 +250,11 @@ struct RefreshingTests {
         gate.open()
     }
 
-    @Test func theTotalTimeoutEndsTheWait() async throws {
+    @Test func totalTimeoutEndsTheWaitForARefresh() async throws {
         let scene = try TokenScene(accepting: "t1")
         let auth = RefreshingAuthentication { _ in
             await Gate().wait()
-            throw NoLuck()
+            throw RefreshFailed()
         }
         var request = scene.request(auth)
         request.options = .timeout(.milliseconds(50))
@@ -262,12 +262,12 @@ struct RefreshingTests {
         #expect(error.kind == .timedOut && scene.server.requestCount == 0)
     }
 
-    @Test func aFailedFetchFailsAllWhoWaitOnce() async throws {
+    @Test func failedRefreshFailsAllWaitersOnce() async throws {
         let (gate, calls) = (Gate(), Lock(0))
         let source = TokenSource(nil, store: nil, settings: .init()) { _ in
             calls.withLock { $0 += 1 }
             await gate.wait()
-            throw NoLuck()
+            throw RefreshFailed()
         }
         let waiters = (0..<50).map { _ in Task { try await source.token() } }
         while source.waiting < 50, !Task.isCancelled { await Task.yield() }
@@ -277,12 +277,12 @@ struct RefreshingTests {
             guard case .failure(let error) = outcome, case .notFetched(let cause)? = error as? TokenFailure else {
                 return #expect(Bool(false), "\(outcome)")
             }
-            #expect(cause is NoLuck)
+            #expect(cause is RefreshFailed)
         }
         #expect(calls.withLock { $0 } == 1)
     }
 
-    @Test func whoIsCancelledStopsWaitingAndTheOthersDoNot() async throws {
+    @Test func cancellationEndsOnlyTheWaitOfTheCancelledTask() async throws {
         let gate = Gate()
         let source = TokenSource(nil, store: nil, settings: .init()) { _ in
             await gate.wait()
@@ -298,7 +298,7 @@ struct RefreshingTests {
         #expect(source.waiting == 1)
         gate.open()
         #expect(try await second.value.token.value == "t")
-        // Also when nobody waits any more the token is kept.
+        // The token is kept although no caller waits any more.
         #expect(try await source.token().token.value == "t")
         let late = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -307,12 +307,12 @@ struct RefreshingTests {
         #expect(await late.result.isCancelled)
     }
 
-    @Test func requestsOfTheClosureWaitForNobody() async throws {
+    @Test func requestsInsideTheRefreshClosureDoNotWaitForTheRefresh() async throws {
         let scene = try TokenScene(accepting: "t1")
         let own = Lock<RefreshingAuthentication?>(nil)
         let auth = RefreshingAuthentication { old in
-            guard let own = own.withLock({ $0 }) else { throw NoLuck() }
-            // The same client: without care it would wait for itself.
+            guard let own = own.withLock({ $0 }) else { throw RefreshFailed() }
+            // The request uses the same authenticator, so the refresh could wait for itself.
             let status = try await scene.status(scene.request(own, "/token"))
             #expect(status == 401)
             let transfer = scene.session.transfer(scene.request(own, "/token"))
@@ -324,14 +324,14 @@ struct RefreshingTests {
         own.withLock { $0 = nil }
     }
 
-    @Test func aTokenThatWasReplacedInTheMeantimeIsUsed() async throws {
+    @Test func tokenReplacedDuringTheRequestIsUsedForTheResend() async throws {
         let scene = try TokenScene(accepting: "new")
         let auth = RefreshingAuthentication(AccessToken("old")) { scene.fetch($0) }
         var request = scene.request(auth)
         request.interceptors.append(
             .intercept(scope: .attempt) { request, _, next in
                 let response = try await next(request)
-                // Somebody logs in while the request is on its way.
+                // The token is replaced while the request runs.
                 if response.head.status == .unauthorized { try await auth.replace(AccessToken("new")) }
                 return response
             })
@@ -339,7 +339,7 @@ struct RefreshingTests {
         #expect(scene.fetches.withLock { $0 } == 0)
     }
 
-    @Test func credentialsStayAtTheirOrigin() async throws {
+    @Test func tokensAreNotSentToOtherOrigins() async throws {
         let scene = try TokenScene(accepting: "t1")
         let other = try MockServer { .text($0.field("Authorization") ?? "nothing") }
         let first = try MockServer { request in

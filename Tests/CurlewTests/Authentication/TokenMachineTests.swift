@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// The rules by which tokens are given out, in any order that things can happen.
+/// The state machine of token refreshes, with fixed sequences and with random schedules.
 struct TokenMachineTests {
     private let start = Date(timeIntervalSince1970: 1_700_000_000)
 
@@ -18,74 +18,75 @@ struct TokenMachineTests {
         TokenMachine(token, skew: .seconds(30), now: start)
     }
 
-    // MARK: One after the other
+    // MARK: Sequences
 
-    @Test func aGoodTokenIsUsed() {
+    @Test func validTokenIsUsed() {
         var machine = machine(token("a", for: 100))
         guard case .use(let held) = machine.ask(1, now: start) else { return #expect(Bool(false)) }
-        #expect(held.token.value == "a" && !machine.isFlying)
+        #expect(held.token.value == "a" && !machine.isRefreshing)
     }
 
     @Test(arguments: [(74.0, true, false), (75, true, true), (99, true, true), (100, false, true), (200, false, true)])
-    func aTokenIsReplacedBeforeItExpires(seconds: Double, isUsed: Bool, flies: Bool) {
-        // The skew is a quarter of its life here: 25 of 100 seconds.
+    func tokenIsRefreshedBeforeItExpires(seconds: Double, isUsed: Bool, flies: Bool) {
+        // The skew is a quarter of the token's lifetime here: 25 of 100 seconds.
         var machine = machine(token("a", for: 100))
         let now = start.addingTimeInterval(seconds)
         #expect((machine.ready(now) != nil) == (isUsed && !flies))
         switch machine.ask(1, now: now) {
         case .use: #expect(isUsed && !flies)
-        case .useAndFly(let held): #expect(isUsed && flies && held.token.value == "a" && machine.waiting == 0)
+        case .useAndRefresh(let held): #expect(isUsed && flies && held.token.value == "a" && machine.waiting == 0)
         default: #expect(!isUsed && flies && machine.waiting == 1)
         }
-        // Nobody else flies, or waits while the old one is good.
+        // A second caller starts no refresh, and does not wait while the old token is valid.
         #expect(!flies || (machine.ask(2, now: now) == .wait) == !isUsed)
     }
 
-    @Test func whatFailsEarlyLeavesTheOldTokenInUse() {
+    @Test func failedEarlyRefreshKeepsTheOldTokenInUse() {
         var machine = machine(token("a", for: 1000))
         let due = start.addingTimeInterval(980)
-        guard case .useAndFly = machine.ask(1, now: due), case .use = machine.ask(2, now: due) else {
+        guard case .useAndRefresh = machine.ask(1, now: due), case .use = machine.ask(2, now: due) else {
             return #expect(Bool(false))
         }
-        #expect(machine.crash(now: due).waiters == [])
-        // For a second nobody tries again, then the next does.
-        guard case .use = machine.ask(3, now: due), case .useAndFly = machine.ask(4, now: due.addingTimeInterval(1.1))
+        #expect(machine.failRefresh(now: due).waiters == [])
+        // For one second no caller starts a refresh; afterwards the next caller does.
+        guard case .use = machine.ask(3, now: due),
+            case .useAndRefresh = machine.ask(4, now: due.addingTimeInterval(1.1))
         else { return #expect(Bool(false)) }
-        // Expired, it is no use any more.
+        // The old token has expired and is not used any more.
         #expect(machine.ask(5, now: start.addingTimeInterval(1001)) == .wait)
-        let late = machine.crash(now: start.addingTimeInterval(1001))
+        let late = machine.failRefresh(now: start.addingTimeInterval(1001))
         #expect(late.waiters == [5] && late.held == nil)
-        #expect(machine.ask(5, now: start.addingTimeInterval(1003)) == .waitAndFly)
+        #expect(machine.ask(5, now: start.addingTimeInterval(1003)) == .waitAndRefresh)
     }
 
-    @Test func aRefusalOfAnOlderTokenFetchesNothing() {
+    @Test func refusalOfAnOlderTokenStartsNoRefresh() {
         var machine = machine(token("a"))
         let first = machine.generation
         #expect(machine.refuse(first, now: start) == true)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
-        let release = machine.land(token("b"), now: start)
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
+        let release = machine.finishRefresh(token("b"), now: start)
         #expect(release.waiters == [1] && release.held?.token.value == "b")
         #expect(machine.refuse(first, now: start) == true)
         guard case .use(let held) = machine.ask(2, now: start) else { return #expect(Bool(false)) }
         #expect(held.token.value == "b")
     }
 
-    @Test func aTokenThatWasRefusedIsNotGivenOutAgain() {
+    @Test func refusedTokenIsNotReused() {
         var machine = machine(token("a", for: 1000))
         #expect(machine.refuse(machine.generation, now: start) == true)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
-        #expect(machine.crash(now: start).held == nil)
-        #expect(machine.ask(2, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
+        #expect(machine.failRefresh(now: start).held == nil)
+        #expect(machine.ask(2, now: start) == .waitAndRefresh)
     }
 
-    @Test func aTokenThatOthersHadTakenSurvivesAFetchThatFails() {
+    @Test func acceptedTokenIsReusedAfterAFailedRefresh() {
         var machine = machine(token("a", for: 1000))
         machine.accept(machine.generation)
         #expect(machine.ready(start)?.isAccepted == true)
         #expect(machine.refuse(machine.generation, now: start) == true)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
-        // Who was refused fails; whoever comes then goes on with it, and is not believed for a while.
-        #expect(machine.crash(now: start) == TokenMachine.Release(waiters: [1]))
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
+        // The refused caller fails. Later callers use the old token, and for a second their refusals cause no refresh.
+        #expect(machine.failRefresh(now: start) == TokenMachine.Release(waiters: [1]))
         #expect(machine.ready(start)?.token.value == "a")
         #expect(machine.refuse(machine.generation, now: start) == false)
         #expect(machine.refuse(machine.generation, now: start.addingTimeInterval(1)) == true)
@@ -93,114 +94,114 @@ struct TokenMachineTests {
 
     // MARK: Pauses
 
-    @Test func fromTheSecondFailureOnThereIsAPause() {
+    @Test func refreshPausesDoubleFromTheSecondFailure() {
         var machine = machine(nil)
         var now = start
-        #expect(machine.ask(1, now: now) == .waitAndFly)
-        _ = machine.crash(now: now)
+        #expect(machine.ask(1, now: now) == .waitAndRefresh)
+        _ = machine.failRefresh(now: now)
         for seconds in [2, 4, 8, 16, 32, 60, 60] {
-            #expect(machine.ask(1, now: now) == .waitAndFly)
-            _ = machine.crash(now: now)
+            #expect(machine.ask(1, now: now) == .waitAndRefresh)
+            _ = machine.failRefresh(now: now)
             #expect(machine.ask(1, now: now) == .pause(.seconds(seconds)))
             #expect(machine.ask(1, now: now.addingTimeInterval(1)) == .pause(.seconds(seconds - 1)))
             now.addTimeInterval(Double(seconds))
         }
-        #expect(machine.ask(1, now: now) == .waitAndFly)
-        _ = machine.land(token("a"), now: now)
-        // A token ends it; the next failure is the first.
+        #expect(machine.ask(1, now: now) == .waitAndRefresh)
+        _ = machine.finishRefresh(token("a"), now: now)
+        // A new token ends the pause and resets the count of failures.
         #expect(machine.refuse(machine.generation, now: now) == true)
-        #expect(machine.ask(1, now: now) == .waitAndFly)
-        _ = machine.crash(now: now)
-        #expect(machine.ask(1, now: now) == .waitAndFly)
+        #expect(machine.ask(1, now: now) == .waitAndRefresh)
+        _ = machine.failRefresh(now: now)
+        #expect(machine.ask(1, now: now) == .waitAndRefresh)
     }
 
-    @Test func aTokenPutInByHandEndsThePause() {
+    @Test func replacedTokenEndsThePause() {
         var machine = machine(nil)
         for _ in 0..<2 {
-            #expect(machine.ask(1, now: start) == .waitAndFly)
-            _ = machine.crash(now: start)
+            #expect(machine.ask(1, now: start) == .waitAndRefresh)
+            _ = machine.failRefresh(now: start)
         }
         #expect(machine.ask(1, now: start) == .pause(.seconds(2)))
         _ = machine.replace(token("mine"), now: start)
         guard case .use = machine.ask(1, now: start) else { return #expect(Bool(false)) }
     }
 
-    @Test func aClockThatIsSetBackEndsThePause() {
+    @Test func clockSetBackEndsThePause() {
         var machine = machine(nil)
         for _ in 0..<2 {
-            #expect(machine.ask(1, now: start) == .waitAndFly)
-            _ = machine.crash(now: start)
+            #expect(machine.ask(1, now: start) == .waitAndRefresh)
+            _ = machine.failRefresh(now: start)
         }
-        #expect(machine.ask(1, now: start.addingTimeInterval(-3600)) == .waitAndFly)
+        #expect(machine.ask(1, now: start.addingTimeInterval(-3600)) == .waitAndRefresh)
     }
 
-    @Test func aServerThatRefusesEveryTokenGetsFewOfThem() {
+    @Test func repeatedRefusalsLimitRefreshes() {
         var machine = machine(token("0"))
         var now = start
         for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
             #expect(machine.refuse(machine.generation, now: now) == true)
-            #expect(machine.ask(1, now: now) == .waitAndFly)
-            _ = machine.land(token("next"), now: now)
-            // Many were sent again with the new token, and all were refused: that counts once.
-            for _ in 0..<10 { machine.judge(machine.generation, isRefused: true, now: now) }
+            #expect(machine.ask(1, now: now) == .waitAndRefresh)
+            _ = machine.finishRefresh(token("next"), now: now)
+            // Many requests were resent with the new token and all were refused: that counts once.
+            for _ in 0..<10 { machine.recordSecondResponse(machine.generation, isRefused: true, now: now) }
             #expect(machine.refuse(machine.generation, now: now) == false)
             guard case .use = machine.ask(2, now: now) else { return #expect(Bool(false)) }
             #expect(machine.refuse(machine.generation, now: now.addingTimeInterval(Double(seconds) - 0.1)) == false)
             now.addTimeInterval(Double(seconds))
         }
-        // One that is taken ends it, and so does one put in by hand.
-        machine.judge(machine.generation, isRefused: false, now: now)
+        // An accepted token ends the pause, and so does a replaced token.
+        machine.recordSecondResponse(machine.generation, isRefused: false, now: now)
         #expect(machine.refuse(machine.generation, now: now) == true)
-        #expect(machine.ask(1, now: now) == .waitAndFly)
-        _ = machine.land(token("last"), now: now)
+        #expect(machine.ask(1, now: now) == .waitAndRefresh)
+        _ = machine.finishRefresh(token("last"), now: now)
         let last = machine.generation
-        machine.judge(last, isRefused: true, now: now)
+        machine.recordSecondResponse(last, isRefused: true, now: now)
         #expect(machine.refuse(last, now: now) == false)
         _ = machine.replace(token("mine"), now: now)
-        machine.judge(last, isRefused: true, now: now)
+        machine.recordSecondResponse(last, isRefused: true, now: now)
         #expect(machine.refuse(machine.generation, now: now) == true)
     }
 
-    // MARK: Slow flights, and tokens put in by hand
+    // MARK: Slow refreshes and replaced tokens
 
-    @Test func aSlowFlightIsWaitedForByNobody() {
+    @Test func overdueRefreshReleasesItsWaiters() {
         var machine = machine(nil)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
-        #expect(machine.isLate(now: start) == TokenMachine.Release(waiters: [1]))
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
+        #expect(machine.markOverdue(now: start) == TokenMachine.Release(waiters: [1]))
         #expect(machine.ask(2, now: start) == .fail)
-        // What it brings in the end is welcome.
-        #expect(machine.land(token("a"), now: start).waiters.isEmpty)
+        // The late token is used.
+        #expect(machine.finishRefresh(token("a"), now: start).waiters.isEmpty)
         guard case .use = machine.ask(3, now: start) else { return #expect(Bool(false)) }
     }
 
-    @Test func aTokenPutInByHandWins() {
+    @Test func replacedTokenWinsOverTheRefresh() {
         var machine = machine(nil)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
         let release = machine.replace(token("mine"), now: start)
         #expect(release.waiters == [1] && release.held?.token.value == "mine")
-        #expect(machine.land(token("late"), now: start) == TokenMachine.Release())
-        #expect(machine.token?.value == "mine" && !machine.isFlying)
+        #expect(machine.finishRefresh(token("late"), now: start) == TokenMachine.Release())
+        #expect(machine.token?.value == "mine" && !machine.isRefreshing)
     }
 
-    @Test func whoComesAfterALogOutGetsAFlightOfHisOwn() {
+    @Test func logoutDuringARefreshRestartsItForLaterCallers() {
         var machine = machine(nil)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
         #expect(machine.replace(nil, now: start) == TokenMachine.Release(waiters: [1]))
         #expect(machine.ask(2, now: start) == .wait)
-        #expect(machine.land(token("of before"), now: start) == TokenMachine.Release(fliesAgain: true))
-        #expect(machine.land(token("new"), now: start).waiters == [2])
+        #expect(machine.finishRefresh(token("of before"), now: start) == TokenMachine.Release(restartsRefresh: true))
+        #expect(machine.finishRefresh(token("new"), now: start).waiters == [2])
     }
 
-    @Test func aTokenThatNeverLastsIsUsedOnce() {
+    @Test func expiredNewTokenIsUsedOnce() {
         var machine = machine(nil)
-        #expect(machine.ask(1, now: start) == .waitAndFly)
-        #expect(machine.land(token("a", for: 0), now: start).held?.token.value == "a")
-        #expect(machine.ask(2, now: start) == .waitAndFly)
+        #expect(machine.ask(1, now: start) == .waitAndRefresh)
+        #expect(machine.finishRefresh(token("a", for: 0), now: start).held?.token.value == "a")
+        #expect(machine.ask(2, now: start) == .waitAndRefresh)
     }
 
-    // MARK: In any order
+    // MARK: Random schedules
 
-    @Test func schedules() {
+    @Test func randomSchedulesKeepAllInvariants() {
         for seed in UInt64(0)..<20_000 {
             var schedule = Schedule(seed) { $0.ask($1, now: $2) }
             if let finding = schedule.run() {
@@ -210,46 +211,46 @@ struct TokenMachineTests {
         }
     }
 
-    /// Whoever looks first and acts later lets two flights begin; the schedules see that.
-    @Test func schedulesFindTwoFlights() {
+    /// A machine that starts a refresh for every waiting caller runs two refreshes at once; the schedules detect that.
+    @Test func schedulesDetectTwoRefreshesAtOnce() {
         let seed = (UInt64(0)..<1000).first { seed in
             var schedule = Schedule(seed) { machine, id, now in
                 let answer = machine.ask(id, now: now)
-                return answer == .wait ? .waitAndFly : answer
+                return answer == .wait ? .waitAndRefresh : answer
             }
-            return schedule.run() == "two flights at once"
+            return schedule.run() == "two refreshes at once"
         }
         #expect(seed != nil)
     }
 
-    /// Whoever forgets one that waits lets it wait for ever; the schedules see that, too.
-    @Test func schedulesFindTheForgotten() {
+    /// A machine that forgets a waiting caller never releases it; the schedules detect that.
+    @Test func schedulesDetectForgottenWaiters() {
         let seed = (UInt64(0)..<1000).first { seed in
             var schedule = Schedule(seed) { machine, id, now in
                 let answer = machine.ask(id, now: now)
                 if answer == .wait { _ = machine.leave(id) }
                 return answer
             }
-            return schedule.run()?.contains("wait for nothing") == true
+            return schedule.run()?.contains("callers wait") == true
         }
         #expect(seed != nil)
     }
 }
 
-/// What happens to a machine in an order drawn by chance, and what must hold after each step.
+/// Random events for a machine, and the invariants that are checked after each event.
 private struct Schedule {
-    typealias Ask = (inout TokenMachine, UInt64, Date) -> TokenMachine.Answer
+    typealias Ask = (inout TokenMachine, UInt64, Date) -> TokenMachine.Decision
 
     private let ask: Ask
     private var chance: SeededChance
     private var now = Date(timeIntervalSince1970: 1_700_000_000)
     private var machine: TokenMachine
-    private var flights = 0
+    private var refreshes = 0
     private var failures = 0
     private var pending: Set<UInt64> = []
     private var holders: [TokenMachine.Held] = []
     private var refused: Set<UInt64> = []
-    private var tickets: UInt64 = 0
+    private var sequenceNumbers: UInt64 = 0
 
     init(_ seed: UInt64, ask: @escaping Ask) {
         self.ask = ask
@@ -258,53 +259,53 @@ private struct Schedule {
         if Bool.random(using: &chance) { machine = TokenMachine(newToken(), skew: .seconds(30), now: now) }
     }
 
-    /// What went wrong; nil for nothing.
+    /// Runs the schedule and returns the first violated invariant, or nil.
     mutating func run() -> String? {
         for _ in 0..<40 {
             if let finding = step() { return finding }
-            if !pending.isEmpty, flights != 1 { return "\(pending.count) wait for nothing" }
-            if machine.waiting != pending.count { return "\(pending.count) wait for nothing it knows of" }
+            if !pending.isEmpty, refreshes != 1 { return "\(pending.count) callers wait without a refresh" }
+            if machine.waiting != pending.count { return "\(pending.count) callers wait, not \(machine.waiting)" }
         }
-        // In the end everybody goes on.
-        if flights > 0 { _ = land() }
-        if flights > 0 { _ = land() }
-        return pending.isEmpty && flights == 0 ? nil : "\(pending.count) wait for nothing in the end"
+        // The last refreshes must release all waiting callers.
+        if refreshes > 0 { _ = finishRefresh() }
+        if refreshes > 0 { _ = finishRefresh() }
+        return pending.isEmpty && refreshes == 0 ? nil : "\(pending.count) callers wait at the end"
     }
 
     private mutating func step() -> String? {
         switch Int.random(in: 0..<13, using: &chance) {
         case 0...4: return newAsk()
         case 5: now = now.addingTimeInterval(.random(in: 0...60, using: &chance))
-        case 12: judge()
+        case 12: recordSecondResponse()
         case 6: leave()
-        case 7, 8: return flights > 0 ? land() : nil
-        case 9: return flights > 0 ? crash() : nil
-        case 10: return Bool.random(using: &chance) ? release(machine.isLate(now: now)) : nil
+        case 7, 8: return refreshes > 0 ? finishRefresh() : nil
+        case 9: return refreshes > 0 ? failRefresh() : nil
+        case 10: return Bool.random(using: &chance) ? release(machine.markOverdue(now: now)) : nil
         default: return Int.random(in: 0..<4, using: &chance) == 0 ? replace() : nil
         }
         return nil
     }
 
     private mutating func newAsk() -> String? {
-        tickets += 1
+        sequenceNumbers += 1
         if Bool.random(using: &chance), let known = holders.randomElement(using: &chance) {
             guard machine.refuse(known.generation, now: now) else { return nil }
             refused.insert(known.generation)
         }
-        switch ask(&machine, tickets, now) {
+        switch ask(&machine, sequenceNumbers, now) {
         case .use(let held): return use(held)
-        case .useAndFly(let held):
-            flights += 1
-            return flights > 1 ? "two flights at once" : use(held)
-        case .fail: return flights == 1 ? nil : "refused without a flight"
+        case .useAndRefresh(let held):
+            refreshes += 1
+            return refreshes > 1 ? "two refreshes at once" : use(held)
+        case .fail: return refreshes == 1 ? nil : "refused without a refresh"
         case .pause(let left):
             if left > .seconds(60) { return "an endless pause" }
-            return flights == 0 && failures > 1 ? nil : "a pause without two failures"
-        case .wait: pending.insert(tickets)
-        case .waitAndFly:
-            pending.insert(tickets)
-            flights += 1
-            if flights > 1 { return "two flights at once" }
+            return refreshes == 0 && failures > 1 ? nil : "a pause without two failures"
+        case .wait: pending.insert(sequenceNumbers)
+        case .waitAndRefresh:
+            pending.insert(sequenceNumbers)
+            refreshes += 1
+            if refreshes > 1 { return "two refreshes at once" }
         }
         return nil
     }
@@ -317,10 +318,10 @@ private struct Schedule {
         return nil
     }
 
-    private mutating func judge() {
+    private mutating func recordSecondResponse() {
         guard let held = holders.randomElement(using: &chance) else { return }
         if Bool.random(using: &chance) { machine.accept(held.generation) }
-        machine.judge(held.generation, isRefused: Bool.random(using: &chance), now: now)
+        machine.recordSecondResponse(held.generation, isRefused: Bool.random(using: &chance), now: now)
     }
 
     private mutating func leave() {
@@ -329,18 +330,18 @@ private struct Schedule {
         _ = machine.leave(one)
     }
 
-    private mutating func land() -> String? {
-        flights -= 1
-        let release = machine.land(newToken(), now: now)
+    private mutating func finishRefresh() -> String? {
+        refreshes -= 1
+        let release = machine.finishRefresh(newToken(), now: now)
         return self.release(release)
     }
 
-    private mutating func crash() -> String? {
-        flights -= 1
+    private mutating func failRefresh() -> String? {
+        refreshes -= 1
         failures += 1
-        let release = machine.crash(now: now)
-        // What others had taken is given out again then.
-        if !release.fliesAgain { refused.remove(machine.generation) }
+        let release = machine.failRefresh(now: now)
+        // A token that other requests had used successfully is used again after the failure.
+        if !release.restartsRefresh { refused.remove(machine.generation) }
         return self.release(release)
     }
 
@@ -349,10 +350,10 @@ private struct Schedule {
     }
 
     private mutating func release(_ release: TokenMachine.Release) -> String? {
-        if !release.waiters.isSubset(of: pending) { return "somebody is released twice" }
+        if !release.waiters.isSubset(of: pending) { return "a caller is released twice" }
         pending.subtract(release.waiters)
-        if release.fliesAgain { flights += 1 }
-        if flights > 1 { return "two flights at once" }
+        if release.restartsRefresh { refreshes += 1 }
+        if refreshes > 1 { return "two refreshes at once" }
         guard !release.waiters.isEmpty, let held = release.held else { return nil }
         return use(held)
     }

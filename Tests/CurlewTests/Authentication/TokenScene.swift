@@ -8,7 +8,7 @@ import FoundationEssentials
 
 @testable import Curlew
 
-/// A server that takes one token at a time, and counts.
+/// A server that accepts one token at a time, and a token source that counts its calls.
 final class TokenScene: Sendable {
     let server: MockServer
     let session: Session
@@ -33,7 +33,7 @@ final class TokenScene: Sendable {
         return request
     }
 
-    /// Answers with tokens that are numbered.
+    /// Returns numbered tokens: "t1", "t2", and so on.
     func fetch(_ old: AccessToken?) -> AccessToken {
         let number = fetches.withLock { count in
             count += 1

@@ -9,12 +9,12 @@ import Testing
 
 @testable import Curlew
 
-/// Tokens that outlive the program, whatever happens while they are kept.
+/// Token stores: loading, saving, failures, and races of saving with refreshes and replacements.
 @Suite(.timeLimit(.minutes(5)))
 struct TokenStoreTests {
-    private struct NoLuck: Error {}
+    private struct RefreshFailed: Error {}
 
-    private final class Shelf: TokenStore {
+    private final class MemoryTokenStore: TokenStore {
         let kept: Lock<AccessToken?>
         let loads = Lock(0)
         let fails = Lock(false)
@@ -24,19 +24,19 @@ struct TokenStoreTests {
 
         func load() async throws -> AccessToken? {
             loads.withLock { $0 += 1 }
-            if fails.withLock({ $0 }) { throw NoLuck() }
+            if fails.withLock({ $0 }) { throw RefreshFailed() }
             return kept.withLock { $0 }
         }
 
         func save(_ token: AccessToken?) async throws {
-            if fails.withLock({ $0 }) || failsToSave.withLock({ $0 }) { throw NoLuck() }
+            if fails.withLock({ $0 }) || failsToSave.withLock({ $0 }) { throw RefreshFailed() }
             kept.withLock { $0 = token }
         }
     }
 
-    @Test func aStoreIsAskedOnceAndKeepsWhatComes() async throws {
+    @Test func storeIsLoadedOnceAndSavesNewTokens() async throws {
         let scene = try TokenScene(accepting: "kept")
-        let shelf = Shelf(AccessToken("kept", refreshToken: "r"))
+        let shelf = MemoryTokenStore(AccessToken("kept", refreshToken: "r"))
         let auth = RefreshingAuthentication(store: shelf) { old in
             #expect(old?.refreshToken == "r")
             return scene.fetch(old)
@@ -50,9 +50,9 @@ struct TokenStoreTests {
         #expect(shelf.kept.withLock { $0 } == nil && auth.token == nil)
     }
 
-    @Test func whatIsKeptButExpiredIsTheOldToken() async throws {
+    @Test func expiredStoredTokenIsPassedToTheRefresh() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let shelf = Shelf(AccessToken("kept", expiresIn: .seconds(-5), refreshToken: "r"))
+        let shelf = MemoryTokenStore(AccessToken("kept", expiresIn: .seconds(-5), refreshToken: "r"))
         let auth = RefreshingAuthentication(store: shelf) { old in
             #expect(old?.refreshToken == "r")
             return scene.fetch(old)
@@ -60,13 +60,13 @@ struct TokenStoreTests {
         #expect(try await scene.status(scene.request(auth)) == 200)
     }
 
-    @Test func whatIsKeptWinsOverTheFirstToken() async throws {
+    @Test func storedTokenWinsOverTheInitialToken() async throws {
         let scene = try TokenScene(accepting: "first")
-        let shelf = Shelf(nil)
+        let shelf = MemoryTokenStore(nil)
         let auth = RefreshingAuthentication(AccessToken("first"), store: shelf) { scene.fetch($0) }
         #expect(auth.token?.value == "first")
         #expect(try await scene.status(scene.request(auth)) == 200)
-        // It is kept from now on, and what takes its place too.
+        // The first token is saved, and so is its replacement.
         #expect(shelf.kept.withLock { $0?.value } == "first")
         scene.accept("t1")
         #expect(try await scene.status(scene.request(auth)) == 200)
@@ -75,28 +75,28 @@ struct TokenStoreTests {
         #expect(scene.fetches.withLock { $0 } == 1 && next.token?.value == "t1")
     }
 
-    @Test func aStoreThatFailsIsHeardOfOnce() async throws {
+    @Test func storeFailuresFailTheRequest() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let shelf = Shelf(nil)
+        let shelf = MemoryTokenStore(nil)
         shelf.fails.withLock { $0 = true }
         let auth = RefreshingAuthentication(store: shelf) { scene.fetch($0) }
         let error = try await networkError { try await scene.status(scene.request(auth)) }
-        #expect(error.kind == .authenticationFailed && error.cause is NoLuck)
+        #expect(error.kind == .authenticationFailed && error.cause is RefreshFailed)
         #expect(scene.fetches.withLock { $0 } == 0)
-        let full = Shelf(AccessToken("old"))
+        let full = MemoryTokenStore(AccessToken("old"))
         full.failsToSave.withLock { $0 = true }
         let broken = RefreshingAuthentication(store: full) { scene.fetch($0) }
         let second = try await networkError { try await scene.status(scene.request(broken)) }
-        #expect(second.cause is NoLuck && second.message.contains("store"))
+        #expect(second.cause is RefreshFailed && second.message.contains("store"))
         #expect(broken.token?.value == "t1")
         #expect(try await scene.status(scene.request(broken)) == 200)
     }
 
     // MARK: Failures and races
 
-    @Test func aFailedFetchLosesNothing() async throws {
+    @Test func failedRefreshKeepsTheStoredToken() async throws {
         let scene = try TokenScene(accepting: "t1")
-        let shelf = Shelf(AccessToken("kept", expiresIn: .seconds(-5), refreshToken: "r"))
+        let shelf = MemoryTokenStore(AccessToken("kept", expiresIn: .seconds(-5), refreshToken: "r"))
         let tries = Lock(0)
         let auth = RefreshingAuthentication(store: shelf) { old in
             #expect(old?.refreshToken == "r")
@@ -104,17 +104,17 @@ struct TokenStoreTests {
                 count += 1
                 return count
             }
-            if count == 1 { throw NoLuck() }
+            if count == 1 { throw RefreshFailed() }
             return scene.fetch(old)
         }
         let error = try await networkError { try await scene.status(scene.request(auth)) }
-        #expect(error.cause is NoLuck && auth.token?.refreshToken == "r")
+        #expect(error.cause is RefreshFailed && auth.token?.refreshToken == "r")
         #expect(try await scene.status(scene.request(auth)) == 200)
         #expect(shelf.loads.withLock { $0 } == 1 && auth.token?.value == "t1")
     }
 
-    /// A store whose calls stop where the test wants.
-    private final class Desk: TokenStore {
+    /// A store that stops while it saves a certain token, until the test opens a gate.
+    private final class BlockingTokenStore: TokenStore {
         let kept = Lock<AccessToken?>(nil)
         let saving = Lock<(gate: Gate, value: String)?>(nil)
         let arrival = Gate()
@@ -138,14 +138,14 @@ struct TokenStoreTests {
                 defer { busy = true }
                 return !busy
             }
-            #expect(isAlone, "one call at a time")
+            #expect(isAlone, "calls of the store must not overlap")
             defer { busy.withLock { $0 = false } }
             return try await body()
         }
     }
 
-    @Test func aTokenPutInByHandIsTheOneKept() async throws {
-        let (desk, gate) = (Desk(), Gate())
+    @Test func replacedTokenIsSavedAfterARefreshedOne() async throws {
+        let (desk, gate) = (BlockingTokenStore(), Gate())
         desk.saving.withLock { $0 = (gate, "fetched") }
         let source = TokenSource(nil, store: desk, settings: .init()) { _ in AccessToken("fetched") }
         let waiter = Task { try await source.token() }
@@ -157,8 +157,8 @@ struct TokenStoreTests {
         #expect(desk.kept.withLock { $0?.value } == "mine" && source.current?.value == "mine")
     }
 
-    @Test func aTokenPutInByHandDuringAFetchIsTheOneKept() async throws {
-        let (desk, gate, arrival) = (Desk(), Gate(), Gate())
+    @Test func tokenReplacedDuringARefreshIsSaved() async throws {
+        let (desk, gate, arrival) = (BlockingTokenStore(), Gate(), Gate())
         let source = TokenSource(nil, store: desk, settings: .init()) { _ in
             arrival.open()
             _ = await Task { await gate.wait() }.value
@@ -169,15 +169,15 @@ struct TokenStoreTests {
         try await source.replace(AccessToken("mine"))
         #expect(try await waiter.value.token.value == "mine")
         gate.open()
-        // When the fetch is over another can begin.
-        await until { !source.isFlying }
+        // The stale refresh ends without effect.
+        await until { !source.isRefreshing }
         #expect(desk.kept.withLock { $0?.value } == "mine" && source.current?.value == "mine")
     }
 
-    @Test func whoLogsOutWhileTheStoreIsAskedIsLoggedOut() async throws {
-        let (desk, gate) = (Desk(), Gate())
+    @Test func logoutDuringASaveRemovesTheToken() async throws {
+        let (desk, gate) = (BlockingTokenStore(), Gate())
         desk.saving.withLock { $0 = (gate, "first") }
-        let source = TokenSource(AccessToken("first"), store: desk, settings: .init()) { _ in throw NoLuck() }
+        let source = TokenSource(AccessToken("first"), store: desk, settings: .init()) { _ in throw RefreshFailed() }
         let waiter = Task { try await source.token() }
         await desk.arrival.wait()
         let replacing = Task { try await source.replace(nil) }
@@ -187,9 +187,9 @@ struct TokenStoreTests {
         #expect(desk.kept.withLock { $0 } == nil && source.current == nil)
     }
 
-    @Test func theLastOfManyReplacementsIsKept() async throws {
-        let desk = Desk()
-        let source = TokenSource(nil, store: desk, settings: .init()) { _ in throw NoLuck() }
+    @Test func lastOfConcurrentReplacementsIsSaved() async throws {
+        let desk = BlockingTokenStore()
+        let source = TokenSource(nil, store: desk, settings: .init()) { _ in throw RefreshFailed() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<50 {
                 group.addTask { try await source.replace(number % 5 == 0 ? nil : AccessToken("\(number)")) }
@@ -199,12 +199,12 @@ struct TokenStoreTests {
         #expect(desk.kept.withLock { $0 } == source.current)
     }
 
-    @Test func whatComesLateIsKeptAllTheSame() async throws {
-        let (desk, gate, arrival, clock) = (Desk(), Gate(), Gate(), HandClock())
+    @Test func lateTokenIsSaved() async throws {
+        let (desk, gate, arrival, clock) = (BlockingTokenStore(), Gate(), Gate(), ManualClock())
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let source = TokenSource(nil, store: desk, settings: settings) { _ in
             arrival.open()
-            // The closure does not hear of its cancellation.
+            // The closure ignores its cancellation.
             _ = await Task { await gate.wait() }.value
             return AccessToken("late", refreshToken: "the only one")
         }
@@ -218,8 +218,8 @@ struct TokenStoreTests {
         #expect(try await source.token().token.value == "late")
     }
 
-    @Test func aStoreThatHangsHoldsNobodyForEver() async throws {
-        let (desk, gate, clock) = (Desk(), Gate(), HandClock())
+    @Test func hangingStoreFailsWaitersAfterTheTimeout() async throws {
+        let (desk, gate, clock) = (BlockingTokenStore(), Gate(), ManualClock())
         desk.saving.withLock { $0 = (gate, "fetched") }
         let settings = RefreshingAuthentication.Settings(timeout: .seconds(5), clock: clock)
         let source = TokenSource(nil, store: desk, settings: settings) { _ in AccessToken("fetched") }
@@ -230,20 +230,20 @@ struct TokenStoreTests {
         guard case .failure(let error) = outcome, case .storeTooSlow? = error as? TokenFailure else {
             return #expect(Bool(false), "\(outcome)")
         }
-        // The token is there all the same, and kept as soon as that can be.
+        // The token is used nevertheless, and saved when the store continues.
         #expect(try await source.token().token.value == "fetched")
         gate.open()
         await until { desk.kept.withLock { $0?.value } == "fetched" }
     }
 
-    private func passTime(_ clock: HandClock, whileFlying source: TokenSource) async {
+    private func passTime(_ clock: ManualClock, whileFlying source: TokenSource) async {
         await until {
             clock.advance(by: .seconds(5))
-            return !source.isFlying
+            return !source.isRefreshing
         }
     }
 
-    /// Ends with the test's time, too.
+    /// Waits for the condition, or until the test's time limit cancels the task.
     private func until(_ condition: () -> Bool) async {
         while !condition(), !Task.isCancelled { await Task.yield() }
     }

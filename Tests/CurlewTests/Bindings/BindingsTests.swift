@@ -8,7 +8,7 @@ import Testing
 
 @Suite("International names through libidn2")
 struct InternationalNamesTests {
-    @Test func encodesInParallel() async throws {
+    @Test func concurrentEncoding() async throws {
         let names = try #require(InternationalNames.system)
         await withTaskGroup(of: String?.self) { group in
             for _ in 0..<50 { group.addTask { try? names.ascii("bücher.example") } }
@@ -16,21 +16,21 @@ struct InternationalNamesTests {
         }
     }
 
-    @Test func refusalsSayWhy() throws {
+    @Test func refusedNamesReportAReason() throws {
         let names = try #require(InternationalNames.system)
         let refusal = #expect(throws: InternationalNames.Refusal.self) { try names.ascii("a\u{200D}é") }
         #expect(refusal?.message.isEmpty == false)
     }
 
     @Test(arguments: ["libnone-such.so.9", "libc.so.6"])
-    func otherLibrariesAreNoHelp(library: String) {
+    func otherLibrariesAreRejected(library: String) {
         #expect(InternationalNames(library: library) == nil)
     }
 }
 
 @Suite("OnceBox")
 struct OnceBoxTests {
-    @Test func keepsTheFirstValueForAll() async {
+    @Test func firstValueIsKept() async {
         let box = OnceBox<[Int]>()
         #expect(box.current == nil)
         let seen = await withTaskGroup(of: [Int].self) { group in

@@ -13,12 +13,12 @@ struct MessageDigestTests {
         (.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         (.sha512t256, "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),
     ])
-    func knowsThePublishedVectors(_ algorithm: MessageDigest.Algorithm, _ hexadecimal: String) throws {
+    func publishedVectors(_ algorithm: MessageDigest.Algorithm, _ hexadecimal: String) throws {
         #expect(algorithm.isAvailable)
         #expect(MessageDigest.digest(algorithm, of: "abc".utf8)?.hexadecimal == hexadecimal)
     }
 
-    @Test func piecesMakeTheSameDigestAsTheWhole() throws {
+    @Test func chunksGiveTheSameDigestAsTheWhole() throws {
         let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let digest = try #require(MessageDigest(.sha256))
         digest.update([])
@@ -28,7 +28,7 @@ struct MessageDigestTests {
         #expect(digest.finish() == MessageDigest.digest(.sha256, of: bytes))
     }
 
-    @Test func whatOpenSSLDoesNotKnowIsNotThere() {
+    @Test func unknownAlgorithmIsUnavailable() {
         let unknown = MessageDigest.Algorithm(name: "NO-SUCH-DIGEST")
         #expect(!unknown.isAvailable)
         #expect(MessageDigest.digest(unknown, of: []) == nil)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A session after fork()", .serialized, .timeLimit(.minutes(5)))
 struct SessionForkTests {
-    /// What a child process does with a session; what it returns is its exit status.
+    /// The body of a child process, which gets a session and returns the exit status.
     private final class Child {
         var session: Session?
         let run: (Child) -> CInt
@@ -19,10 +19,10 @@ struct SessionForkTests {
             self.run = run
         }
 
-        /// Runs in a forked child, which is killed when it hangs; gives the exit status or the negative signal.
+        /// Runs in a forked child and returns its exit status or the negated signal; a child that hangs is killed.
         ///
-        /// A child may inherit a lock of Swift's own runtime from whatever another thread did at that moment; a hang of
-        /// ours would come every time, so a child that was killed is tried again.
+        /// A child may inherit a locked lock of Swift's runtime from another thread. A deadlock in the library would
+        /// happen every time, so a child that was killed is retried.
         func forked() -> CInt {
             var status = forkedOnce()
             for _ in 0..<2 where status == -SIGALRM { status = forkedOnce() }
@@ -40,7 +40,7 @@ struct SessionForkTests {
         }
     }
 
-    @Test func transfersEndAtOnceAndTheParentsGoOn() async throws {
+    @Test func transfersInAChildEndAtOnceAndParentTransfersContinue() async throws {
         let server = try MockServer()
         let gate = Gate()
         server.on("GET", "/", .text("hello"))
@@ -66,7 +66,7 @@ struct SessionForkTests {
         #expect(try await session.data(for: Request(.get, server.url("/"))).0.count == 5)
     }
 
-    @Test func lettingASessionGoIsHarmless() async throws {
+    @Test func releaseOfASessionInAChildIsHarmless() async throws {
         let server = try MockServer()
         server.on("GET", "/", .text("hello"))
         let child: Child

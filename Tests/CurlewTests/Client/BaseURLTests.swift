@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// Base URLs and what is put below them.
+/// Base URLs and the references that are resolved against them or joined to them.
 @Suite(.timeLimit(.minutes(5)))
 struct BaseURLTests {
     /// HS-04: the six rows of AFNetworking's table.
@@ -15,9 +15,9 @@ struct BaseURLTests {
         ("/foo", "http://example.com/foo"), ("foo/", "http://example.com/v1/foo/"),
         ("/foo/", "http://example.com/foo/"), ("http://example2.com/", "http://example2.com/"),
     ])
-    func resolved(_ path: String, _ url: String) {
+    func referencesAreResolved(_ path: String, _ url: String) {
         #expect(BaseURL("http://example.com/v1/").url(of: path).text == url)
-        #expect(BaseURL("http://example.com/v1").url(of: path).text == url, "HS-03: the slash is added")
+        #expect(BaseURL("http://example.com/v1").url(of: path).text == url, "HS-03: the base URL gets its slash")
     }
 
     @Test(arguments: [
@@ -41,23 +41,23 @@ struct BaseURLTests {
         ("a/..", ""), ("a/./b", "a/b"), ("users:batch", "users:batch"), ("mailto:x", "mailto:x"),
         ("a/%2e%2E/b", "b"), ("%2E/a", "a"), ("a/b/.%2e", "a/"), ("%2e%2ex", "%2e%2ex"), ("%41", "%41"), ("...", "..."),
     ])
-    func joined(_ path: String, _ below: String) throws {
+    func pathsAreJoined(_ path: String, _ normalizedBelowBase: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
-        #expect(base.url(of: path).text == "http://example.com/v1/" + below)
-        #expect(!base.url(of: path).isElsewhere && !base.isLeft(by: path))
-        #expect(!BaseURL("http://example.com/v1").isLeft(by: path))
+        #expect(base.url(of: path).text == "http://example.com/v1/" + normalizedBelowBase)
+        #expect(!base.url(of: path).isCrossOrigin && !base.excludes(path))
+        #expect(!BaseURL("http://example.com/v1").excludes(path))
     }
 
-    /// A dot that is encoded is a dot (RFC 3986 §6.2.2.2).
+    /// A percent-encoded dot is equivalent to a dot (RFC 3986 §6.2.2.2).
     @Test(arguments: [
         "../x", "%2e%2e/x", "%2E%2E/x", "%2e./x", ".%2e", "/..", "a/../../x", "a/%2e%2e/%2e%2e/x", "a//../../../x",
         "https://other.test/x", "HTTP://other.test/v1/x", "http://example.com/x", "https://example.com/v1/x",
         "http://example.com/v1", "http://example.com/v1x", "http://example.com/v1/../x",
         "http://example.com/v1/%2e%2e/x", "http://", "http://example.com:81/v1/x",
     ])
-    func whatLeavesAJoinedBase(_ path: String) throws {
+    func pathsThatLeaveAJoinedBaseAreRejected(_ path: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
-        #expect(base.isLeft(by: path) && !BaseURL("http://example.com/v1").isLeft(by: path))
+        #expect(base.excludes(path) && !BaseURL("http://example.com/v1").excludes(path))
         let error = #expect(throws: NetworkError.self) {
             try Client(base).request(for: Call(.get, Path(raw: path)))
         }
@@ -68,7 +68,7 @@ struct BaseURLTests {
     @Test(arguments: ["http://example.com/v1/", "http://EXAMPLE.com:80/v1/a?b=../..", "http://example.com/v1/a/../b"])
     func absoluteURLsBelowAJoinedBase(_ path: String) throws {
         let base = try BaseURL("http://example.com/v1", joining: .joined)
-        #expect(!base.isLeft(by: path) && !base.url(of: path).isElsewhere)
+        #expect(!base.excludes(path) && !base.url(of: path).isCrossOrigin)
     }
 
     @Test(arguments: [
@@ -77,18 +77,18 @@ struct BaseURLTests {
         ("//example.org/x", true), ("mailto:x", false), ("users:batch", false), ("http://example.com.evil.test/", true),
         ("http://example.com@evil.test/", true),
     ])
-    func otherOrigins(_ path: String, _ isElsewhere: Bool) {
-        #expect(BaseURL("http://example.com").url(of: path).isElsewhere == isElsewhere)
-        #expect(BaseURL("http://u:p@example.com").url(of: path).isElsewhere == isElsewhere)
+    func crossOriginReferencesAreDetected(_ path: String, _ isCrossOrigin: Bool) {
+        #expect(BaseURL("http://example.com").url(of: path).isCrossOrigin == isCrossOrigin)
+        #expect(BaseURL("http://u:p@example.com").url(of: path).isCrossOrigin == isCrossOrigin)
     }
 
     @Test(arguments: ["", "example.com", "ftp://example.com", "http://", "http://h?x", "http://h#x", "http://h/?"])
-    func invalid(_ text: String) {
+    func invalidBaseURLsAreRejected(_ text: String) {
         let error = #expect(throws: NetworkError.self) { try BaseURL(text) }
         #expect(error?.kind == .invalidRequest && error?.hint != nil)
     }
 
-    @Test func credentialsAreNotShown() throws {
+    @Test func descriptionsHideCredentials() throws {
         let error = #expect(throws: NetworkError.self) { try BaseURL("https://ada:secret@h/?token=secret" as String) }
         #expect(error?.detailedDescription.contains("secret") == false)
         let base: BaseURL = "https://ada:secret@h"

@@ -6,11 +6,11 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What holds for any value and any cutting of a body.
+/// Properties of clients with random values and any split of a body into chunks.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientPropertyTests {
-    /// What a client writes somebody else reads, and the other way round.
-    @Test func anyJSON() async throws {
+    /// An independent JSON parser reads the client's bodies, and the client reads independently written JSON.
+    @Test func randomJSONRoundTrips() async throws {
         let server = try MockServer { request in
             guard let value = try? PlainJSON.read(request.bodyText) else { return .status(400) }
             var chance = SeededChance(UInt64(request.bodyLength))
@@ -27,12 +27,12 @@ struct ClientPropertyTests {
     }
 
     @Test(arguments: [QueryEncoder(), QueryEncoder(arrays: .indexed)])
-    func anyQuery(_ encoder: QueryEncoder) async throws {
+    func randomQueriesRoundTrip(_ encoder: QueryEncoder) async throws {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.origin)).with { $0.configuration.queryEncoder = encoder }
         for seed in 0..<50 as Range<UInt64> {
             var chance = SeededChance(seed)
-            // Only numbered elements of lists can have members of their own that others can tell apart.
+            // Only lists with indices can contain objects and lists without ambiguity.
             let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: encoder == QueryEncoder())
             try await api.post("x", .form(value, by: encoder), query: .encoding(value))
             let request = try #require(server.requests.last)
@@ -41,9 +41,9 @@ struct ClientPropertyTests {
         }
     }
 
-    /// Chunks of HTTP/1.1 of every size, of the body as it is or compressed.
-    @Test(arguments: CutBody.allCases, [false, true])
-    func anyChunking(_ body: CutBody, _ isCompressed: Bool) async throws {
+    /// HTTP/1.1 chunks of every size, of the plain and of the compressed body.
+    @Test(arguments: SplitBody.allCases, [false, true])
+    func everyHTTPChunkSizeDecodesTheSame(_ body: SplitBody, _ isCompressed: Bool) async throws {
         let bytes = isCompressed ? try Encoded.deflated(body.bytes) : body.bytes
         let fields = [("Content-Type", body.type)] + (isCompressed ? [("Content-Encoding", "gzip")] : [])
         let server = try MockServer()
@@ -56,9 +56,9 @@ struct ClientPropertyTests {
         #expect(server.connectionCount == 1)
     }
 
-    /// Just these pieces, which a socket would join as it likes.
-    @Test(arguments: CutBody.allCases)
-    func anyCutting(_ body: CutBody) async throws {
+    /// Pieces of exactly these sizes, from an interceptor, because a socket could join them.
+    @Test(arguments: SplitBody.allCases)
+    func everyPieceSizeDecodesTheSame(_ body: SplitBody) async throws {
         let session = Session(interceptors: [
             .intercept { request, _, _ in
                 let size = Int(request.options.label ?? "") ?? 1
@@ -80,8 +80,8 @@ struct ClientPropertyTests {
     }
 }
 
-/// A body whose characters are cut somewhere by most sizes, and how it is read.
-enum CutBody: CaseIterable, Sendable {
+/// A body with multibyte characters that most chunk sizes split, and the serializer that reads it.
+enum SplitBody: CaseIterable, Sendable {
     case json, utf8, utf16, shiftJIS, lines
 
     private static let unicode = "é漢👴🏻 \u{FEFF}\r\nend"
@@ -105,7 +105,7 @@ enum CutBody: CaseIterable, Sendable {
         }
     }
 
-    /// What has to be read.
+    /// The expected output.
     var text: String {
         switch self {
         case .json: #"{"a":"é漢👴🏻\n","b":[1,-2.5,null,true],"c":{}}"#

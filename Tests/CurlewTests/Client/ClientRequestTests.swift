@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// What a client makes of a call, before anything is sent.
+/// The requests that a client makes of calls, without sending them.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientRequestTests {
     private struct Draft: Codable, Equatable {
@@ -24,54 +24,54 @@ struct ClientRequestTests {
     private let api = Client("https://h.test/v1")
 
     private func text(_ request: Request) -> String {
-        guard case .bytes(let bytes) = request.body.content else { return "" }
+        guard let bytes = request.body.bytes else { return "" }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test func aPlainCall() throws {
+    @Test func requestOfAPlainCall() throws {
         let request = try api.request(for: Call(.get, "users/\(7)", query: ["page": 2]))
-        #expect(request.method == .get && request.urlText == "https://h.test/v1/users/7?page=2")
+        #expect(request.method == .get && request.url == "https://h.test/v1/users/7?page=2")
         #expect(request.body.isNone && request.trust == nil && request.interceptors.isEmpty)
         #expect(request.fields[.accept] == "*/*")
         #expect(request.fields[.contentType] == nil, "RQ-22: no Content-Type without a body")
     }
 
-    /// Accept says what the serializer reads; RS-26.
+    /// RS-26: Accept lists the types that the serializer reads.
     @Test func accept() throws {
         func accept(_ api: JSONClient, _ call: Call) throws -> String? {
             try api.request(for: call, accepting: JSON().accepts).fields[.accept]
         }
         #expect(try accept(api, Call(.get, "x")) == "application/json, text/json; q=0.5, text/javascript; q=0.1")
         #expect(try accept(api, Call(.get, "x", options: .accepting("a/b", "*/*"))) == "a/b, */*")
-        #expect(try accept(api, Call(.get, "x", options: .accepting())) == nil, "the session's stays")
+        #expect(try accept(api, Call(.get, "x", options: .accepting())) == nil, "the session's field is not replaced")
         #expect(try accept(api, Call(.get, "x", fields: [.accept: "c/d"])) == "c/d")
         let special = api.with { $0.fields[.accept] = "application/vnd.github+json" }
         #expect(try accept(special, Call(.get, "x")) == "application/vnd.github+json")
         #expect(try accept(special, Call(.get, "x", fields: [.accept: nil])) == nil)
         let none = try special.request(for: Call(.get, "x", fields: [.accept: nil]))
-        #expect(none.withheld == [.accept], "the session's is left out, too")
+        #expect(none.withheld == [.accept], "the session's field is removed, too")
     }
 
-    /// RQ-17: untyped parameters go where their method has them; RQ-45 for JSON.
+    /// RQ-17, RQ-45: the method decides whether untyped parameters go into the query or into the body.
     @Test(arguments: ["GET", "HEAD", "DELETE", "POST", "PUT", "PATCH", "REPORT"] as [Curlew.Method])
     func parametersByMethod(_ method: Curlew.Method) throws {
         let call = Call(method, "x?a=1#f", parameters: ["b": 2, "c": "d e"])
         let isInQuery = [.get, .head, .delete].contains(method)
         let json = try api.request(for: call)
-        #expect(json.urlText == "https://h.test/v1/x?a=1" + (isInQuery ? "&b=2&c=d%20e" : "") + "#f")
+        #expect(json.url == "https://h.test/v1/x?a=1" + (isInQuery ? "&b=2&c=d%20e" : "") + "#f")
         #expect(text(json) == (isInQuery ? "" : #"{"b":2,"c":"d e"}"#) || text(json) == #"{"c":"d e","b":2}"#)
         let form = try Client("https://h.test/v1", requests: .form).request(for: call)
-        #expect(form.urlText == json.urlText, "RQ-18, RQ-19: with &, before the fragment")
+        #expect(form.url == json.url, "RQ-18, RQ-19: with &, before the fragment")
         #expect(text(form) == (isInQuery ? "" : "b=2&c=d%20e"))
         #expect(form.fields[.contentType] == (isInQuery ? nil : "application/x-www-form-urlencoded"))
         let other = Call(method, "x", parameters: ["b": 2], inQuery: [])
         #expect(try text(Client("https://h.test/v1", requests: .form).request(for: other)) == "b=2")
-        // RQ-21, RQ-44: without parameters there is no body, and so no type.
+        // RQ-21, RQ-44: without parameters there is no body and no Content-Type.
         let empty = try api.request(for: Call(method, "x", parameters: [:]))
-        #expect(empty.body.isNone && empty.fields[.contentType] == nil && empty.urlText == "https://h.test/v1/x")
+        #expect(empty.body.isNone && empty.fields[.contentType] == nil && empty.url == "https://h.test/v1/x")
     }
 
-    @Test func everyKindOfBody() throws {
+    @Test func bodiesOfEveryKind() throws {
         let draft = Draft(title: "a b", tags: ["ü"])
         let table: [(Body, String?, String?)] = [
             (.encoding(draft), "application/json", nil),
@@ -102,8 +102,8 @@ struct ClientRequestTests {
         #expect(file.fields[.contentType] == "a/b")
     }
 
-    /// RQ-20, RQ-42: the body's type, unless somebody says otherwise.
-    @Test func theContentTypeCanBeSet() throws {
+    /// RQ-20, RQ-42: a call can replace or remove the Content-Type of its body.
+    @Test func contentTypeCanBeReplacedAndRemoved() throws {
         let call = Call(.post, "x", .json(1), fields: [.contentType: "application/vnd.x+json"])
         #expect(try api.request(for: call).fields[.contentType] == "application/vnd.x+json")
         let none = Call(.post, "x", .json(1), fields: [.contentType: nil])
@@ -111,7 +111,7 @@ struct ClientRequestTests {
     }
 
     /// HS-15, RQ-24, B-123: session < client < call.
-    @Test func layers() throws {
+    @Test func callOverridesClient() throws {
         let api = api.with {
             $0.fields = ["X-A": "client", "X-B": "client", .acceptLanguage: "de"]
             $0.query = ["key": "k", "page": 1]
@@ -121,33 +121,33 @@ struct ClientRequestTests {
         let call = Call(
             .get, "x", query: ["page": 2], fields: ["X-B": "call", .acceptLanguage: nil], options: .label("call"))
         let request = try api.request(for: call)
-        #expect(request.urlText == "https://h.test/v1/x?key=k&page=2")
+        #expect(request.url == "https://h.test/v1/x?key=k&page=2")
         #expect(request.fields["X-A"] == "client" && request.fields["X-B"] == "call")
         #expect(request.fields[.acceptLanguage] == nil && request.withheld == [.acceptLanguage])
         #expect(request.options.timeout == .seconds(9) && request.options.label == "call")
         #expect(request.interceptors.count == 1)
     }
 
-    /// A query in the path is the call's, so the client's gives way; RQ-22: a type of bodies is not for calls without one.
-    @Test func whatTheCallSaysInOtherWays() throws {
+    /// RQ-22: query items in the path override the client's, whose Content-Type applies only to calls with a body.
+    @Test func callOverridesTheClientsQueryAndFields() throws {
         let api = api.with {
             $0.query = ["key": "k", "page": 1]
             $0.fields = [.contentType: "application/vnd.x+json"]
         }
         let request = try api.request(for: Call(.get, "x?page=\(2)"))
-        #expect(request.urlText == "https://h.test/v1/x?page=2&key=k" && request.fields[.contentType] == nil)
+        #expect(request.url == "https://h.test/v1/x?page=2&key=k" && request.fields[.contentType] == nil)
         let posted = try api.request(for: Call(.post, "x", .json(1)))
         #expect(posted.fields[.contentType] == "application/vnd.x+json")
         let typed = Call(.get, "x", fields: [.contentType: "a/b"])
         #expect(try api.request(for: typed).fields[.contentType] == "a/b")
-        // A field that the client leaves out can be set by a call.
+        // A call can set a field that the client removes.
         let left = api.with { $0.fields[.accept] = nil }
         let set = try left.request(for: Call(.get, "x", fields: [.accept: "a/b"]))
         #expect(set.fields[.accept] == "a/b" && set.withheld.isEmpty)
     }
 
-    /// What is meant for one server is not sent to another.
-    @Test func credentialsStayWithTheBaseURL() throws {
+    /// The client's credentials and query are not sent to other origins.
+    @Test func crossOriginCallsGetNoCredentials() throws {
         let api = api.with { $0.fields = [.authorization: "Bearer x", "X-A": "b"] }
         for (path, isHere): (Path, Bool) in [
             ("x", true), ("https://h.test/y", true), ("http://h.test/x", false), ("https://other.test/x", false),
@@ -164,14 +164,14 @@ struct ClientRequestTests {
             $0.options.redirects?.sensitiveFields = ["private-token"]
         }
         let elsewhere = try keyed.request(for: Call(.get, "https://other.test/x", query: ["a": 1]))
-        #expect(elsewhere.urlText == "https://other.test/x?a=1" && elsewhere.fields["PRIVATE-TOKEN"] == nil)
+        #expect(elsewhere.url == "https://other.test/x?a=1" && elsewhere.fields["PRIVATE-TOKEN"] == nil)
         #expect(try keyed.request(for: Call(.get, "x")).fields["PRIVATE-TOKEN"] == "secret")
         let own = Call(.get, "https://other.test/x", fields: [.authorization: "Bearer y"])
         #expect(try api.request(for: own).fields[.authorization] == "Bearer y")
     }
 
-    /// HS-16, RQ-43: what cannot be written is said before anything is sent.
-    @Test func whatCannotBeWritten() {
+    /// HS-16, RQ-43: values that cannot be encoded fail the call before a request is sent.
+    @Test func valuesThatCannotBeEncodedFail() {
         let table: [(Call, NetworkError.Kind)] = [
             (Call(.get, "users/\("")"), .invalidRequest), (Call(.delete, "users/\("..")/x"), .invalidRequest),
             (Call(.get, "x", query: .encoding([1])), .encodingFailed),
@@ -188,7 +188,7 @@ struct ClientRequestTests {
         }
     }
 
-    @Test func descriptions() {
+    @Test func descriptionsHideSecrets() {
         let call = Call(.get, "x?token=\("secret")", .json(["a": "secret"]), fields: [.authorization: "secret"])
         #expect("\(call)" == "GET x?token=<redacted>")
         var text = ""

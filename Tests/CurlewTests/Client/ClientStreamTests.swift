@@ -7,12 +7,12 @@ import Testing
 
 @testable import Curlew
 
-/// Responses that are read while they arrive, through a serializer.
+/// Streamed responses with stream serializers.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientStreamTests {
     private struct Odd: Error {}
 
-    /// Words, as somebody outside would write it.
+    /// A serializer of words, as a user of the library would write it.
     private struct Words: StreamSerializer {
         var failing = ""
         let accepts: [MediaType] = ["text/plain"]
@@ -40,9 +40,9 @@ struct ClientStreamTests {
         return (server, Client(try BaseURL(server.url("/")), session: session))
     }
 
-    /// Any cutting of the body gives the same elements.
+    /// Every chunk size yields the same elements.
     @Test(arguments: [1, 2, 3, 7, 100])
-    func anyCutting(_ size: Int) async throws {
+    func everyChunkSizeYieldsTheSameElements(_ size: Int) async throws {
         let words = (0..<40).map { String(repeating: "w", count: $0 % 5 + 1) }
         let (server, api) = try api(.text(words.joined(separator: " ")).chunked(size: size))
         var read: [String] = []
@@ -51,7 +51,7 @@ struct ClientStreamTests {
         #expect(server.requests.first?.field("Accept") == "text/plain")
     }
 
-    @Test func bytesUnlessSaidOtherwise() async throws {
+    @Test func streamYieldsBytesByDefault() async throws {
         let (server, api) = try api(.text("hello"))
         var bytes: [UInt8] = []
         for try await chunk in api.stream("x", query: ["a": 1]) { bytes += chunk }
@@ -60,7 +60,7 @@ struct ClientStreamTests {
         #expect(server.requests.map(\.target) == ["/x?a=1", "/x"] && server.requests[1].bodyText == "q")
     }
 
-    @Test func refusals() async throws {
+    @Test func unacceptableStatusAndContentTypeFail() async throws {
         let long = [UInt8](repeating: 0x61, count: 200_000)
         let (server, api) = try api(.bytes(long, status: 404).field("Content-Type", "text/plain").chunked())
         let refused = await #expect(throws: NetworkError.self) {
@@ -75,15 +75,15 @@ struct ClientStreamTests {
         #expect(error?.kind == .unacceptableContentType && error?.body == Array("{}".utf8))
     }
 
-    /// A response without a body has no type that could be wrong.
-    @Test func emptyBodies() async throws {
+    /// The content type of a response without a body is not validated.
+    @Test func emptyBodyHasNoContentTypeToValidate() async throws {
         let (server, api) = try api(.status(200).field("Content-Type", "application/json"))
-        for try await _ in api.stream("x", using: Words()) { Issue.record("there is no word") }
+        for try await _ in api.stream("x", using: Words()) { Issue.record("an empty body has no words") }
         #expect(server.requestCount == 1)
     }
 
     @Test(arguments: ["begin", "chunk", "end"])
-    func serializersMayFail(_ stage: String) async throws {
+    func serializerErrorsAreRepeated(_ stage: String) async throws {
         let (server, api) = try api(.text("a b c"))
         var iterator = api.stream("x", using: Words(failing: stage)).makeAsyncIterator()
         var errors: [NetworkError] = []
@@ -96,14 +96,14 @@ struct ClientStreamTests {
                 errors.append(error)
             }
         }
-        #expect(errors.map(\.kind) == [.decodingFailed, .decodingFailed], "the same error again")
+        #expect(errors.map(\.kind) == [.decodingFailed, .decodingFailed], "next() throws the same error again")
         #expect(errors.first?.cause is Odd)
         #expect(words == (stage == "end" ? ["a", "b"] : []))
         #expect(server.requestCount == 1)
     }
 
-    /// Leaving the loop ends the call; a second reader is told.
-    @Test func leavingAndComingBack() async throws {
+    /// Leaving the loop cancels the call, and a second iteration throws.
+    @Test func leavingTheLoopCancelsTheCall() async throws {
         let (server, api) = try api(.pattern(PatternBody(seed: 1, length: 50_000_000)))
         let stream = api.stream("x")
         for try await _ in stream { break }
@@ -113,8 +113,8 @@ struct ClientStreamTests {
         #expect(server.requestCount == 1)
     }
 
-    /// A second reader is told so, and the first one reads on.
-    @Test func twoReaders() async throws {
+    /// A second concurrent iteration throws, and the first one continues.
+    @Test func secondReaderFails() async throws {
         let (server, api) = try api(.text("a b c").chunked(size: 1))
         let stream = api.stream("x", using: Words())
         var first = stream.makeAsyncIterator()
@@ -126,7 +126,7 @@ struct ClientStreamTests {
         #expect(try await first.next() == nil && server.requestCount == 1)
     }
 
-    @Test func aCancelledTaskHearsOfIt() async throws {
+    @Test func cancellationEndsTheStream() async throws {
         let gate = Gate()
         let (server, api) = try api(.text("a b c").fault(.stall(gate), at: .body(4)))
         let task = Task {

@@ -12,7 +12,7 @@ struct TestUser: Codable, Equatable, Sendable {
     var name: String
 }
 
-/// Calls over the wire: verbs, values, refusals.
+/// Calls with a real server: verbs, values, error responses.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientTests {
     private let ada = TestUser(id: 7, name: "Ada")
@@ -41,7 +41,7 @@ struct ClientTests {
 
     private struct Echo: Codable, Equatable { var method: String, query: String }
 
-    /// HS-08, HS-10, HS-12, HS-13, B-130: every verb sends its method, decodes its response, or reads nothing.
+    /// HS-08, HS-10, HS-12, HS-13, B-130: every verb sends its method, and decodes or discards the response.
     @Test func verbs() async throws {
         let api = try client()
         let got: Echo = try await api.get("x", query: ["a": 1])
@@ -71,7 +71,7 @@ struct ClientTests {
         #expect(server.violations.isEmpty)
     }
 
-    /// HS-09: a HEAD gives the head.
+    /// HS-09: `head` returns the response head.
     @Test func head() async throws {
         let head = try await client().head("users/\(7)")
         #expect(head.status == .ok && head.contentType == "application/json")
@@ -81,8 +81,8 @@ struct ClientTests {
         }
     }
 
-    /// HS-13, RQ-17: untyped calls.
-    @Test func untyped() async throws {
+    /// HS-13, RQ-17: calls with untyped parameters and untyped JSON.
+    @Test func untypedCalls() async throws {
         let api = try client()
         let got = try await api.request(.get, "users/7", parameters: ["a": 1])
         #expect(got == ["id": 7, "name": "Ada"])
@@ -93,9 +93,9 @@ struct ClientTests {
         #expect(server.requests.last?.bodyText == #"{"a":1}"#)
     }
 
-    /// RS-06, RS-14, B-93: what is optional may be missing, what is not may not.
+    /// RS-06, RS-14, B-93: an empty body decodes as nil for optional outputs and fails for others.
     @Test(arguments: ["empty", "space", "null"])
-    func emptyBodies(_ path: String) async throws {
+    func emptyBodiesDecodeOnlyAsOptionals(_ path: String) async throws {
         let api = try client()
         let user: TestUser? = try await api.get(Path(raw: path))
         #expect(user == nil)
@@ -121,8 +121,8 @@ struct ClientTests {
         #expect(fields["id"] == 7)
     }
 
-    /// RS-28: what is not JSON has to be declared; RS-05, RS-07.
-    @Test func anotherContentType() async throws {
+    /// RS-05, RS-07, RS-28: a content type that the serializer does not accept fails the call.
+    @Test func unacceptableContentTypeFails() async throws {
         let api = try client()
         let error = await #expect(throws: NetworkError.self) { try await api.get("html", as: TestUser.self) }
         #expect(error?.kind == .unacceptableContentType && error?.phase == .validating)
@@ -133,14 +133,14 @@ struct ClientTests {
         }
     }
 
-    /// RS-04, RS-08, RS-15, C-07: a refused status brings its body, and can be accepted.
-    @Test func refusedStatus() async throws {
+    /// RS-04, RS-08, RS-15, C-07: the error of an unacceptable status has the body; options can accept the status.
+    @Test func unacceptableStatusFailsWithTheBody() async throws {
         struct Reason: Decodable { var reason: String }
         let api = try client()
         let error = await #expect(throws: NetworkError.self) { try await api.get("missing", as: TestUser.self) }
         #expect(error?.kind == .unacceptableStatus && error?.response?.status == .notFound)
         #expect(error?.decode(Reason.self)?.reason == "gone")
-        #expect(error?.request?.urlText == server.url("/v1/missing"))
+        #expect(error?.request?.url == server.url("/v1/missing"))
         #expect(try await api.get("missing", options: .statuses(.any), as: Reason.self).reason == "gone")
         #expect(try await api.get("missing", options: .statuses([404]), using: .text).contains("gone"))
         let also = api.with { $0.options = .statuses([200]) }
@@ -149,23 +149,23 @@ struct ClientTests {
         }
     }
 
-    /// RS-09: both are told, the status first.
-    @Test func bothAreRefused() async throws {
+    /// RS-09: the error reports the status, its cause the content type.
+    @Test func unacceptableStatusAndContentTypeAreBothReported() async throws {
         let api = try client()
         let error = await #expect(throws: NetworkError.self) { try await api.get("refused", as: TestUser.self) }
         #expect(error?.kind == .unacceptableStatus)
         #expect((error?.cause as? NetworkError)?.kind == .unacceptableContentType)
     }
 
-    /// RS-16: the place, never the value.
-    @Test func brokenJSON() async throws {
+    /// RS-16: decoding errors name the coding path and never the value.
+    @Test func decodingErrorsNameThePathAndNotTheValue() async throws {
         let api = try client()
         let error = await #expect(throws: NetworkError.self) { try await api.get("broken", as: TestUser.self) }
         #expect(error?.kind == .decodingFailed && error?.message.contains("id") == true)
         #expect(error?.detailedDescription.contains("seven") == false && error?.cause is DecodingError)
     }
 
-    /// Every call can be taken as a transfer: its value, its response, its progress, its bytes.
+    /// A call as a transfer provides its value, its response, its progress and its bytes.
     @Test func transfers() async throws {
         let api = try client()
         let task = api.transfer(.get, "users/7", as: TestUser.self)
@@ -180,15 +180,15 @@ struct ClientTests {
         await #expect { try await refused.value } throws: { ($0 as? NetworkError)?.kind == .unacceptableStatus }
         var bytes: [UInt8] = []
         for try await chunk in api.transfer(.get, "missing").bytes { bytes += chunk }
-        #expect(bytes == Array(#"{"reason": "gone"}"#.utf8), "the bytes are whatever comes")
+        #expect(bytes == Array(#"{"reason": "gone"}"#.utf8), "the bytes are not validated")
         try await api.transfer(.post, "x", .json(ada)).value
         let cancelled = api.transfer(.get, "x", using: .text)
         cancelled.cancel()
         await #expect { try await cancelled.value } throws: { ($0 as? NetworkError)?.isCancellation == true }
     }
 
-    /// HS-16, RQ-41: a call that makes no sense fails when it is used, without a request.
-    @Test func senselessTransfers() async throws {
+    /// HS-16, RQ-41: an invalid call fails when its result is awaited, without a request.
+    @Test func invalidCallsFailWithoutARequest() async throws {
         let api = try client()
         let none = ""
         for transfer in [
@@ -209,7 +209,7 @@ struct ClientTests {
     }
 
     /// Cancelling the task cancels the call.
-    @Test func cancellation() async throws {
+    @Test func taskCancellationCancelsTheCall() async throws {
         let server = try MockServer { _ in .silence }
         let api = Client(try BaseURL(server.url("/")))
         let task = Task { try await api.get("x", as: TestUser.self) }
@@ -220,8 +220,8 @@ struct ClientTests {
         #expect(error?.isCancellation == true)
     }
 
-    /// HS-20, RQ-30, SW-03: copies share nothing but the session, and its connections.
-    @Test func copiesAndConnections() async throws {
+    /// HS-20, RQ-30, SW-03: copies of a client share only the session and its connections.
+    @Test func copiesShareTheSessionsConnections() async throws {
         let api = try client()
         let changed = api.with { $0.fields["X-A"] = "b" }
         #expect(api.fields["X-A"] == nil && changed.session === api.session)
@@ -242,7 +242,7 @@ struct ClientTests {
         }
         _ = try await api.get("users/7", as: TestUser.self)
         #expect(server.requests.first?.field("X-Signed") == "yes")
-        // Something that answers by itself is a whole API for a test.
+        // An interceptor that returns its own responses replaces the server in tests.
         let stub = Session(interceptors: [
             .intercept { request, _, _ in
                 IncomingResponse(
@@ -254,8 +254,8 @@ struct ClientTests {
         #expect(user == TestUser(id: 1, name: "stub"))
     }
 
-    /// A wrapper needs two functions; verbs come with them.
-    @Test func wrappers() async throws {
+    /// A wrapper of a client needs two functions; the verbs are extensions.
+    @Test func clientWrappersGetTheVerbs() async throws {
         struct Shouting<Inner: APIClient>: APIClient {
             let inner: Inner
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Who judges the servers of a client.
+/// Trust evaluators of clients and sessions.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientTrustTests {
     private let authority: TestAuthority
@@ -24,20 +24,20 @@ struct ClientTrustTests {
         try await networkError { try await api.get("x", using: .text) }.kind
     }
 
-    /// Session < client: the client's evaluator, or the session's when it has none.
-    @Test func theNearestEvaluatorJudges() async throws {
+    /// The client's evaluator overrides the session's; a client without an evaluator uses the session's.
+    @Test func clientsEvaluatorOverridesTheSessions() async throws {
         let base = try BaseURL(server.origin)
-        let knowing = Session(trust: roots)
+        let withFixedAddresses = Session(trust: roots)
         let strange = try CustomRoots(pem: TestAuthority().certificatePEM)
-        #expect(try await Client(base, session: knowing).get("x", using: .text) == "judged")
+        #expect(try await Client(base, session: withFixedAddresses).get("x", using: .text) == "judged")
         #expect(try await kind(Client(base, session: Session())) == .untrusted)
         #expect(try await Client(base, trust: roots, session: Session()).get("x", using: .text) == "judged")
-        #expect(try await kind(Client(base, trust: strange, session: knowing)) == .untrusted)
-        #expect(try await kind(Client(base, trust: SystemTrust(), session: knowing)) == .untrusted)
+        #expect(try await kind(Client(base, trust: strange, session: withFixedAddresses)) == .untrusted)
+        #expect(try await kind(Client(base, trust: SystemTrust(), session: withFixedAddresses)) == .untrusted)
     }
 
-    /// Pins are for connections that have something to pin.
-    @Test func pinsNeedTLS() async throws {
+    /// A client with pins rejects base URLs without TLS.
+    @Test func pinningRequiresHTTPS() async throws {
         let own = try PinnedPublicKeys(
             [PublicKeyHash(authority.certificate)], withoutBackup: "test",
             chain: .required(.only([Certificate(authority.certificate)])))

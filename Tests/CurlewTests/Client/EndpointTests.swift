@@ -51,7 +51,7 @@ struct EndpointTests {
         return (server, Client(try BaseURL(server.url("/"))))
     }
 
-    @Test func outputs() async throws {
+    @Test func typedOutputs() async throws {
         let (server, api) = try api { request in
             switch request.path {
             case "/users": .json(#"{"id": 1, "name": "Ada"}"#, status: 201)
@@ -68,7 +68,7 @@ struct EndpointTests {
         #expect(try await api.transfer(CreateUser(name: "Ada")).response().status == .created)
         #expect(server.requests.map(\.target) == ["/users", "/ping", "/logo?size=3", "/motd", "/none", "/users"])
         #expect(server.requests[0].bodyText == #"{"name":"Ada"}"# && server.requests[3].field("X-A") == "b")
-        // HS-15: the call's options win over the endpoint's.
+        // HS-15: the call's options override the endpoint's.
         let transfer = api.transfer(Motd(), options: .label("call"))
         #expect(transfer.label == "call" && api.transfer(Motd()).label == "motd")
     }
@@ -80,8 +80,8 @@ struct EndpointTests {
         let options: Request.Options = [.label("endpoint"), .priority(.low)]
     }
 
-    /// Session < client < endpoint < call, on the wire.
-    @Test func fourLayers() async throws {
+    /// Fields, query and options: the call overrides the endpoint, the endpoint the client, the client the session.
+    @Test func callOverridesEndpointClientAndSession() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session {
             for name in ["X-1", "X-2", "X-3", "X-4"] as [HeaderName] { $0.fields[name] = "session" }
@@ -105,7 +105,7 @@ struct EndpointTests {
         let (server, api) = try api { _ in .json(#"{"fields": {"name": "too short"}}"#, status: 422) }
         do {
             _ = try await api.send(CreateUser(name: ""))
-            Issue.record("was accepted")
+            Issue.record("the call must fail with a problem")
         } catch {
             // The type of `error` is inferred.
             #expect(error.problem == Invalid(fields: ["name": "too short"]))
@@ -125,8 +125,8 @@ struct EndpointTests {
         #expect("\(try #require(error))".contains("507") && server.requestCount == 1)
     }
 
-    /// What says nothing, is too large or is no refusal at all is a failure with the error below.
-    @Test func failures() async throws {
+    /// A body that is no problem, is empty or too large, or has an acceptable status, throws without a problem.
+    @Test func bodiesWithoutAProblemFail() async throws {
         let (server, api) = try api { request in
             switch request.path {
             case "/a": .text("<html>", status: 500)
@@ -150,8 +150,8 @@ struct EndpointTests {
         #expect(error?.network.kind == .cannotConnect || error?.network.kind == .connectionLost)
     }
 
-    /// A server's words may hold secrets, so descriptions leave them out.
-    @Test func descriptionsShowNoProblem() throws {
+    /// Descriptions omit the problem, because it may contain secrets.
+    @Test func descriptionsHideTheProblem() throws {
         let network = NetworkError(.unacceptableStatus, phase: .validating, "Request failed.")
         let error = APIError.rejected(Invalid_(word: "secret"), network)
         var text = "\(error)"

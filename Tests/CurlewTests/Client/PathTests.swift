@@ -6,18 +6,18 @@ import Testing
 
 @testable import Curlew
 
-/// Paths: what is interpolated stays in its segment.
+/// Paths: interpolated values stay in their segment.
 @Suite(.timeLimit(.minutes(5)))
 struct PathTests {
     private enum Kind: String { case odd = "a/b" }
     private enum Number: Int { case seven = 7 }
 
-    @Test func literalsStayAsTheyAre() {
+    @Test func literalsAreNotEscaped() {
         #expect(("users/42?a=b&c#d" as Path).text == "users/42?a=b&c#d")
         #expect(Path(raw: "a b/../c").text == "a b/../c")
     }
 
-    @Test func everyTypeOfInterpolation() throws {
+    @Test func interpolationOfEveryType() throws {
         let id = try #require(UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F"))
         #expect(("a/\(7)/b" as Path).text == "a/7/b")
         #expect(("a/\(-7 as Int64)" as Path).text == "a/-7")
@@ -37,10 +37,10 @@ struct PathTests {
     func valuesStayInTheirSegment(_ value: String, _ escaped: String) throws {
         #expect(("users/\(value)" as Path).text == "users/\(escaped)")
         #expect(("\(value)/x" as Path).text == "\(escaped)/x")
-        // The whole way: host, number of segments and the value at its place.
+        // In the resolved URL, the host, the number of segments and the value's segment are right.
         let base: BaseURL = "http://h.test/v1"
         let url = base.url(of: ("users/\(value)/x" as Path).text)
-        #expect(!url.isElsewhere)
+        #expect(!url.isCrossOrigin)
         let target = try RequestTarget(url.text)
         #expect(target.host == "h.test" && target.query == nil)
         let segments = target.path.split(separator: "/")
@@ -48,8 +48,8 @@ struct PathTests {
         #expect(segments.count > 2 && String(segments[2]).removingPercentEncoding == value)
     }
 
-    /// No encoding keeps a dot segment from being one (RFC 3986 §6.2.2.2), and literal and value may make it up together.
-    @Test func segmentsThatMislead() {
+    /// Encoded dot segments are dot segments (RFC 3986 §6.2.2.2), and literals and values can form one together.
+    @Test func misleadingSegmentsAreDetected() {
         func refused(_ path: Path) -> [String] { path.misleading.map { ["\($0.number)", $0.segment] } ?? [] }
         let (dot, none) = (".", "")
         #expect(refused("users/\("..")") == ["1", ".."] && refused("users/\(dot)/x") == ["1", "."])
@@ -60,20 +60,20 @@ struct PathTests {
         #expect(refused("\(none)/x") == ["1", ""] && refused("\(none)?x") == ["1", ""])
         #expect(refused("users/a\(none)").isEmpty && refused("users//x").isEmpty && refused("").isEmpty)
         #expect(refused("s?q=\(none)").isEmpty)
-        // What has several segments names no host and does not leave the base URL's path either.
+        // A value of several segments can neither name a host nor leave the base URL's path.
         for several in ["", "/", "//evil.test/x", "/admin", "a//b", "a/../b", ".."] {
             #expect(!refused("\(path: several)").isEmpty, "\(several)")
             #expect(!refused("x/\(path: several)/y").isEmpty, "\(several)")
         }
     }
 
-    /// Values make neither a scheme nor a URL of their own.
-    @Test func valuesBeforeAColon() {
+    /// Interpolated values can form neither a scheme nor an absolute URL.
+    @Test func interpolatedValuesFormNoScheme() {
         let (kind, id, scheme) = ("users", 7, "https")
         for base in ["http://h.test/v1" as BaseURL, (try? BaseURL("http://h.test/v1", joining: .joined))] {
             #expect(base?.url(of: ("\(kind):\(id)" as Path).text).text == "http://h.test/v1/users:7")
             let url = base?.url(of: ("\(scheme)://evil.test/x" as Path).text)
-            #expect(url?.text == "http://h.test/v1/https://evil.test/x" && url?.isElsewhere == false)
+            #expect(url?.text == "http://h.test/v1/https://evil.test/x" && url?.isCrossOrigin == false)
         }
         #expect(("\(scheme)://\(kind)" as Path).text == "./https://users")
         #expect(("\(kind):\(id)" as Path).text == "users:7")
@@ -81,7 +81,7 @@ struct PathTests {
         #expect(("HTTP://h.test/\(id)" as Path).text == "HTTP://h.test/7")
     }
 
-    @Test func valuesOfTheQuery() {
+    @Test func interpolatedQueryValuesAreEscaped() {
         let value = "a&b=c d#e+/?ü"
         #expect(("s?q=\(value)&n=\(2)" as Path).text == "s?q=a%26b%3Dc%20d%23e%2B%2F%3F%C3%BC&n=2")
         #expect(("s?q=\("..")" as Path).text == "s?q=..")
@@ -95,8 +95,8 @@ struct PathTests {
         #expect("\(path)" == "a/1?token=<redacted>" && !text.contains("secret"))
     }
 
-    /// Whatever is interpolated comes out of the URL again, and nothing else changes.
-    @Test func anyTextStaysInItsSegment() throws {
+    /// Random interpolated values are recovered from the URL, and the other segments do not change.
+    @Test func randomValuesStayInTheirSegment() throws {
         var chance = SeededChance(5)
         let alphabet = Array("ab./?#%:@&=+ \\\u{0}\n~é👴🏻[]{}|^`\"<>")
         let base: BaseURL = "https://h.test:8443/v1/x"
@@ -108,8 +108,8 @@ struct PathTests {
             let path: Path = "a/\(value)/b?q=\(value)"
             guard value != "." && value != ".." else { continue }
             #expect(path.misleading == nil)
-            let (text, isElsewhere) = base.url(of: path.text)
-            #expect(!isElsewhere)
+            let (text, isCrossOrigin) = base.url(of: path.text)
+            #expect(!isCrossOrigin)
             let target = try RequestTarget(text)
             let segments = target.path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
             #expect(segments.count == 6 && segments[4].removingPercentEncoding == value, "\(value.debugDescription)")

@@ -3,11 +3,11 @@
 
 import Curlew
 
-/// JSON (RFC 8259) read and written by hand, so that nothing of Foundation's stands on both sides of a test.
+/// An independent JSON parser and writer (RFC 8259), so that tests do not compare Foundation's code with itself.
 enum PlainJSON {
     struct Invalid: Error {}
 
-    /// The value of a text.
+    /// Parses a JSON text.
     static func read(_ text: String) throws -> JSONValue {
         var reader = Reader(rest: text.unicodeScalars[...])
         let value = try reader.value()
@@ -15,7 +15,7 @@ enum PlainJSON {
         return value
     }
 
-    /// A text of a value, with white space and escapes by chance.
+    /// Writes a value with random white space and escapes.
     static func write(_ value: JSONValue, _ chance: inout SeededChance) -> String {
         func list(_ parts: [String]) -> String { parts.joined(separator: blank(&chance) + "," + blank(&chance)) }
         switch value {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Bodies that are written element by element, and answers that come meanwhile.
+/// Bodies that are encoded element by element, and responses that arrive while the body is sent.
 @Suite(.timeLimit(.minutes(5)))
 struct StreamBodyTests {
     private struct Odd: Error {}
@@ -32,7 +32,7 @@ struct StreamBodyTests {
         }
     }
 
-    /// What a server gets of a body: its type and its text.
+    /// Sends a body and returns the content type and the bytes that the server received.
     private func sent(_ body: Body) async throws -> (type: String?, text: [UInt8]) {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
@@ -44,7 +44,7 @@ struct StreamBodyTests {
 
     private let items = (1...3).map { Item(id: $0) }
 
-    @Test func ndjson() async throws {
+    @Test func ndjsonBodies() async throws {
         let expected = Array("{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n".utf8)
         for body in [Body.ndjson(items), .ndjson(sequence(items))] {
             let (type, text) = try await sent(body)
@@ -60,7 +60,7 @@ struct StreamBodyTests {
             ])
     }
 
-    @Test func jsonArrays() async throws {
+    @Test func jsonArrayBodies() async throws {
         for body in [Body.jsonArray(items), .jsonArray(sequence(items))] {
             let (type, text) = try await sent(body)
             #expect(
@@ -75,7 +75,7 @@ struct StreamBodyTests {
         #expect(try JSON().decode([Item].self, from: text) == many)
     }
 
-    @Test func jsonSequences() async throws {
+    @Test func jsonSequenceBodies() async throws {
         let expected = Array("\u{1E}{\"id\":1}\n\u{1E}{\"id\":2}\n\u{1E}{\"id\":3}\n".utf8)
         for body in [Body.jsonSequence(items), .jsonSequence(sequence(items))] {
             let (type, text) = try await sent(body)
@@ -83,7 +83,7 @@ struct StreamBodyTests {
         }
     }
 
-    @Test func frames() async throws {
+    @Test func frameBodies() async throws {
         let frames: [[UInt8]] = [[1], [], [2, 3]]
         let expected: [UInt8] = [0, 1, 1, 0, 0, 0, 2, 2, 3]
         let prefix = LengthPrefix.uint16(.bigEndian)
@@ -96,8 +96,8 @@ struct StreamBodyTests {
                 == "application/x-frames")
     }
 
-    /// What was written, read again.
-    @Test func thereAndBack() async throws {
+    /// NDJSON that a client sends can be streamed back unchanged.
+    @Test func ndjsonRoundTrips() async throws {
         let server = try MockServer { .bytes($0.body).field("Content-Type", $0.field("Content-Type") ?? "") }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         let many = (0..<5000).map { Item(id: $0) }
@@ -108,9 +108,9 @@ struct StreamBodyTests {
         #expect(read == many)
     }
 
-    @Test func whatCanBeSentAgain() throws {
+    @Test func replayableStreamBodies() throws {
         let canReplay = { (body: Body) in
-            guard case .made(let made, _) = body.content else { return false }
+            guard case .raw(let made, _) = body.content else { return false }
             return made.canReplay
         }
         #expect(
@@ -120,8 +120,8 @@ struct StreamBodyTests {
         #expect(canReplay(.ndjson(sequence(items), canReplay: true)))
     }
 
-    /// The element is named, and its value is not.
-    @Test func elementsThatCannotBeWritten() async throws {
+    /// The error has the number of the element, and not its value.
+    @Test func elementsThatCannotBeEncodedFailWithTheirNumber() async throws {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.url("/")), session: Session())
         let bodies: [(Body, String)] = [
@@ -142,9 +142,9 @@ struct StreamBodyTests {
         #expect(error.kind == .bodyFailed && error.cause is Odd)
     }
 
-    // MARK: Both ways at once
+    // MARK: Sending and receiving at the same time
 
-    /// Each line is sent when the answer to the one before has come.
+    /// The client sends each line after the response to the previous line.
     @Test func duplexOverHTTP2() async throws {
         let scene = try HTTP2Scene { _ in
             .now.head(200, [("content-type", "application/x-ndjson")])
@@ -155,12 +155,12 @@ struct StreamBodyTests {
         #expect(scene.server.violations.isEmpty)
     }
 
-    /// The answer begins, and goes on, while the body is being sent.
+    /// The response begins and continues while the body is being sent.
     @Test func duplexOverHTTP1() async throws {
         let (gate, server) = (Gate(), try MockServer())
         let answer = MockResponse.status(
             200, [("Content-Type", "application/x-ndjson")], body: Array("{\"id\":10}\n{\"id\":20}\n".utf8))
-        server.on("POST", "/", answer.chunked(size: 10).fault(.stall(gate), at: .body(10)), reading: .afterAnswer)
+        server.on("POST", "/", answer.chunked(size: 10).fault(.stall(gate), at: .body(10)), reading: .afterResponse)
         let session = Session { $0.http.expectContinue = .never }
         let api = Client(try BaseURL(server.url("/")), session: session)
         let (values, lines) = AsyncStream<Item>.makeStream()
@@ -168,7 +168,7 @@ struct StreamBodyTests {
         var answers: [Int] = []
         for try await item in api.stream(.post, "", .ndjson(values), using: .ndjson(Item.self)) {
             answers.append(item.id)
-            // The answer has begun, and the body has not ended.
+            // The response has begun, and the body has not ended.
             if answers.count == 1 { gate.open() }
             if answers.count == 2 { lines.finish() }
         }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Curlew
 
-/// What is offered, what is missing, and how heads are read and changed for it.
+/// Offered codings, missing libraries, and the fields of content codings in response heads.
 @Suite("ContentCodings")
 struct ContentCodingsTests {
-    @Test func whatIsMissingIsNotOffered() {
+    @Test func missingLibrariesAreNotInAcceptEncoding() {
         var codings = ContentCodings.system
         #expect(codings.acceptEncoding == "gzip, deflate, br, zstd")
         codings.brotli = nil
@@ -19,7 +19,7 @@ struct ContentCodingsTests {
         #expect(codings.acceptEncoding == nil)
     }
 
-    @Test func librariesThatAreNotThereAreNil() {
+    @Test func missingLibrariesAreNil() {
         #expect(ZlibLibrary(library: "libcurlew-missing.so.9") == nil)
         #expect(BrotliLibrary(library: ZlibLibrary.soname) == nil)
         #expect(ZstandardLibrary(library: ZlibLibrary.soname) == nil)
@@ -27,7 +27,7 @@ struct ContentCodingsTests {
     }
 
     @Test(arguments: [("gzip", "libz.so.1"), ("deflate", "zlib1g"), ("br", "libbrotlidec.so.1"), ("zstd", "libzstd1")])
-    func aMissingLibraryIsNamed(name: String, library: String) throws {
+    func errorNamesTheMissingLibrary(name: String, library: String) throws {
         let none = ContentCodings(zlib: nil, brotli: nil, zstandard: nil)
         let error = #expect(throws: NetworkError.self) { _ = try none.decoder(for: [name]) }
         #expect(error?.kind == .unsupported && error?.phase == .decoding)
@@ -37,7 +37,7 @@ struct ContentCodingsTests {
     }
 
     @Test(arguments: ["compress", "x-compress", "aws-chunked", "g\nzip", "gzip;q=1"])
-    func unknownCodingsAreNamed(name: String) {
+    func unknownCodingFailsWithItsName(name: String) {
         let error = #expect(throws: NetworkError.self) { _ = try ContentCodings.system.decoder(for: ["gzip", name]) }
         #expect(error?.kind == .invalidResponse && error?.phase == .decoding && error?.retriability == .never)
         #expect(error?.message.contains("The server used") == true && error?.message.contains("\n") == false)
@@ -49,11 +49,11 @@ struct ContentCodingsTests {
             ("", []), ("identity", []), (" , ,", []), ("GZip", ["gzip"]), ("gzip, br", ["gzip", "br"]),
             ("\tx-gzip ,identity,\tzstd", ["x-gzip", "zstd"]),
         ] as [(String, [String])])
-    func namesInAField(value: String, names: [String]) {
+    func codingNamesInAField(value: String, names: [String]) {
         #expect(ContentCodings.names(in: value) == names)
     }
 
-    @Test func linesAreTakenOutOfAHead() {
+    @Test func fieldsAreRemovedFromAHead() {
         let block = Array(
             ("HTTP/1.1 200 Fine\r\nContent-Length: 7\r\nA: 1\r\ncontent-encoding: gzip,\r\n br\r\nB: 2\r\n"
                 + "Content-Encoding: zstd\r\n\r\n").utf8)

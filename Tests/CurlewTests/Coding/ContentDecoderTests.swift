@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// Every coding whole, in pieces, cut, garbled, repeated, stacked and blown up.
+/// Every coding: whole and in pieces, truncated, corrupt, with trailing bytes, stacked, and as a decompression bomb.
 @Suite("ContentDecoder", .timeLimit(.minutes(5)))
 struct ContentDecoderTests {
     struct Sample: Sendable, CustomTestStringConvertible {
@@ -49,7 +49,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000]) func sizesAroundAStep(_ length: Int) throws {
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000]) func sizesAroundTheStepSize(_ length: Int) throws {
         var plain = [UInt8](repeating: 7, count: length)
         for index in stride(from: 0, to: length, by: 3) { plain[index] = UInt8(truncatingIfNeeded: index &* 31) }
         for (format, name) in [(ZlibFormat.gzip, "gzip"), (.zlib, "deflate"), (.raw, "deflate")] {
@@ -59,7 +59,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test func contentOfNoBytes() throws {
+    @Test func emptyContent() throws {
         for format in [ZlibFormat.zlib, .raw] {
             #expect(try Encoded.decode(Encoded.deflated([], format), "deflate") == [])
         }
@@ -69,7 +69,7 @@ struct ContentDecoderTests {
         #expect(try Encoded.decode(Encoded.emptyZstd, "zstd", piece: 1) == [])
     }
 
-    @Test(arguments: samples) func everyCutIsTruncated(_ sample: Sample) throws {
+    @Test(arguments: samples) func everyTruncationFailsAsTruncated(_ sample: Sample) throws {
         #expect(try Encoded.decode([], sample.encoding) == [])
         for length in 1..<sample.wire.count {
             let error = failure(Array(sample.wire.prefix(length)), sample.encoding)
@@ -77,7 +77,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test(arguments: samples) func garbledBytesAreNeverTakenForOthers(_ sample: Sample) throws {
+    @Test(arguments: samples) func corruptBytesFail(_ sample: Sample) throws {
         var kinds: Set<NetworkError.Kind> = []
         for index in sample.wire.indices {
             for change: UInt8 in [0x01, 0x10, 0x80, 0xFF] {
@@ -85,7 +85,7 @@ struct ContentDecoderTests {
                 wire[index] ^= change
                 do throws(NetworkError) {
                     let decoded = try Encoded.decode(wire, sample.encoding)
-                    // What no checksum covers may say something else, but then the header alone was hit.
+                    // With a checksum, only a change of the header can decode without an error.
                     if sample.isChecked { #expect(decoded == sample.plain, "byte \(index)") }
                 } catch {
                     kinds.insert(error.kind)
@@ -96,18 +96,18 @@ struct ContentDecoderTests {
         #expect(kinds.isSubset(of: [.corruptEncoding, .truncatedEncoding]))
     }
 
-    @Test(arguments: ["gzip", "br", "zstd"]) func whatIsNotEncodedAtAllIsCorrupt(_ encoding: String) {
+    @Test(arguments: ["gzip", "br", "zstd"]) func plainContentFailsAsCorrupt(_ encoding: String) {
         let error = failure(Array(#"{"message":"no coding at all"}"#.utf8), encoding)
         #expect(error?.kind == .corruptEncoding && error?.phase == .decoding)
         #expect(error?.message.contains("“\(encoding)”") == true)
     }
 
-    @Test(arguments: samples) func nothingMayFollow(_ sample: Sample) {
+    @Test(arguments: samples) func trailingBytesFailAsCorrupt(_ sample: Sample) {
         #expect(failure(sample.wire + [0x7B], sample.encoding)?.kind == .corruptEncoding)
         #expect(failure(sample.wire + Array("garbage".utf8), sample.encoding)?.kind == .corruptEncoding)
     }
 
-    @Test func gzipHasMembersAndPadding() throws {
+    @Test func gzipMembersAndPadding() throws {
         let member = try Encoded.gzip("one")
         let other = try Encoded.gzip("two")
         for piece in [1, 3, 1000] {
@@ -118,13 +118,13 @@ struct ContentDecoderTests {
         #expect(failure(member + [0x1F], "gzip")?.kind == .truncatedEncoding)
         #expect(failure(member + [0, 0] + other, "gzip")?.kind == .corruptEncoding)
         #expect(failure([0] + member, "gzip")?.kind == .corruptEncoding)
-        // Only gzip is ever padded.
+        // Only gzip may have padding.
         #expect(failure(try Encoded.deflated(Encoded.text, .zlib) + [0], "deflate")?.kind == .corruptEncoding)
         #expect(failure(Encoded.br + [0], "br")?.kind == .corruptEncoding)
         #expect(failure(Encoded.zstd + [0, 0, 0, 0], "zstd")?.kind == .corruptEncoding)
     }
 
-    @Test func zstdHasFramesAndAWindow() throws {
+    @Test func zstdFramesAndWindowLimit() throws {
         let frames = Encoded.zstd + Encoded.skippedZstd + Encoded.emptyZstd + Encoded.zstd
         for piece in [1, 5, 1000] {
             #expect(try Encoded.decode(frames, "zstd", piece: piece) == Encoded.text + Encoded.text)
@@ -136,16 +136,16 @@ struct ContentDecoderTests {
         #expect(wide?.message.contains("8 MiB") == true)
     }
 
-    @Test func codingsAreStackedTwoDeep() throws {
+    @Test func stackedCodingsAreLimitedToTwo() throws {
         let wire = try Encoded.deflated(Encoded.deflated(Encoded.text))
         #expect(try Encoded.decode(wire, "gzip, gzip") == Encoded.text)
         #expect(try Encoded.decode(wire, "gzip, identity, gzip", piece: 1) == Encoded.text)
         let error = failure(try Encoded.deflated(wire), "gzip, gzip, gzip")
         #expect(error?.kind == .unsupported && error?.phase == .decoding)
-        #expect(error?.message.contains("3 content codings, one in another; at most 2") == true)
+        #expect(error?.message.contains("3 nested content codings; at most 2") == true)
     }
 
-    @Test func bombsComeOutInSmallPieces() throws {
+    @Test func decompressionBombsAreDecodedInSmallChunks() throws {
         let bombs = [("gzip", try Encoded.zeros(members: 4)), ("br", Encoded.brBomb)]
         for (encoding, wire) in bombs {
             let decoder = try ContentCodings.system.decoder(for: [encoding])
@@ -166,7 +166,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test func whatComesToNothingComesInSmallStepsToo() throws {
+    @Test func emptyMembersAreDecodedInSmallSteps() throws {
         let wire = try Encoded.nothing(members: 1000)
         let decoder = try ContentCodings.system.decoder(for: ["gzip", "gzip"])
         decoder.feed(ByteChunk(wire))

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Curlew
 
-/// A directory of its own for one test, gone with it.
+/// A temporary directory of one test, removed at deinitialization.
 final class Folder: Sendable {
     let path: String
 
@@ -24,7 +24,7 @@ final class Folder: Sendable {
 
     func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// What is in it, in order.
+    /// The names of the entries, sorted.
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
 
     func bytes(_ name: String) -> [UInt8]? { try? DiskFile.contents(of: self(name), upTo: .max) }
@@ -36,13 +36,13 @@ final class Folder: Sendable {
 
 struct POSIXFailure: Error { let errno: Int32 }
 
-/// A server of one resource that can change, and that breaks off some of its answers.
+/// A server with one resource that tests can replace; it resets the connection within some responses.
 final class ResourceServer: Sendable {
     struct State {
         var resource: RangeResource
-        /// After how many bytes of their bodies the next answers break off.
+        /// The numbers of body bytes after which the next responses are reset.
         var cuts: [Int]
-        /// Whether it answers by a page of somebody else, or not at all.
+        /// Whether the server sends the login page of a captive portal, or status 503.
         var isPortal = false
         var isDown = false
     }
@@ -64,22 +64,22 @@ final class ResourceServer: Sendable {
 
     var url: String { server.url("/big.bin") }
 
-    /// The ranges that were asked for, nil for the whole.
+    /// The `Range` fields of the requests, nil for a request without one.
     var ranges: [String?] { server.requests.map { $0.field("Range") } }
 }
 
 extension PatternBody {
-    /// A megabyte and a bit.
+    /// A body of 1,234,567 bytes.
     static let usual = PatternBody(seed: 10, length: 1_234_567)
 }
 
-/// Why there is no file.
+/// The error of a download that has to fail.
 func failure(
     of work: () async throws(NetworkError) -> DownloadedFile, _ place: SourceLocation = #_sourceLocation
 ) async -> NetworkError? {
     do throws(NetworkError) {
         let file = try await work()
-        Issue.record("there is \(file)", sourceLocation: place)
+        Issue.record("the download succeeded: \(file)", sourceLocation: place)
         return nil
     } catch {
         return error

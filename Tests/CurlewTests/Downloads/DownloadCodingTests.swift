@@ -6,14 +6,14 @@ import Testing
 
 @testable import Curlew
 
-/// Downloads whose bytes come in a content coding.
+/// Downloads with a content coding.
 @Suite(.timeLimit(.minutes(5)))
 struct DownloadCodingTests {
     private func server(_ wire: [UInt8], _ encoding: String = "gzip") throws -> MockServer {
         try MockServer { _ in .bytes(wire).field("Content-Encoding", encoding) }
     }
 
-    @Test func aCodingThatWasNotAskedForIsRefused() async throws {
+    @Test func contentCodingNotRequestedIsRefused() async throws {
         let folder = try Folder()
         let server = try server(Encoded.deflated(Encoded.text))
         let error = try await networkError {
@@ -24,7 +24,7 @@ struct DownloadCodingTests {
         #expect(!folder.names.contains("a") && server.requests.count == 1)
     }
 
-    @Test func aCodingThatWasAskedForIsUndone() async throws {
+    @Test func contentCodingThatWasRequestedIsDecoded() async throws {
         let folder = try Folder()
         let server = try server(Encoded.deflated(Encoded.text))
         let request = Request(server.url("/a"), fields: [.acceptEncoding: "gzip"])
@@ -32,7 +32,7 @@ struct DownloadCodingTests {
         #expect(folder.bytes("a") == Encoded.text)
     }
 
-    @Test func bytesAreKeptAsTheyComeWhenNothingIsDecoded() async throws {
+    @Test func bytesAreSavedEncodedWithDecompressionOff() async throws {
         let folder = try Folder()
         let wire = try Encoded.deflated(Encoded.text)
         let server = try server(wire)
@@ -42,7 +42,7 @@ struct DownloadCodingTests {
         #expect(folder.bytes("a") == wire)
     }
 
-    @Test func threeLayersFillNoDisk() async throws {
+    @Test func threefoldCompressionBombIsRefused() async throws {
         let folder = try Folder()
         let wire = try Encoded.deflated(Encoded.deflated(Encoded.deflated([UInt8](repeating: 0, count: 16 << 20))))
         #expect(wire.count < 1000)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// Names that servers suggest, parts that they send and digests that they state.
+/// File names that servers suggest, `Content-Range` fields and checksums.
 struct DownloadNameTests {
     // MARK: Content-Disposition (examples of RFC 6266 §5)
 
@@ -27,7 +27,7 @@ struct DownloadNameTests {
         #expect(disposition.isAttachment == (type != "inline"))
     }
 
-    @Test func noDisposition() {
+    @Test func invalidContentDispositionIsNil() {
         #expect(ContentDisposition("") == nil && ContentDisposition("; filename=a") == nil)
         #expect(ContentDisposition("a b; filename=a") == nil)
     }
@@ -35,7 +35,7 @@ struct DownloadNameTests {
     @Test(arguments: [
         "UTF-8''%4", "UTF-8''%+1", "UTF-8''%zz", "UTF-8'a", "a", "", "UTF-16''a",
     ])
-    func noExtendedValue(text: String) { #expect(text.extendedValue == nil) }
+    func invalidExtendedValueIsNil(text: String) { #expect(text.extendedValue == nil) }
 
     // MARK: Names
 
@@ -61,13 +61,13 @@ struct DownloadNameTests {
         (some("a", 199) + ". " + some("x", 30), some("a", 199)),
     ]
 
-    /// A slash is one to the file system whatever character it is a part of, and so is a dot.
+    /// The file system sees the bytes of slashes and dots, even where Swift joins them with other scalars.
     @Test(arguments: disguised)
-    func charactersAndCutsHideNothing(name: String, safe: String?) {
+    func safeNameRemovesDisguisedSlashesDotsAndSuffixes(name: String, safe: String?) {
         #expect(FileName.safe(name).map { Array($0.utf8) } == safe.map { Array($0.utf8) })
     }
 
-    @Test func aSingleCharacterIsCutToo() throws {
+    @Test func safeNameTruncatesOneLongCharacter() throws {
         let accents = "a" + String(repeating: "\u{301}", count: 100)
         let name = try #require(FileName.safe(accents + ".bashrc"))
         #expect(name.utf8.first == UInt8(ascii: "a") && name.hasSuffix(".bashrc") && name.utf8.count <= 200)
@@ -75,7 +75,7 @@ struct DownloadNameTests {
     }
 
     @Test(arguments: UInt64(0)..<20)
-    func nothingThatIsMadeSafeIsDangerous(_ seed: UInt64) {
+    func safeNamesOfRandomPiecesAreSafeAndStable(_ seed: UInt64) {
         let pieces = [
             "/", "\\", ".", "..", " ", "\u{200D}", "\u{301}", "\u{600}", "a", "é", "日", "😀", "👩\u{200D}👩", ".part",
             ".PART",
@@ -108,13 +108,13 @@ struct DownloadNameTests {
         ("http://h/a/b.zip?x=/c", "b.zip"), ("http://h/", nil), ("http://h", nil), ("http://h/a%2F..%2Fb", "b"),
         ("http://h/a%ffb", "a%ffb"), ("http://h/a/", "a"),
     ])
-    func namesOfPaths(url: String, name: String?) { #expect(FileName.ofPath(of: url) == name) }
+    func fileNameOfURLPath(url: String, name: String?) { #expect(FileName.ofPath(of: url) == name) }
 
     @Test(arguments: [
         ("a.zip", "a (2).zip"), ("a", "a (2)"), ("a.tar.gz", "a (2).tar.gz"), (".x", ".x (2)"), ("a.b.c", "a.b (2).c"),
         (".tar.gz", ".tar.gz (2)"),
     ])
-    func numbers(name: String, numbered: String) {
+    func numberedFileNames(name: String, numbered: String) {
         #expect(FileName.numbered(name, 2) == numbered)
         #expect(FileName.numbered(path: "/x.y/" + name, 2) == "/x.y/" + numbered)
         #expect(FileName.numbered(path: name, 2) == numbered)
@@ -128,7 +128,7 @@ struct DownloadNameTests {
         ("bytes 42-1233/*", ContentRange(42...1233, of: nil)), ("BYTES 0-0/1", ContentRange(0...0, of: 1)),
         ("bytes */1234", ContentRange(nil, of: 1234)),
     ])
-    func ranges(text: String, range: ContentRange) {
+    func contentRange(text: String, range: ContentRange) {
         #expect(ContentRange(text) == range)
         #expect(ContentRange(range.description) == range)
     }
@@ -138,13 +138,13 @@ struct DownloadNameTests {
         "bytes 0-1/x",
         "bytes +0-1/2", "bytes 0-99999999999999999999/*", "bytes 0-1/2/3", "bytes 0-1-2/3", "bytes 0/1", "bytes /1",
     ])
-    func noRange(text: String) { #expect(ContentRange(text) == nil) }
+    func invalidContentRangeIsNil(text: String) { #expect(ContentRange(text) == nil) }
 
     // MARK: Checksums
 
     private let digits = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-    @Test func checksumsAreReadInEitherForm() throws {
+    @Test func checksumsParseFromHexBase64AndDigestFields() throws {
         let known = Checksum.sha256(digits)
         #expect(known.digest.count == 32 && known.description == "sha256:" + digits)
         #expect(known == .sha256(digits.uppercased()) && known == Checksum("sha256:" + digits))
@@ -156,7 +156,7 @@ struct DownloadNameTests {
         #expect(Checksum.sha512(String(repeating: "0a", count: 64)).digest.count == 64)
     }
 
-    @Test func whatIsNoDigestHasNone() {
+    @Test func invalidChecksumsHaveAnEmptyDigest() {
         #expect(
             Checksum.sha256("abc").digest.isEmpty && Checksum.sha256(String(repeating: "x", count: 64)).digest.isEmpty)
         #expect(Checksum.sha256("").description == "sha256, no digest")
@@ -168,7 +168,7 @@ struct DownloadNameTests {
     }
 
     @Test(arguments: Checksum.Algorithm.allCases)
-    func openSSLComputesAll(algorithm: Checksum.Algorithm) throws {
+    func messageDigestSupportsEveryChecksumAlgorithm(algorithm: Checksum.Algorithm) throws {
         let digest = try #require(MessageDigest(algorithm.openSSL))
         digest.update([1, 2])
         let start = digest.current()

@@ -10,10 +10,10 @@ import Testing
 
 @testable import Curlew
 
-/// Paths that no file can have or that somebody else has, and notes that nobody would have written.
+/// Paths that are invalid or in use by other files, and notes with impossible contents.
 @Suite(.timeLimit(.minutes(5)))
 struct DownloadPathTests {
-    private let session = Session { $0.retry = RetryPolicy(limit: 3, backOff: .none) }
+    private let session = Session { $0.retry = RetryPolicy(limit: 3, backoff: .none) }
     private let folder: Folder
 
     init() throws { folder = try Folder() }
@@ -33,7 +33,7 @@ struct DownloadPathTests {
     // MARK: Paths
 
     @Test(arguments: ["", "new/", ".", "sub/.."])
-    func whatIsNoPathOfAFileIsRefusedAtOnce(_ path: String) async throws {
+    func pathWithoutFileNameIsRefusedBeforeTheRequest(_ path: String) async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let path = path.isEmpty ? "" : folder(path)
         let error = await refusal(server, .file(path), .replace)
@@ -43,14 +43,14 @@ struct DownloadPathTests {
         #expect(folder.names.isEmpty)
     }
 
-    @Test func aDirectoryIsNotReplaced() async throws {
+    @Test func directoryAtDestinationIsNotReplaced() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try FileManager.default.createDirectory(atPath: folder("a"), withIntermediateDirectories: false)
         #expect(reason(await refusal(server, .file(folder("a")), .replace)) == .notADirectory)
         #expect(server.ranges.isEmpty && folder.names == ["a"])
     }
 
-    @Test func aNameHasToLeaveRoomForItsPart() async throws {
+    @Test func fileNameIsLimitedByThePartSuffix() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let longest = String(repeating: "x", count: 241)
         let error = await refusal(server, .file(folder(longest + "x")))
@@ -60,7 +60,7 @@ struct DownloadPathTests {
         #expect(folder.names == [longest])
     }
 
-    /// So that it does not matter where the process is in the end.
+    /// A later change of the working directory must not change the destination.
     @Test func relativePathsAreMadeAbsolute() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let up = FileManager.default.currentDirectoryPath.split(separator: "/").map { _ in ".." }.joined(separator: "/")
@@ -76,9 +76,9 @@ struct DownloadPathTests {
         #expect(store.directory.hasPrefix("/"))
     }
 
-    // MARK: What others have left
+    // MARK: Files of other programs
 
-    @Test func aPartOfAnotherProgramIsLeftAlone() async throws {
+    @Test func partFileOfAnotherProgramIsKept() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         folder.write("a.part", [1, 2, 3])
         let error = await refusal(server, .file(folder("a")), .replace)
@@ -88,7 +88,7 @@ struct DownloadPathTests {
         #expect(folder.names == ["a", "a.part"])
     }
 
-    @Test func aDirectoryOrALinkInThePlaceOfThePartIsLeftAlone() async throws {
+    @Test func directoryOrLinkWithPartFileNameIsKept() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try FileManager.default.createDirectory(atPath: folder("a.part"), withIntermediateDirectories: false)
         folder.write("target", [1])
@@ -103,11 +103,11 @@ struct DownloadPathTests {
 
     // MARK: Notes
 
-    /// Leaves a part of 300,000 bytes with a note that is changed.
+    /// Leaves a part file of 300,000 bytes, with a note that the closure changes.
     private func leave(_ server: ResourceServer, _ change: (inout ResumeToken) -> Void) async throws {
         server.state.withLock { $0.cuts = [300_000] }
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let error = await failure { () async throws(NetworkError) in
             try await session.download(request, to: .file(folder("a")))
         }
@@ -119,7 +119,7 @@ struct DownloadPathTests {
     private var isWhole: Bool { folder.bytes("a") == PatternBody.usual.bytes && folder.names == ["a"] }
 
     @Test(arguments: 0..<8)
-    func numbersThatMakeNoSenseAreNotBelieved(_ kind: Int) async throws {
+    func noteWithImpossibleNumbersIsIgnored(_ kind: Int) async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try await leave(server) { note in
             switch kind {
@@ -137,9 +137,9 @@ struct DownloadPathTests {
         #expect(isWhole && file.resumedFrom == 0)
     }
 
-    /// What a loss of power may make of a note that was not synced.
+    /// After a power failure, a note that was not synced may be empty or full of zeros.
     @Test(arguments: [0, 4096])
-    func aPartWhoseNoteIsEmptyIsBegunAgain(_ count: Int) async throws {
+    func partFileWithEmptyNoteRestarts(_ count: Int) async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try await leave(server) { _ in }
         folder.write("a.part.json", [UInt8](repeating: 0, count: count))
@@ -147,15 +147,15 @@ struct DownloadPathTests {
         #expect(isWhole)
     }
 
-    /// An earlier wish is not one of now.
-    @Test func theDigestThatIsExpectedIsTheLatest() async throws {
+    /// The checksum in the note of an earlier download does not apply to a new download without one.
+    @Test func checksumOfEarlierDownloadIsIgnored() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try await leave(server) { $0.checksum = .sha256(String(repeating: "0", count: 64)) }
         #expect(try await session.download(Request(server.url), to: .file(folder("a"))).resumedFrom == 300_000)
         #expect(isWhole)
     }
 
-    @Test func anotherStateHasAnotherName() async throws {
+    @Test func changedResourceIsSavedUnderItsNewSuggestedName() async throws {
         let body = PatternBody(seed: 3, length: 900_000)
         let version = Lock(0)
         let server = try MockServer { request in
@@ -165,7 +165,7 @@ struct DownloadPathTests {
             return number == 0 ? answer.fault(.close, at: .body(300_000)) : answer
         }
         var request = Request(server.url("/latest"))
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         _ = await failure { () async throws(NetworkError) in
             try await session.download(request, to: .directory(folder("")))
         }
@@ -174,34 +174,34 @@ struct DownloadPathTests {
         #expect(file.path.hasSuffix("/app-1.1.zip") && folder.names == ["app-1.1.zip"])
     }
 
-    // MARK: Parts that nobody wants
+    // MARK: Discarding
 
-    @Test func aTokenCanBeDiscarded() async throws {
+    @Test func resumeTokenDiscardRemovesPartFileAndNote() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         try await leave(server) { _ in }
         #expect(folder.names == ["a.part", "a.part.json"])
         let note = try JSONDecoder().decode(ResumeToken.self, from: Data(folder.bytes("a.part.json") ?? []))
         await note.discard()
         #expect(folder.names.isEmpty)
-        // And once more, beside what is not of it.
+        // A second call must leave the part file of another program alone.
         folder.write("a.part", [1])
         await note.discard()
         #expect(folder.names == ["a.part"])
     }
 
-    @Test func whatHasFailedCanBeDiscarded() async throws {
+    @Test func cancelAfterFailureRemovesPartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [300_000])
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
-        let transfer = session.transfer(request, to: .file(folder("a")))
+        request.options.retry = RetryPolicy.never
+        let transfer = session.downloadTransfer(request, to: .file(folder("a")))
         _ = await failure { () async throws(NetworkError) in try await transfer.value }
         #expect(folder.names == ["a.part", "a.part.json"])
         #expect(await transfer.cancel(producingResumeToken: false) == nil && folder.names.isEmpty)
     }
 
-    // MARK: By a client
+    // MARK: Downloads of a client
 
-    @Test func aClientGoesOnWithWhatItBegan() async throws {
+    @Test func clientResumesItsDownloadWithItsCredentials() async throws {
         let cuts = Lock([300_000])
         let server = try MockServer { request in
             guard request.field("Authorization") == "Bearer s3cret", request.target == "/a?key=1" else {
@@ -216,7 +216,7 @@ struct DownloadPathTests {
             $0.fields[.authorization] = "Bearer s3cret"
         }
         let error = await failure { () async throws(NetworkError) in
-            try await api.download("a", options: [.retry(.none)], to: .file(folder("a")))
+            try await api.download("a", options: [.retry(.never)], to: .file(folder("a")))
         }
         let token = try #require(error?.resumeToken)
         #expect(try await api.resume(from: token).value.resumedFrom == 300_000)

@@ -28,19 +28,19 @@ import Testing
         var options = DownloadOptions()
         options.queue = queue
         options.pauseGrace = grace
-        return session.transfer(Request(server.url("/\(name)")), to: .file(folder(name)), saving: options)
+        return session.downloadTransfer(Request(server.url("/\(name)")), to: .file(folder(name)), options: options)
     }
 
     private func paths() -> [String] { server.requests.map(\.path) }
 
-    /// Starts one that holds the only place until the gate opens.
+    /// Starts a download that holds the only slot until the gate opens.
     private func hold(_ queue: DownloadQueue) async -> Transfer<DownloadedFile> {
         let held = transfer("held", queue).start()
         #expect(await gate.waitUntilReached())
         return held
     }
 
-    /// Starts one and waits until it stands in the queue.
+    /// Starts a download and waits until it is queued.
     private func waiting(_ name: String, _ queue: DownloadQueue) async -> Transfer<DownloadedFile> {
         let count = queue.waiting
         let transfer = transfer(name, queue).start()
@@ -48,7 +48,7 @@ import Testing
         return transfer
     }
 
-    @Test func whatWaitsIsQueued() async throws {
+    @Test func waitingDownloadIsQueued() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = await hold(queue)
         let next = await waiting("next", queue)
@@ -58,8 +58,8 @@ import Testing
         #expect(next.state == .finished)
     }
 
-    /// Also while its server has not answered yet.
-    @Test func whatIsPausedBeforeItsHeadGivesItsPlaceAway() async throws {
+    /// The slot is released even while the server has not sent a response yet.
+    @Test func pauseBeforeTheHeadReleasesTheSlot() async throws {
         let (gate, queue) = (Gate(), DownloadQueue(atMost: 1))
         let slow = try MockServer { request in
             RangeResource(PatternBody(seed: 3, length: 200_000)).response(to: request).fault(.stall(gate), at: .start)
@@ -67,7 +67,8 @@ import Testing
         var options = DownloadOptions()
         options.queue = queue
         options.pauseGrace = .zero
-        let first = session.transfer(Request(slow.url("/first")), to: .file(folder("first")), saving: options).start()
+        let first = session.downloadTransfer(Request(slow.url("/first")), to: .file(folder("first")), options: options)
+            .start()
         #expect(await gate.waitUntilReached())
         first.pause()
         #expect(try await transfer("second", queue).value.bytes == 200_000)
@@ -80,7 +81,7 @@ import Testing
         (DownloadQueue.Order.firstInFirstOut, ["/held", "/a", "/b", "/c"]),
         (.lastInFirstOut, ["/held", "/c", "/b", "/a"]),
     ])
-    func oneAfterTheOther(_ order: DownloadQueue.Order, _ expected: [String]) async throws {
+    func downloadsStartInQueueOrder(_ order: DownloadQueue.Order, _ expected: [String]) async throws {
         let queue = DownloadQueue(atMost: 1, order: order)
         let held = await hold(queue)
         var others: [Transfer<DownloadedFile>] = []
@@ -93,7 +94,7 @@ import Testing
         #expect(queue.running == 0 && queue.waiting == 0)
     }
 
-    @Test func theMostUrgentIsNext() async throws {
+    @Test func highestPriorityStartsNext() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = await hold(queue)
         let (a, b, c) = (await waiting("a", queue), await waiting("b", queue), await waiting("c", queue))
@@ -104,7 +105,7 @@ import Testing
         #expect(paths() == ["/held", "/c", "/b", "/a"])
     }
 
-    @Test func whatIsPausedIsPassedOver() async throws {
+    @Test func pausedDownloadIsSkipped() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = await hold(queue)
         let (a, b) = (await waiting("a", queue), await waiting("b", queue))
@@ -119,7 +120,7 @@ import Testing
         #expect(paths() == ["/held", "/b", "/a"])
     }
 
-    @Test func whatIsCancelledLeavesTheQueue() async throws {
+    @Test func cancelledDownloadLeavesTheQueue() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = await hold(queue)
         let a = await waiting("a", queue)
@@ -131,7 +132,7 @@ import Testing
         #expect(queue.running == 0 && paths() == ["/held"])
     }
 
-    @Test func aFailureGivesThePlaceBack() async throws {
+    @Test func failureReleasesTheSlot() async throws {
         let queue = DownloadQueue(atMost: 1)
         folder.write("taken", [1])
         let taken = transfer("taken", queue)
@@ -140,7 +141,7 @@ import Testing
         #expect(try await transfer("a", queue).value.bytes == 200_000)
     }
 
-    @Test func aLongPauseGivesThePlaceAway() async throws {
+    @Test func longPauseReleasesTheSlot() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = transfer("held", queue, grace: .zero).start()
         for await progress in held.progress where progress.received >= 100_000 { break }
@@ -153,7 +154,7 @@ import Testing
         #expect(queue.running == 0)
     }
 
-    @Test func morePlacesAreTakenAtOnce() async throws {
+    @Test func raisedLimitStartsWaitingDownloadsAtOnce() async throws {
         let queue = DownloadQueue(atMost: 0)
         #expect(queue.atMost == 1)
         let held = await hold(queue)
@@ -164,7 +165,7 @@ import Testing
         _ = try await held.value
     }
 
-    @Test func aSessionThatClosesEndsWhatWaits() async throws {
+    @Test func sessionShutdownFailsQueuedDownloads() async throws {
         let queue = DownloadQueue(atMost: 1)
         let held = await hold(queue)
         let a = await waiting("a", queue)
@@ -176,7 +177,7 @@ import Testing
         #expect(queue.running == 0 && queue.waiting == 0)
     }
 
-    @Test func downloadsAreListedAsSuch() async throws {
+    @Test func sessionListsDownloadsWithTheirKind() async throws {
         let queue = DownloadQueue()
         let held = await hold(queue)
         #expect(await session.transfers.map(\.kind) == [.download])

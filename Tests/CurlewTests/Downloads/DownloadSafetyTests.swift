@@ -10,10 +10,10 @@ import Testing
 
 @testable import Curlew
 
-/// What must never happen to files: bytes of two things in one, a part given up for nothing, somebody else's file touched.
+/// Safety of files: downloads never mix two resources, discard a part file without need or touch foreign files.
 @Suite(.timeLimit(.minutes(5)))
 struct DownloadSafetyTests {
-    private let session = Session { $0.retry = RetryPolicy(limit: 3, backOff: .none) }
+    private let session = Session { $0.retry = RetryPolicy(limit: 3, backoff: .none) }
     private let folder: Folder
 
     init() throws { folder = try Folder() }
@@ -23,7 +23,7 @@ struct DownloadSafetyTests {
     ) async throws -> NetworkError {
         server.state.withLock { $0.cuts = [count] }
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         return try #require(
             await failure { () async throws(NetworkError) in
                 try await session.download(request, to: .file(folder("a")), expecting: digest)
@@ -32,9 +32,9 @@ struct DownloadSafetyTests {
 
     private var isWhole: Bool { folder.bytes("a") == PatternBody.usual.bytes && folder.names == ["a"] }
 
-    // MARK: Two things in one file
+    // MARK: Two resources in one file
 
-    @Test func aTokenDoesNotGoOnWithAnotherDownloadsPart() async throws {
+    @Test func resumeTokenDoesNotUsePartFileOfAnotherDownload() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let token = try #require(try await broken(server, after: 300_000).resumeToken)
         let other = try ResourceServer(RangeResource(PatternBody(seed: 4, length: 900_000)))
@@ -43,7 +43,7 @@ struct DownloadSafetyTests {
         #expect(isWhole && server.ranges == [nil, nil])
     }
 
-    @Test func whoGivesATokenHasNoPartAnyMore() async throws {
+    @Test func partFileIsFreeAfterItsTokenWasMade() async throws {
         var note = ResumeToken(
             url: "https://h.test/a", validator: .tag("\"1\""), offset: 3, total: 9, part: folder("a.part"),
             destination: folder("a"), overwrite: .fail, checksum: nil)
@@ -51,8 +51,8 @@ struct DownloadSafetyTests {
         folder.write("a.part", [1, 2, 3])
         folder.write("a.part.json", Array(try JSONEncoder().encode(note)))
         let (path, url) = (folder("a.part"), note.url)
-        @Sendable func part() async throws(DiskFailure) -> DownloadPart {
-            try await DownloadPart(at: path, of: url, expected: nil, options: DownloadOptions(), progressed: { _ in })
+        @Sendable func part() async throws(DiskFailure) -> PartialDownload {
+            try await PartialDownload(at: path, of: url, expected: nil, options: DownloadOptions(), didWrite: { _ in })
         }
         var first = try await part()
         let busy = await #expect(throws: DiskFailure.self) { _ = try await part() }
@@ -63,7 +63,7 @@ struct DownloadSafetyTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test func aPartThatGrewByOtherBytesIsNotUsed() async throws {
+    @Test func partFileThatGrewByOtherBytesIsNotResumed() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let digest = Checksum.sha256(PatternBody.usual.sha256)
         let token = try #require(try await broken(server, after: 300_000, expecting: digest).resumeToken)
@@ -72,12 +72,12 @@ struct DownloadSafetyTests {
         #expect(isWhole)
     }
 
-    @Test func aNoteDoesNotOutliveWhatItIsOf() async throws {
+    @Test func noteIsInvalidatedWhenThePartFileIsReused() async throws {
         let gate = Gate()
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         let other = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(500_000)) }
-        let transfer = session.transfer(Request(other.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(other.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 500_000 { break }
         let note = try #require(folder.bytes("a.part.json"))
         #expect((try? JSONDecoder().decode(ResumeToken.self, from: Data(note))) == nil)
@@ -86,28 +86,30 @@ struct DownloadSafetyTests {
         #expect(isWhole)
     }
 
-    @Test func aFileThatOthersKnowIsNotWrittenTo() throws {
+    @Test func partFileWithSeveralHardLinksIsNotWritten() throws {
         folder.write("a", [1, 2, 3])
         #expect(link(folder("a"), folder("a.part")) == 0)
-        let error = #expect(throws: DiskFailure.self) { try PartFile.open(folder("a.part")) }
+        let error = #expect(throws: DiskFailure.self) { try PartialFile.open(folder("a.part")) }
         #expect(error?.errno == EEXIST && folder.names == ["a", "a.part"])
-        // With a note it was a part, which got its final name by a second one.
+        // With a note, the file was a part file that got its final name by a hard link.
         folder.write("a.part.json", [])
-        let part = try PartFile.open(folder("a.part"))
+        let part = try PartialFile.open(folder("a.part"))
         #expect(try part.size() == 0)
         #expect(folder.bytes("a") == [1, 2, 3])
     }
 
-    /// It is given up while it waits, and what stands in its way was never its own.
-    @Test func aFileOfOthersIsNotDiscarded() async throws {
+    /// The download is cancelled in the queue; the file with the name of its part file is foreign.
+    @Test func cancelInTheQueueKeepsForeignPartFile() async throws {
         folder.write("a.part", [1, 2, 3])
         var options = DownloadOptions()
         options.queue = DownloadQueue(atMost: 1)
         let gate = Gate()
         let server = try MockServer { RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .start) }
-        let held = session.transfer(Request(server.url("/")), to: .file(folder("held")), saving: options).start()
+        let held = session.downloadTransfer(Request(server.url("/")), to: .file(folder("held")), options: options)
+            .start()
         #expect(await gate.waitUntilReached())
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options)
+            .start()
         while options.queue?.waiting == 0, !Task.isCancelled { await Task.yield() }
         await transfer.cancel(producingResumeToken: false)
         #expect(folder.bytes("a.part") == [1, 2, 3])
@@ -115,30 +117,30 @@ struct DownloadSafetyTests {
         _ = try await held.value
     }
 
-    @Test func aPartThatWasCutMeanwhileDoesNotGetTheName() async throws {
+    @Test func replacedPartFileDoesNotGetTheFinalName() async throws {
         let gate = Gate()
         let server = try MockServer {
             RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .body(1_000_000))
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 1_000_000 { break }
         gate.open()
-        // Whatever of it is written until then.
+        // How much of it has been written until now does not matter.
         #expect(unlink(folder("a.part")) == 0)
         folder.write("a.part", [])
         let error = await failure { () async throws(NetworkError) in try await transfer.value }
         #expect(error?.kind == .destinationFailed && !folder.names.contains("a"))
     }
 
-    /// A connection may break when nothing has come yet but the head.
-    @Test func aBreakBeforeTheFirstByteIsNoEnd() async throws {
+    /// The connection breaks after the response head and before the first byte of the body.
+    @Test func connectionLostBeforeTheFirstByteIsRetried() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [0, 0])
         #expect(try await session.download(Request(server.url), to: .file(folder("a"))).bytes == 1_234_567)
         #expect(isWhole && server.ranges == [nil, nil, nil])
     }
 
-    /// The time is over in a pause that has given up the connection.
-    @Test func theEndOfTheTimeLeavesAToken() async throws {
+    /// The total timeout ends during a pause that has closed the connection.
+    @Test func totalTimeoutDuringPauseLeavesResumeToken() async throws {
         let gate = Gate()
         let server = try MockServer {
             RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .body(500_000))
@@ -147,7 +149,7 @@ struct DownloadSafetyTests {
         request.options.timeouts = Timeouts(total: .seconds(2))
         var options = DownloadOptions()
         options.pauseGrace = .zero
-        let transfer = session.transfer(request, to: .file(folder("a")), saving: options).start()
+        let transfer = session.downloadTransfer(request, to: .file(folder("a")), options: options).start()
         for await progress in transfer.progress where progress.received >= 500_000 { break }
         transfer.pause()
         let error = await failure { () async throws(NetworkError) in try await transfer.value }
@@ -157,8 +159,8 @@ struct DownloadSafetyTests {
 
     // MARK: Lengths
 
-    /// The first answer has no length, and what follows is only a piece of what is missing.
-    @Test func whatHadNoLengthIsAskedForToItsEnd() async throws {
+    /// The first response has no length, and each later response has only a part of the missing bytes.
+    @Test func responseOfUnknownLengthIsResumedToItsEnd() async throws {
         let resource = RangeResource(.usual, flaws: [.sendsHalf])
         let server = try MockServer { request in
             let answer = resource.response(to: request)
@@ -168,7 +170,7 @@ struct DownloadSafetyTests {
         #expect(isWhole && file.bytes == 1_234_567 && server.requests.count > 5)
     }
 
-    @Test func aPartOfAWholeOfUnknownLengthIsAskedForToItsEnd() async throws {
+    @Test func contentRangeOfUnknownLengthIsFollowedToItsEnd() async throws {
         let server = try MockServer { request in
             let resource = RangeResource(.usual)
             guard let range = request.field("Range"), let start = Int(range.dropFirst(6).dropLast()) else {
@@ -184,7 +186,7 @@ struct DownloadSafetyTests {
     }
 
     @Test(arguments: ["bytes 200000-1234566/1234567", "bytes 200000-299999/1234567"])
-    func moreThanAnnouncedIsNoPart(_ range: String) async throws {
+    func rangeResponseLongerThanAnnouncedIsInvalid(_ range: String) async throws {
         let server = try MockServer { request in
             guard request.field("Range") != nil else {
                 return RangeResource(.usual).response(to: request).fault(.reset, at: .body(200_000))
@@ -198,9 +200,9 @@ struct DownloadSafetyTests {
         #expect(!folder.names.contains("a"))
     }
 
-    // MARK: Parts that are kept
+    // MARK: Kept part files
 
-    @Test func aRefusalLeavesThePart() async throws {
+    @Test func unacceptableContentTypeKeepsPartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         server.state.withLock { $0.isPortal = true }
@@ -216,7 +218,7 @@ struct DownloadSafetyTests {
         #expect(isWhole && file.resumedFrom == 300_000)
     }
 
-    @Test func nothingIsNoFile() async throws {
+    @Test func status204MakesNoFileUnlessAccepted() async throws {
         let server = try MockServer { _ in .status(204) }
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url("/")), to: .file(folder("a")))
@@ -227,14 +229,14 @@ struct DownloadSafetyTests {
         #expect(try await session.download(request, to: .file(folder("a"))).bytes == 0)
     }
 
-    @Test func aStatusThatIsWantedIsSaved() async throws {
+    @Test func acceptedErrorStatusIsSaved() async throws {
         let server = try MockServer { _ in .bytes([7, 8], status: 404) }
         var request = Request(server.url("/"))
         request.options.statuses = [404]
         #expect(try await session.download(request, to: .file(folder("a"))).bytes == 2)
     }
 
-    @Test func anAnswerThatNeverCameLeavesAnothersPart() async throws {
+    @Test func failedDownloadKeepsPartFileOfAnotherURL() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         let missing = try MockServer { _ in .status(404) }
@@ -245,7 +247,7 @@ struct DownloadSafetyTests {
         #expect(isWhole && file.resumedFrom == 300_000)
     }
 
-    @Test func aFileThatNoDownloadHasMadeIsLeftAlone() async throws {
+    @Test func partFileWithoutNoteIsForeignAndKept() async throws {
         folder.write("a.part", [1, 2, 3])
         let server = try ResourceServer(RangeResource(.usual))
         let error = await failure { () async throws(NetworkError) in
@@ -255,7 +257,7 @@ struct DownloadSafetyTests {
         #expect(folder.bytes("a.part") == [1, 2, 3] && server.ranges == [])
     }
 
-    @Test func aPipeOfItsNameHoldsNobodyUp() async throws {
+    @Test func fifoWithNoteNameFailsWithoutBlocking() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         try FileManager.default.removeItem(atPath: folder("a.part.json"))
@@ -266,16 +268,16 @@ struct DownloadSafetyTests {
         #expect(error?.kind == .destinationFailed)
     }
 
-    @Test func whatIsDiscardedInTheQueueLeavesNothing() async throws {
+    @Test func cancelInTheQueueRemovesItsOwnPartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         let gate = Gate()
         let holding = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(100)) }
         var options = DownloadOptions()
         options.queue = DownloadQueue(atMost: 1)
-        let held = session.transfer(Request(holding.url("/")), to: .file(folder("b")), saving: options).start()
+        let held = session.downloadTransfer(Request(holding.url("/")), to: .file(folder("b")), options: options).start()
         #expect(await gate.waitUntilReached())
-        let waiting = session.transfer(Request(server.url), to: .file(folder("a")), saving: options).start()
+        let waiting = session.downloadTransfer(Request(server.url), to: .file(folder("a")), options: options).start()
         while options.queue?.waiting == 0, !Task.isCancelled { await Task.yield() }
         await waiting.cancel(producingResumeToken: false)
         #expect(!folder.names.contains { $0.hasPrefix("a") })
@@ -283,9 +285,9 @@ struct DownloadSafetyTests {
         _ = try await held.value
     }
 
-    // MARK: Asking
+    // MARK: Requests and results
 
-    @Test func aServerThatIsDownIsAskedAsOftenAsThePolicySays() async throws {
+    @Test func resumedDownloadIsRetriedUpToThePolicyLimit() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         server.state.withLock { $0.isDown = true }
@@ -293,11 +295,11 @@ struct DownloadSafetyTests {
             try await session.download(Request(server.url), to: .file(folder("a")))
         }
         #expect(error?.kind == .unacceptableStatus && error?.resumeToken?.offset == 300_000)
-        // One before, and one with three repetitions.
+        // One request of the first download, and one with three retries.
         #expect(server.ranges.count == 5)
     }
 
-    @Test func aServerThatAlwaysBeginsAnewIsLeftInTheEnd() async throws {
+    @Test func repeatedRestartsEndWithTheRetryLimit() async throws {
         let cuts = Lock(0)
         let server = try MockServer { _ in
             let number = cuts.withLock { count in
@@ -314,7 +316,7 @@ struct DownloadSafetyTests {
         #expect(error?.kind == .connectionLost && server.requestCount < 12)
     }
 
-    @Test func aRangeOfOnesOwnIsRefused() async throws {
+    @Test func rangeFieldOfTheCallerIsRefused() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let request = Request(server.url, fields: ["Range": "bytes=1-2"])
         let error = await failure { () async throws(NetworkError) in
@@ -323,15 +325,15 @@ struct DownloadSafetyTests {
         #expect(error?.kind == .invalidRequest && server.ranges == [])
     }
 
-    @Test func aReaderThatLeavesEndsNothing() async throws {
+    @Test func readerThatStopsDoesNotEndTheDownload() async throws {
         let server = try ResourceServer(RangeResource(.usual))
-        let transfer = session.transfer(Request(server.url), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(server.url), to: .file(folder("a")))
         for try await _ in transfer.bytes { break }
         #expect(try await transfer.value.bytes == 1_234_567)
         #expect(isWhole && server.ranges == [nil])
     }
 
-    @Test func theRateIsOfWhatCame() async throws {
+    @Test func transferRateCountsOnlyReceivedBytes() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let token = try #require(try await broken(server, after: 300_000).resumeToken)
         let transfer = session.resume(from: token)
@@ -340,7 +342,7 @@ struct DownloadSafetyTests {
         #expect(transfer.token.run.keeper?.progress.received == 1_234_567)
     }
 
-    @Test func oneOfASessionGoesWhereTheSessionSays() async throws {
+    @Test func sessionDownloadDestinationIsTheDefault() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let session = Session(downloads: .directory(folder.path))
         #expect(try await session.download(Request(server.url)).path == folder("big.bin"))

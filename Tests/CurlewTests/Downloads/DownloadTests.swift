@@ -9,15 +9,15 @@ import Testing
 
 @testable import Curlew
 
-/// Responses that become files: under which name, when, and what is left when they do not.
+/// Responses saved as files: names, overwrite policies, refusals, checksums and readers.
 @Suite(.timeLimit(.minutes(5)))
 struct DownloadTests {
-    private let session = Session { $0.retry = .none }
+    private let session = Session { $0.retry = .never }
     private let folder: Folder
 
     init() throws { folder = try Folder() }
 
-    @Test func aFileHasAllBytesAndNothingElseIsLeft() async throws {
+    @Test func downloadedFileIsCompleteAndAlone() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let file = try await session.download(Request(server.url), to: .file(folder("a.bin")))
         #expect(file.path == folder("a.bin") && file.bytes == 1_234_567 && file.resumedFrom == 0)
@@ -27,13 +27,13 @@ struct DownloadTests {
         #expect(server.server.requests[0].field("Accept-Encoding") == "identity")
     }
 
-    @Test func anEmptyBodyMakesAnEmptyFile() async throws {
+    @Test func emptyBodyMakesEmptyFile() async throws {
         let server = try MockServer { _ in .status(200) }
         let file = try await session.download(Request(server.url("/")), to: .file(folder("empty")))
         #expect(file.bytes == 0 && folder.bytes("empty") == [])
     }
 
-    @Test func aBodyOfUnknownLengthBecomesAFile() async throws {
+    @Test func bodyOfUnknownLengthIsSaved() async throws {
         let server = try MockServer { _ in .pattern(.usual).chunked() }
         let file = try await session.download(Request(server.url("/")), to: .file(folder("a")))
         #expect(file.bytes == 1_234_567 && folder.bytes("a") == PatternBody.usual.bytes)
@@ -44,7 +44,7 @@ struct DownloadTests {
         ("/x", "attachment; filename=\"../../etc/passwd\"", "passwd"), ("/%2e%2e%2f", nil, "download"),
         ("/r%C3%A9sum%C3%A9.txt", nil, "résumé.txt"),
     ])
-    func aDirectoryGetsTheSuggestedName(path: String, disposition: String?, name: String) async throws {
+    func directoryDestinationUsesTheSuggestedName(path: String, disposition: String?, name: String) async throws {
         let server = try MockServer { _ in
             disposition.map { MockResponse.text("x").field("Content-Disposition", $0) } ?? .text("x")
         }
@@ -52,7 +52,7 @@ struct DownloadTests {
         #expect(file.path == folder(name) && folder.names == [name])
     }
 
-    @Test func aClosureChoosesByTheHead() async throws {
+    @Test func choosingDestinationReceivesTheHead() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let path = folder.path
         let file = try await session.download(
@@ -65,9 +65,9 @@ struct DownloadTests {
         #expect(error?.kind == .destinationFailed && error?.cause is Refused)
     }
 
-    // MARK: Files that are there
+    // MARK: Existing files
 
-    @Test func aFileIsNotReplacedUnlessAskedFor() async throws {
+    @Test func existingFileFollowsTheOverwritePolicy() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         folder.write("a.bin", [1, 2, 3])
         let error = await failure { () async throws(NetworkError) in
@@ -85,7 +85,7 @@ struct DownloadTests {
         #expect(second.path == folder("a (2).bin") && folder.names == ["a (2).bin", "a.bin"])
     }
 
-    @Test func manyIntoOneDirectoryGetNamesOfTheirOwn() async throws {
+    @Test func concurrentDownloadsIntoOneDirectoryGetUniqueNames() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let (session, url, path) = (session, server.url, folder.path)
         let paths = try await withThrowingTaskGroup(of: String.self) { group in
@@ -100,10 +100,10 @@ struct DownloadTests {
         for name in folder.names { #expect(folder.bytes(name) == PatternBody.usual.bytes) }
     }
 
-    @Test func onePartHasOneWriter() async throws {
+    @Test func partFileInUseIsBusy() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(1000)) }
-        let first = session.transfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        let first = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
         for await progress in first.progress where progress.received > 0 { break }
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url("/")), to: .file(folder("a")))
@@ -114,9 +114,9 @@ struct DownloadTests {
         #expect(folder.names == ["a"])
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
-    @Test func aRefusedStatusMakesNoFile() async throws {
+    @Test func unacceptableStatusMakesNoFile() async throws {
         let server = try MockServer { _ in .text("no such thing", status: 404) }
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url("/")), to: .file(folder("a")))
@@ -127,7 +127,7 @@ struct DownloadTests {
         #expect(folder.names == [])
     }
 
-    @Test func aRefusedTypeMakesNoFile() async throws {
+    @Test func unacceptableContentTypeMakesNoFile() async throws {
         let server = try MockServer { _ in .text("<html>login") }
         var request = Request(server.url("/"))
         request.options.accepting = ["application/zip"]
@@ -138,7 +138,7 @@ struct DownloadTests {
         #expect(error?.kind == .unacceptableContentType && folder.names == [])
     }
 
-    @Test func aMethodThatBringsNothingIsRefused() async throws {
+    @Test func headRequestIsRefused() async throws {
         let server = try MockServer { _ in .text("x") }
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(.head, server.url("/")), to: .file(folder("a")))
@@ -146,7 +146,7 @@ struct DownloadTests {
         #expect(error?.kind == .invalidRequest && server.requestCount == 0)
     }
 
-    @Test func moreThanTheLimitMakesNoFile() async throws {
+    @Test func responseLimitExceededMakesNoFile() async throws {
         for isKnown in [true, false] {
             let server = try MockServer { _ in isKnown ? .pattern(.usual) : .pattern(.usual).chunked() }
             var request = Request(server.url("/"))
@@ -159,7 +159,7 @@ struct DownloadTests {
         }
     }
 
-    @Test func whatIsInTheWayIsSaid() async throws {
+    @Test func unusableDestinationIsReportedWithItsReason() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         folder.write("plain", [])
         let places: [(DownloadDestination, DestinationFailure.Reason)] = [
@@ -176,13 +176,13 @@ struct DownloadTests {
         #expect(server.server.requestCount == 0 && folder.names == ["plain"])
         var options = DownloadOptions()
         options.createsDirectories = true
-        _ = try await session.download(Request(server.url), to: .file(folder("x/y/a")), saving: options)
+        _ = try await session.download(Request(server.url), to: .file(folder("x/y/a")), options: options)
         #expect(folder.bytes("x/y/a") == PatternBody.usual.bytes)
     }
 
     // MARK: Digests
 
-    @Test func theDigestThatIsExpectedIsChecked() async throws {
+    @Test func expectedChecksumIsVerified() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let right: Checksum = .sha256(PatternBody.usual.sha256)
         let file = try await session.download(Request(server.url), to: .file(folder("a")), expecting: right)
@@ -200,7 +200,7 @@ struct DownloadTests {
     }
 
     @Test(arguments: ["Repr-Digest", "Content-Digest"], [true, false])
-    func theDigestThatTheServerStatesIsChecked(field: String, isRight: Bool) async throws {
+    func digestFieldOfTheServerIsVerified(field: String, isRight: Bool) async throws {
         let bytes = PatternBody(seed: 1, length: 100_000).bytes
         let digest = MessageDigest.digest(.sha256, of: isRight ? bytes : [1]) ?? []
         let value = "sha-512=:AAAA:, sha-256=:\(Data(digest).base64EncodedString()):"
@@ -216,20 +216,20 @@ struct DownloadTests {
         }
     }
 
-    // MARK: Reading along
+    // MARK: Readers during the download
 
-    @Test func manyReadTheBytesWhileTheyCome() async throws {
+    @Test func severalReadersGetTheBytesDuringTheDownload() async throws {
         let (gate, begun) = (Gate(), Lock(0))
         let server = try MockServer { request in
             RangeResource(.usual).response(to: request).fault(.stall(gate), at: .body(600_000))
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")))
         let bytes = try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<3 {
                 group.addTask {
                     var bytes: [UInt8] = []
                     for try await chunk in transfer.bytes {
-                        // The rest comes when all have begun to read.
+                        // The server sends the rest once all readers have begun.
                         let isFirst = bytes.isEmpty
                         bytes += chunk
                         let count = begun.withLock { count in
@@ -250,9 +250,9 @@ struct DownloadTests {
         #expect(heads == 1 && server.requestCount == 1)
     }
 
-    @Test func progressIsThatOfTheWhole() async throws {
+    @Test func progressGrowsToTheWholeFile() async throws {
         let server = try ResourceServer(RangeResource(.usual))
-        let transfer = session.transfer(Request(server.url), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(server.url), to: .file(folder("a")))
         var last: TransferProgress?
         for await progress in transfer.progress {
             #expect(progress.received >= last?.received ?? 0)

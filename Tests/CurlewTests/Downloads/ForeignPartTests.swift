@@ -9,7 +9,7 @@ import Testing
 
 @testable import Curlew
 
-/// What other users have left in a shared directory, and what is no file.
+/// Files of other users in a shared directory, and special files.
 @Suite(.timeLimit(.minutes(10)))
 struct ForeignPartTests {
     private let session = Session()
@@ -32,7 +32,7 @@ struct ForeignPartTests {
         (error?.cause as? DestinationFailure)?.reason
     }
 
-    /// A part of three bytes, with a note that fits.
+    /// Writes a part file of three bytes with a matching note.
     private func plant() throws {
         var note = ResumeToken(
             url: server.url, validator: .tag("\"1\""), offset: 3, total: 9, part: folder("a.part"),
@@ -52,13 +52,13 @@ struct ForeignPartTests {
         #expect(folder.bytes("a.part") == [1, 2, 3] && !folder.names.contains("a"))
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func aPartOfAnotherUserIsRefused() async throws {
+    @Test(.enabled(if: geteuid() == 0)) func partFileOfAnotherUserIsRefused() async throws {
         try plant()
         #expect(chown(folder("a.part"), 12_345, 12_345) == 0)
         await expectRefusal(of: "a.part", "another user (uid 12345)")
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func anEmptyPartOfAnotherUserIsRefused() async throws {
+    @Test(.enabled(if: geteuid() == 0)) func emptyPartFileOfAnotherUserIsRefused() async throws {
         folder.write("a.part", [])
         #expect(chown(folder("a.part"), 12_345, 12_345) == 0)
         #expect(reason(await refusal()) == .foreignPart)
@@ -67,43 +67,44 @@ struct ForeignPartTests {
         #expect(folder.bytes("a.part") == [])
     }
 
-    @Test(.enabled(if: geteuid() == 0)) func aNoteOfAnotherUserIsRefused() async throws {
+    @Test(.enabled(if: geteuid() == 0)) func noteOfAnotherUserIsRefused() async throws {
         try plant()
         #expect(chown(folder("a.part.json"), 12_345, 12_345) == 0)
         await expectRefusal(of: "a.part.json", "another user (uid 12345)")
     }
 
-    @Test func aNoteWithAnotherNameIsRefused() async throws {
+    @Test func noteWithSeveralHardLinksIsRefused() async throws {
         try plant()
         #expect(link(folder("a.part.json"), folder("other")) == 0)
-        await expectRefusal(of: "a.part.json", "further names")
+        await expectRefusal(of: "a.part.json", "several hard links")
     }
 
-    @Test func aFIFOInThePlaceOfPartOrNoteHoldsNothingUp() async throws {
+    @Test func fifoWithPartOrNoteNameIsRefusedWithoutBlocking() async throws {
         try plant()
         #expect(unlink(folder("a.part.json")) == 0 && mkfifo(folder("a.part.json"), 0o600) == 0)
-        await expectRefusal(of: "a.part.json", "something else")
+        await expectRefusal(of: "a.part.json", "something other than")
         #expect(unlink(folder("a.part")) == 0 && mkfifo(folder("a.part"), 0o600) == 0)
         #expect(reason(await refusal()) == .foreignPart)
     }
 
-    @Test func whatSpeaksAgainstAFile() {
-        func objection(_ mode: UInt32, _ owner: UInt32 = 7, _ links: UInt64 = 1, umask: UInt32 = 0o022) -> String? {
-            FileOwner.objection(mode: mode, owner: owner, links: links, user: 7, umask: { umask })
+    @Test func fileOwnerRejectsForeignLinkedAndWritableFiles() {
+        func rejectionReason(_ mode: UInt32, _ owner: UInt32 = 7, _ links: UInt64 = 1, umask: UInt32 = 0o022) -> String?
+        {
+            FileOwner.rejectionReason(mode: mode, owner: owner, links: links, user: 7, umask: { umask })
         }
-        #expect(objection(0o100644) == nil && objection(0o100600) == nil)
-        #expect(objection(0o100644, 8)?.contains("another user (uid 8)") == true)
-        #expect(objection(0o100644, 7, 2)?.contains("further names") == true)
-        #expect(objection(0o100664)?.contains("other users may write") == true)
-        #expect(objection(0o100646)?.contains("other users may write") == true)
-        #expect(objection(0o100664, umask: 0o002) == nil && objection(0o100666, umask: 0) == nil)
-        #expect(objection(0o100666, umask: 0o002) != nil)
-        #expect(objection(0o010600)?.contains("something else") == true)
+        #expect(rejectionReason(0o100644) == nil && rejectionReason(0o100600) == nil)
+        #expect(rejectionReason(0o100644, 8)?.contains("another user (uid 8)") == true)
+        #expect(rejectionReason(0o100644, 7, 2)?.contains("several hard links") == true)
+        #expect(rejectionReason(0o100664)?.contains("other users may write") == true)
+        #expect(rejectionReason(0o100646)?.contains("other users may write") == true)
+        #expect(rejectionReason(0o100664, umask: 0o002) == nil && rejectionReason(0o100666, umask: 0) == nil)
+        #expect(rejectionReason(0o100666, umask: 0o002) != nil)
+        #expect(rejectionReason(0o010600)?.contains("something other than") == true)
     }
 
-    // MARK: What is no file
+    // MARK: Special files
 
-    /// Makes a FIFO, a socket or a device.
+    /// Creates a FIFO, a socket or a device.
     private func make(_ kind: String) -> Bool {
         switch kind {
         case "FIFO": return mkfifo(folder("a"), 0o600) == 0
@@ -113,7 +114,7 @@ struct ForeignPartTests {
         }
     }
 
-    @Test(arguments: ["FIFO", "socket", "device"]) func aSpecialFileIsNotReplaced(_ kind: String) async {
+    @Test(arguments: ["FIFO", "socket", "device"]) func specialFileAtDestinationIsNotReplaced(_ kind: String) async {
         // A container may not allow devices.
         guard make(kind) || kind != "device" else { return }
         let error = await refusal(.replace)
@@ -122,8 +123,8 @@ struct ForeignPartTests {
         #expect(folder.names == ["a"] && DiskFile.specialKind(of: folder("a")) == kind)
     }
 
-    @Test func aSpecialFileThatComesLaterIsNotReplaced() throws {
-        let part = try PartFile.open(folder("a.part"))
+    @Test func specialFileCreatedDuringDownloadIsNotReplaced() throws {
+        let part = try PartialFile.open(folder("a.part"))
         #expect(make("FIFO"))
         let error = #expect(throws: DiskFailure.self) { try part.move(to: folder("a"), replacing: true) }
         #expect(error?.isSpecial == true && error?.description.contains("a FIFO at") == true)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Curlew
 
-/// Stores in directories that other users have made or may write, and journals that name other files than their own.
+/// Stores in directories that other users own or may write, and journals that name foreign files.
 @Suite(.timeLimit(.minutes(10)))
 struct ForeignStoreTests {
     private let folder: Folder
@@ -34,20 +34,20 @@ struct ForeignStoreTests {
         #expect(error?.hint?.contains("another directory") == true)
     }
 
-    /// A whole part, which a journal says is about to get its name.
+    /// Writes a complete part file, and a journal that says that it is about to get its final name.
     ///
-    /// - Parameter change: What else the journal says of it.
+    /// - Parameter change: Changes the entry of the journal.
     private func plant(
         _ destination: DownloadDestination? = nil, _ overwrite: DownloadOverwrite = .fail, part: String = "1.part",
-        change: (inout StoredDownload.Placing) -> Void = { _ in }
+        change: (inout StoredDownload.PendingRename) -> Void = { _ in }
     ) async throws {
         folder.write(part, body.bytes)
         let identity = try #require(DiskFile.identity(of: folder(part)))
         var record = try StoredDownload(
             Request("https://example.com/1"), to: destination ?? .file(folder("1")), overwrite: overwrite,
-            expecting: nil, saving: DownloadOptions(), userInfo: [:])
+            expecting: nil, options: DownloadOptions(), userInfo: [:])
         record.state = .running
-        var placing = StoredDownload.Placing(
+        var placing = StoredDownload.PendingRename(
             part: folder(part), path: folder("1"), inode: identity.inode, writtenAt: identity.writtenAt,
             bytes: identity.size, bootID: DiskFile.bootID)
         change(&placing)
@@ -56,13 +56,13 @@ struct ForeignStoreTests {
         let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
             try TransferJournal(in: path)
         }
-        try await journal.settle(journal.put(planted))
+        try await journal.waitUntilWritten(journal.put(planted))
         await journal.close()
     }
 
     // MARK: The directory
 
-    @Test(.enabled(if: geteuid() == 0)) func aDirectoryOfAnotherUserIsRefused() async throws {
+    @Test(.enabled(if: geteuid() == 0)) func storeDirectoryOfAnotherUserIsRefused() async throws {
         try await plant()
         #expect(chown(folder("store"), 12_345, 12_345) == 0)
         await expectRefusal("another user (uid 12345)")
@@ -70,7 +70,7 @@ struct ForeignStoreTests {
     }
 
     @Test(arguments: [0o770, 0o702, 0o1777] as [mode_t])
-    func aDirectoryThatOthersMayWriteIsRefused(_ mode: mode_t) async throws {
+    func storeDirectoryWritableByOthersIsRefused(_ mode: mode_t) async throws {
         try await plant()
         #expect(chmod(folder("store"), mode) == 0)
         await expectRefusal("other users may write")
@@ -80,27 +80,27 @@ struct ForeignStoreTests {
         #expect(folder.names == ["1", "store"])
     }
 
-    @Test(arguments: ["", "/", "/.", "/./"]) func aLinkIsRefused(_ end: String) async throws {
+    @Test(arguments: ["", "/", "/.", "/./"]) func symbolicLinkAsStoreDirectoryIsRefused(_ end: String) async throws {
         try await plant()
         #expect(symlink(folder("store"), folder("link")) == 0 && symlink("nowhere", folder("lost")) == 0)
         await expectRefusal("a link instead of a directory", of: "link", at: folder("link" + end))
         await expectRefusal("a link instead of a directory", of: "lost", at: folder("lost" + end))
         #expect(folder.names == ["1.part", "link", "lost", "store"])
-        // Behind a link, a directory is found as ever.
+        // A link in front of the last component is fine.
         #expect(mkdir(folder("deep"), 0o700) == 0 && rename(folder("store"), folder("deep/store")) == 0)
         #expect(symlink(folder("deep"), folder("way")) == 0)
         #expect(await refusal(folder("way/store" + end)) == nil)
     }
 
-    @Test func aFileIsNoDirectory() async {
+    @Test func fileAsStoreDirectoryIsRefused() async {
         folder.write("store", [1])
         let error = await refusal()
         #expect((error?.cause as? DestinationFailure)?.reason == .notADirectory && error?.hint != nil)
         #expect(folder.bytes("store") == [1])
     }
 
-    /// What is done later is done in the directory that was looked at.
-    @Test func aDirectoryInItsPlaceIsLeftAlone() async throws {
+    /// The store keeps writing to the directory that it checked when it opened.
+    @Test func storeKeepsItsDirectoryAfterARename() async throws {
         let store = try await TransferStore(at: folder("store"))
         #expect(rename(folder("store"), folder("moved")) == 0 && mkdir(folder("store"), 0o700) == 0)
         let server = try MockServer { _ in .status(404) }
@@ -111,21 +111,22 @@ struct ForeignStoreTests {
         #expect(folder.bytes("moved/journal")?.count ?? 0 > 100)
     }
 
-    @Test func whatSpeaksAgainstADirectory() {
-        func objection(_ mode: UInt32, _ owner: UInt32 = 7) -> String? {
-            FileOwner.objection(toDirectory: mode, owner: owner, user: 7)
+    @Test func fileOwnerRejectsForeignAndWritableDirectories() {
+        func rejectionReason(_ mode: UInt32, _ owner: UInt32 = 7) -> String? {
+            FileOwner.rejectionReason(toDirectory: mode, owner: owner, user: 7)
         }
-        #expect(objection(0o040700) == nil && objection(0o040755) == nil && objection(0o042750) == nil)
-        #expect(objection(0o040700, 0)?.contains("another user (uid 0)") == true)
-        #expect(objection(0o040770)?.contains("other users may write") == true)
-        #expect(objection(0o041702)?.contains("other users may write") == true)
-        #expect(objection(0o100700)?.contains("something else") == true)
+        #expect(
+            rejectionReason(0o040700) == nil && rejectionReason(0o040755) == nil && rejectionReason(0o042750) == nil)
+        #expect(rejectionReason(0o040700, 0)?.contains("another user (uid 0)") == true)
+        #expect(rejectionReason(0o040770)?.contains("other users may write") == true)
+        #expect(rejectionReason(0o041702)?.contains("other users may write") == true)
+        #expect(rejectionReason(0o100700)?.contains("something other than") == true)
     }
 
-    // MARK: Its files
+    // MARK: Files of the store
 
     @Test(.enabled(if: geteuid() == 0), arguments: ["journal", "lock"])
-    func aFileOfAnotherUserIsRefused(_ name: String) async throws {
+    func journalOrLockOfAnotherUserIsRefused(_ name: String) async throws {
         try await plant()
         let bytes = folder.bytes("store/" + name)
         #expect(chown(folder("store/" + name), 12_345, 12_345) == 0)
@@ -133,25 +134,25 @@ struct ForeignStoreTests {
         #expect(folder.bytes("store/" + name) == bytes && folder.names == ["1.part", "store"])
     }
 
-    @Test(arguments: ["journal", "lock"]) func aFileThatOthersMayWriteIsRefused(_ name: String) async throws {
+    @Test(arguments: ["journal", "lock"]) func journalOrLockWritableByOthersIsRefused(_ name: String) async throws {
         try await plant()
         #expect(chmod(folder("store/" + name), 0o620) == 0)
         await expectRefusal("other users may write", of: "store/" + name)
         #expect(folder.names == ["1.part", "store"])
     }
 
-    /// Nothing is cut off or written before it is known whose it is.
-    @Test(arguments: ["journal", "lock"]) func aFileWithAnotherNameIsLeftAsItIs(_ name: String) async throws {
+    /// The store checks the owner and the kind of a file before it truncates or writes it.
+    @Test(arguments: ["journal", "lock"]) func linkedJournalOrLockIsRefusedAndNotChanged(_ name: String) async throws {
         try await plant()
         let victim = [UInt8]("what somebody needs".utf8)
         #expect(unlink(folder("store/" + name)) == 0)
         folder.write("victim", victim)
         #expect(link(folder("victim"), folder("store/" + name)) == 0)
-        await expectRefusal("further names", of: "store/" + name)
+        await expectRefusal("several hard links", of: "store/" + name)
         #expect(unlink(folder("store/" + name)) == 0 && symlink(folder("victim"), folder("store/" + name)) == 0)
-        await expectRefusal("something else", of: "store/" + name)
+        await expectRefusal("something other than", of: "store/" + name)
         #expect(unlink(folder("store/" + name)) == 0 && mkfifo(folder("store/" + name), 0o600) == 0)
-        await expectRefusal("something else", of: "store/" + name)
+        await expectRefusal("something other than", of: "store/" + name)
         #expect(folder.bytes("victim") == victim && folder.names == ["1.part", "store", "victim"])
     }
 
@@ -163,7 +164,7 @@ struct ForeignStoreTests {
         return store.downloads
     }
 
-    @Test func aFileGoesToItsDestinationAlone() async throws {
+    @Test func journalCannotMoveAFileToAnotherPath() async throws {
         for path in ["2", "1.part", "deep/1", "../1", "./1", "1/"] {
             try await plant { $0.path = folder(path) }
             #expect(try await openStore().map(\.state) == [.running], "\(path)")
@@ -172,7 +173,7 @@ struct ForeignStoreTests {
         }
     }
 
-    @Test func noFileButThePartIsMoved() async throws {
+    @Test func journalCannotMoveAnotherFileThanThePart() async throws {
         for (part, overwrite) in [
             ("2", DownloadOverwrite.fail), ("2.part", .uniquify), ("1.2.part", .fail), ("1.02.part", .uniquify),
             ("1.1000.part", .uniquify), ("1.1.part", .uniquify), ("1.part.part", .replace),
@@ -184,21 +185,21 @@ struct ForeignStoreTests {
         }
     }
 
-    /// A file that has its name takes nothing else away.
-    @Test func noFileButThePartIsRemoved() async throws {
+    /// The destination has its final name already; the note of the foreign file must stay.
+    @Test func journalCannotRemoveAnotherFileThanThePart() async throws {
         folder.write("victim.json", [1])
         try await plant(part: "1") { $0.part = folder("victim") }
         #expect(try await openStore().map(\.state) == [.running])
         #expect(folder.names == ["1", "store", "victim.json"])
     }
 
-    @Test func aFurtherPartOfTheDestinationIsMoved() async throws {
+    @Test func numberedPartFileOfTheDestinationIsMoved() async throws {
         try await plant(nil, .uniquify, part: "1.2.part")
         #expect(try await openStore().map(\.path) == [folder("1")])
         #expect(folder.names == ["1", "store"] && folder.bytes("1") == body.bytes)
     }
 
-    @Test func inADirectoryAFileHasANameThatServersSuggest() async throws {
+    @Test func journalNamesInADirectoryMustBeSafe() async throws {
         let destination = DownloadDestination.directory(folder.path)
         let implied = try #require(destination.part(of: "https://example.com/1"))
         let part = String(implied.dropFirst(folder.path.utf8.count + 1))

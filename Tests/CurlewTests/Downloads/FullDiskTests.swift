@@ -9,7 +9,7 @@ import Testing
 
 @testable import Curlew
 
-/// Downloads that meet the end of the disk, or a limit: they say so, and leave nothing but what can be gone on with.
+/// Downloads on a full disk or with a file size limit: they report it and leave only what a later download can resume.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct FullDiskTests {
     private let folder: Folder
@@ -17,8 +17,8 @@ struct FullDiskTests {
 
     init() throws { folder = try Folder() }
 
-    /// Runs in a process of its own, since the limit is the process's; what is written at its end needs it no more.
-    @Test func aLimitOfTheProcessIsSaid() async throws {
+    /// Runs in its own process, since the limit applies to the process, and lifts the limit before the end.
+    @Test func fileSizeLimitIsReported() async throws {
         await #expect(processExitsWith: .success) {
             let server = try ResourceServer(RangeResource(.usual))
             let chunked = try MockServer { _ in .pattern(.usual).field("ETag", "\"1\"").chunked() }
@@ -37,7 +37,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func aFullDiskIsSaidAndLeftAsItIs() async throws {
+    @Test func fullDiskIsReportedAndLeavesNoFile() async throws {
         let disk = folder("disk")
         mkdir(disk, 0o700)
         guard mount("tmpfs", disk, "tmpfs", 0, "size=524288") == 0 else {
@@ -60,7 +60,7 @@ struct FullDiskTests {
 
     // MARK: Stores
 
-    /// What an earlier process leaves: a file that was about to get its name, a failure, and a download that waits.
+    /// Leaves the store of an earlier process: a file about to get its final name, a failed and a waiting download.
     private func leaveStore(_ disk: String, _ url: String) async throws {
         let bytes = [UInt8](repeating: 7, count: 30_000)
         #expect(FileManager.default.createFile(atPath: disk + "/a.part", contents: Data(bytes)))
@@ -71,19 +71,19 @@ struct FullDiskTests {
         for name in ["a", "b", "c"] {
             var record = try StoredDownload(
                 Request(url), to: .file(disk + "/" + name), overwrite: .fail, expecting: nil,
-                saving: DownloadOptions(), userInfo: ["name": name])
+                options: DownloadOptions(), userInfo: ["name": name])
             if name == "a" {
-                record.placing = StoredDownload.Placing(
+                record.placing = StoredDownload.PendingRename(
                     part: disk + "/a.part", path: disk + "/a", inode: identity.inode, writtenAt: identity.writtenAt,
                     bytes: identity.size, bootID: DiskFile.bootID)
             }
             if name == "b" { (record.state, record.failure) = (.failed, "why") }
-            try await journal.settle(journal.put(record))
+            try await journal.waitUntilWritten(journal.put(record))
         }
         await journal.close()
     }
 
-    /// What a store tells until it has told everything.
+    /// The reports of a store, until it has drained or sent two of them.
     private func told(_ store: TransferStore) async -> [String] {
         var names: [String] = []
         for await report in store.reports {
@@ -99,10 +99,10 @@ struct FullDiskTests {
 
     private func expectFull(_ store: TransferStore, _ url: String, _ path: String) async {
         do throws(NetworkError) {
-            // More than may be left in a block of the file.
+            // More than the free rest of the last block of the file.
             let info = ["large": String(repeating: "x", count: 20_000)]
             try await store.download(Request(url), on: session, to: .file(path), userInfo: info)
-            Issue.record("it was taken down")
+            Issue.record("the store accepted the download")
         } catch {
             let reason = (error.cause as? DestinationFailure)?.reason
             #expect(error.kind == .destinationFailed && (reason == .noSpace || reason == .tooLarge), "\(error)")
@@ -110,7 +110,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func aStoreOnAFullDiskCanBeRead() async throws {
+    @Test func storeOnFullDiskCanBeRead() async throws {
         let disk = folder("disk")
         mkdir(disk, 0o700)
         guard mount("tmpfs", disk, "tmpfs", 0, "size=524288,mode=700") == 0 else {
@@ -134,7 +134,7 @@ struct FullDiskTests {
         }
         #expect(try DiskFile.contents(of: disk + "/store/journal", upTo: .max) == journal)
 
-        // The next process hears it again, and with room everything goes on.
+        // The next process gets the same reports, and resumes the rest once the disk has space.
         let store = try await TransferStore(at: disk + "/store")
         #expect(await told(store) == ["finished a", "failed b"])
         DiskFile.remove(disk + "/filler")
@@ -145,7 +145,7 @@ struct FullDiskTests {
         #expect(next.downloads.map(\.path) == [nil, disk + "/c"])
     }
 
-    /// Writes until there is no room.
+    /// Fills the disk.
     private func fill(_ path: String) throws {
         let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(file) }
@@ -154,20 +154,20 @@ struct FullDiskTests {
         #expect(errno == ENOSPC)
     }
 
-    /// Lines that make no sense are kept as soon as there is room.
-    @Test func aDamagedJournalWaitsForRoom() async throws {
+    /// The journal keeps a copy with its damaged lines as soon as the disk has space.
+    @Test func damagedJournalIsCopiedOnceTheDiskHasSpace() async throws {
         await #expect(processExitsWith: .success) {
             let folder = try Folder()
             let record = try StoredDownload(
                 Request("https://example.com/"), to: .file(folder("a")), overwrite: .fail, expecting: nil,
-                saving: DownloadOptions(), userInfo: [:])
+                options: DownloadOptions(), userInfo: [:])
             let open = { @Sendable () async throws -> TransferJournal in
                 try await DiskThread.syncing.result { () throws(DiskFailure) in
                     try TransferJournal(in: folder("store"))
                 }
             }
             let first = try await open()
-            try await first.settle(first.put(record))
+            try await first.waitUntilWritten(first.put(record))
             await first.close()
             let good = folder.bytes("store/journal") ?? []
             let header = good.prefix { $0 != 10 }.count + 1
@@ -176,15 +176,15 @@ struct FullDiskTests {
             limitFiles(to: 100)
             let journal = try await open()
             #expect(journal.records == [record])
-            await #expect(throws: DiskFailure.self) { try await journal.settle(journal.put(record)) }
+            await #expect(throws: DiskFailure.self) { try await journal.waitUntilWritten(journal.put(record)) }
             #expect(folder.bytes("store/journal") == bytes && folder.bytes("store/journal.damaged") == nil)
             limitFiles(to: rlim_t.max)
-            try await journal.settle(journal.put(record))
+            try await journal.waitUntilWritten(journal.put(record))
             #expect(folder.bytes("store/journal") == good && folder.bytes("store/journal.damaged") == bytes)
         }
     }
 
-    @Test func aDiskThatCanOnlyBeReadIsSaid() async throws {
+    @Test func readOnlyDiskIsReported() async throws {
         let disk = folder("disk")
         mkdir(disk, 0o700)
         guard mount("tmpfs", disk, "tmpfs", UInt(MS_RDONLY), "size=65536") == 0 else {

@@ -8,14 +8,14 @@ import Testing
 
 @testable import Curlew
 
-/// Paths with a NUL: C reads them up to there, so that they would name another file.
+/// Paths with a NUL byte, which C functions read only up to it, so that they would name another file.
 @Suite(.timeLimit(.minutes(10)))
 struct NULPathTests {
     private let folder: Folder
 
     init() throws { folder = try Folder() }
 
-    @Test func downloads() async throws {
+    @Test func downloadDestinationWithNULIsRefused() async throws {
         let (session, folder, server) = (Session(), folder, try ResourceServer(RangeResource(.usual)))
         let file = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(folder("a\u{0}b/c")))
@@ -29,14 +29,14 @@ struct NULPathTests {
         #expect(folder.names == [])
     }
 
-    @Test func stores() async throws {
+    @Test func storeDirectoryWithNULIsRefused() async throws {
         let folder = folder
         let error = await #expect(throws: NetworkError.self) { _ = try await TransferStore(at: folder("a\u{0}b")) }
         #expect(error?.kind == .destinationFailed)
         #expect(folder.names == [])
     }
 
-    @Test func bodies() async throws {
+    @Test func bodyFileWithNULIsRefused() async throws {
         folder.write("a", [1])
         var request = Request(.post, "http://127.0.0.1:1/")
         request.body = .file(folder("a\u{0}b"))
@@ -46,7 +46,7 @@ struct NULPathTests {
         #expect(error?.kind == .invalidRequest)
     }
 
-    @Test func certificates() throws {
+    @Test func certificatePathWithNULIsRefused() throws {
         let authority = try TestAuthority()
         folder.write("a.pem", Array(authority.certificatePEM.utf8))
         #expect(try Certificate.all(file: folder("a.pem")).count == 1)
@@ -63,7 +63,7 @@ struct NULPathTests {
         #expect(FileStamp(folder("a.pem")) != nil && FileStamp(folder("a.pem\u{0}b")) == nil)
     }
 
-    @Test func files() throws {
+    @Test func diskFunctionsRefusePathsWithNUL() throws {
         folder.write("a", [1])
         let path = folder("a\u{0}b")
         #expect(!DiskFile.exists(path) && !DiskFile.isDirectory(folder("\u{0}b")))
@@ -75,13 +75,13 @@ struct NULPathTests {
             { try DiskFile.makeDirectory($0) },
             { try DiskFile.makePrivateDirectory($0) },
             { try DiskFile.syncDirectory(of: $0 + "/c") },
-            { _ = try PartFile.open($0) },
-            { _ = try PartFile.reading($0) },
-            { _ = try OwnDirectory($0) },
+            { _ = try PartialFile.open($0) },
+            { _ = try PartialFile.reading($0) },
+            { _ = try PrivateDirectory($0) },
         ] as [(String) throws -> Void] {
             #expect(throws: DiskFailure.self) { try use(path) }
         }
-        let part = try PartFile.open(folder("c"))
+        let part = try PartialFile.open(folder("c"))
         #expect(throws: DiskFailure.self) { try part.move(to: path, replacing: true) }
         #expect(folder.names.sorted() == ["a", "c"] && folder.bytes("a") == [1])
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-/// Responses whose heads are looked at before it is decided what becomes of their bodies.
+/// `Transfer.opened()`: the caller reads the head before it decides what to do with the body.
 @Suite struct OpenedTests {
     private let folder: Folder
     private let server: MockServer
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func whatBecomesOfItIsDecidedByTheHead() async throws {
+    @Test func openedResponseIsSavedCollectedOrRead() async throws {
         let first = try await session.transfer(Request(server.url("/big"))).opened()
         #expect(first.head.contentLength == 1_234_567)
         let file = try await first.save(to: .directory(folder.path), expecting: .sha256(PatternBody.usual.sha256))
@@ -39,7 +39,7 @@ import Testing
         #expect(count == 1_234_567)
     }
 
-    @Test func whatIsLetGoIsCancelled() async throws {
+    @Test func releasedIncomingResponseCancelsTheTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(1000)) }
         let transfer = session.transfer(Request(server.url("/")))
@@ -50,14 +50,14 @@ import Testing
         gate.open()
     }
 
-    @Test func aBodyIsTakenOnce() async throws {
+    @Test func openedTwiceThrows() async throws {
         let transfer = session.transfer(Request(server.url("/big")))
         let response = try await transfer.opened()
         await #expect(throws: NetworkError.self) { try await transfer.opened() }
         #expect(try await response.collect().count == 1_234_567)
     }
 
-    @Test func whatFailsLeavesNothing() async throws {
+    @Test func failedSaveLeavesNoFile() async throws {
         for (path, checksum) in [("/cut", nil), ("/big", Checksum.sha256(String(repeating: "0", count: 64)))] {
             let response = try await session.transfer(Request(server.url(path))).opened()
             let error = await failure { () async throws(NetworkError) in
@@ -72,7 +72,7 @@ import Testing
         #expect((error?.cause as? DestinationFailure)?.reason == .exists && folder.bytes("a") == [1])
     }
 
-    @Test func aDigestThatIsNoneIsRefusedBeforeTheBody() async throws {
+    @Test func saveRefusesInvalidChecksumBeforeTheBody() async throws {
         let response = try await session.transfer(Request(server.url("/cut"))).opened()
         let error = await failure { () async throws(NetworkError) in
             try await response.save(to: .file(folder("a")), expecting: .sha256("nonsense"))
@@ -80,8 +80,8 @@ import Testing
         #expect(error?.kind == .invalidRequest && folder.names == [])
     }
 
-    @Test func theFileIsTold() async throws {
-        let transfer = session.transfer(Request(server.url("/big")), to: .directory(folder.path))
+    @Test func eventsContainFileReady() async throws {
+        let transfer = session.downloadTransfer(Request(server.url("/big")), to: .directory(folder.path))
         let events = transfer.events
         _ = try await transfer.value
         var paths: [String] = []

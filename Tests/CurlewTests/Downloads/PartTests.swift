@@ -9,7 +9,7 @@ import Testing
 
 @testable import Curlew
 
-/// How much of a part is trusted, and what its note says.
+/// How many bytes of a part file a download trusts, and the contents of its note.
 @Suite(.timeLimit(.minutes(5)))
 struct PartTests {
     private let session = Session()
@@ -18,7 +18,7 @@ struct PartTests {
 
     init() throws { folder = try Folder() }
 
-    /// What a download of the body has left of it.
+    /// The token of a download of the body that stopped after so many bytes.
     private func token(of count: Int64, at url: String) -> ResumeToken {
         var token = ResumeToken(
             url: url, validator: .tag("\"1\""), offset: count, total: Int64(body.length), part: folder("a.part"),
@@ -35,7 +35,7 @@ struct PartTests {
         try JSONDecoder().decode(ResumeToken.self, from: Data(try #require(folder.bytes("a.part.json"))))
     }
 
-    /// A part of 300,000 bytes from before the machine started, of which 120,000 were synced and are there.
+    /// Leaves a part file of 300,000 bytes from before the last boot, of which 120,000 were synced and are intact.
     private func leaveUnsynced(of url: String) throws {
         var token = token(of: 300_000, at: url)
         token.bootID = "another"
@@ -44,13 +44,13 @@ struct PartTests {
         try write(token)
     }
 
-    /// Nothing has been cut off yet when the first attempt fails.
-    @Test func aFailureDoesNotMakeWhatWasNotSyncedTrusted() async throws {
+    /// The first attempt fails before the download has truncated the part file.
+    @Test func failedAttemptDoesNotTrustUnsyncedBytes() async throws {
         let server = try ResourceServer(RangeResource(body))
         try leaveUnsynced(of: server.url)
         server.state.withLock { $0.isDown = true }
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let asked = request
         let error = await failure { () async throws(NetworkError) in
             try await session.download(asked, to: .file(folder("a")))
@@ -62,14 +62,14 @@ struct PartTests {
         #expect(server.ranges == ["bytes=120000-", "bytes=120000-"])
     }
 
-    /// What has come since the machine started is not lost with the process.
-    @Test func theNoteSaysFromWhenThePartIs() async throws {
+    /// A crash of the process must not lose bytes received since the last boot.
+    @Test func noteStoresBootIDAndSyncedBytes() async throws {
         let (gate, body) = (Gate(), body)
         let server = try MockServer { request in
             RangeResource(body).response(to: request).fault(.stall(gate), at: .body(50_000))
         }
         try leaveUnsynced(of: server.url("/"))
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 170_000 { break }
         let note = try note()
         #expect(note.offset == 120_000 && note.bootID == DiskFile.bootID && note.synced == 120_000)
@@ -78,8 +78,8 @@ struct PartTests {
         #expect(folder.bytes("a") == body.bytes)
     }
 
-    /// Before the front there are bytes that nobody has written yet.
-    @Test func whoReadsAlongWaitsForTheFront() async throws {
+    /// The part file has a gap that no connection has written yet, followed by a fetched piece.
+    @Test func readerWaitsForTheFrontBeforeLaterPieces() async throws {
         let (gate, body) = (Gate(), body)
         let server = try MockServer { request in
             RangeResource(body).response(to: request).fault(.stall(gate), at: .body(1))
@@ -90,7 +90,7 @@ struct PartTests {
         for place in 100_000..<200_000 { part[place] = 0 }
         folder.write("a.part", part)
         try write(token)
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")))
         var read: [UInt8] = []
         for try await chunk in transfer.bytes {
             read += chunk
@@ -99,26 +99,26 @@ struct PartTests {
         #expect(read == body.bytes && folder.bytes("a") == body.bytes)
     }
 
-    @Test func aFileThatWasCutOffIsNotReadAsAWhole() async throws {
+    @Test func readingTruncatedFileThrowsContentChanged() async throws {
         let server = try ResourceServer(RangeResource(body))
-        let transfer = session.transfer(Request(server.url), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(server.url), to: .file(folder("a")))
         _ = try await transfer.value
         folder.write("a", Array(body.bytes[..<1000]))
         do {
             for try await _ in transfer.bytes {}
-            Issue.record("it was read to its end")
+            Issue.record("the truncated file was read to its end")
         } catch {
             #expect(error.kind == .contentChanged)
         }
     }
 
-    private func open(_ url: String) async throws(DiskFailure) -> DownloadPart {
-        try await DownloadPart(
-            at: folder("a.part"), of: url, expected: nil, options: DownloadOptions(), progressed: { _ in })
+    private func open(_ url: String) async throws(DiskFailure) -> PartialDownload {
+        try await PartialDownload(
+            at: folder("a.part"), of: url, expected: nil, options: DownloadOptions(), didWrite: { _ in })
     }
 
-    /// Long files are read again for their digests; whoever has cancelled does not wait for it.
-    @Test func readingAgainEndsWithTheTask() async throws {
+    /// A download reads a long part file again for its digest; cancellation stops that.
+    @Test func cancelledTaskStopsRehashingOfPartFile() async throws {
         var token = token(of: 600_000, at: "http://example.com/")
         token.digest = Checksum(.sha256, digest: MessageDigest.digest(.sha256, of: body.bytes[..<600_000]) ?? [])
         folder.write("a.part", Array(body.bytes[..<600_000]))
@@ -128,19 +128,19 @@ struct PartTests {
             var part = try await open("http://example.com/")
             do throws(DiskFailure) {
                 try await part.keepDigest(.sha256)
-                Issue.record("it read on")
+                Issue.record("keepDigest ignored the cancellation")
             } catch {
                 #expect(error.errno == DiskFailure.cancelled)
             }
             return await part.token()
         }
-        // What was known before is known still.
+        // The token and the stored bytes are the same as before.
         #expect(try await reading.value == token)
         #expect(try await open("http://example.com/").stored == 600_000)
     }
 
-    /// The digest in the note is that of as many bytes as it says.
-    @Test func goingOverPiecesEndsWithTheTask() async throws {
+    /// The digest in the token covers as many bytes as its offset says.
+    @Test func cancelledTaskStopsHashingOfPieces() async throws {
         var token = token(of: 100_000, at: "http://example.com/")
         token.pieces = [100_000..<600_000]
         folder.write("a.part", Array(body.bytes[..<600_000]))
@@ -151,7 +151,7 @@ struct PartTests {
             withUnsafeCurrentTask { $0?.cancel() }
             do throws(DiskFailure) {
                 try await part.skip(to: 600_000)
-                Issue.record("it went over the pieces")
+                Issue.record("skip ignored the cancellation")
             } catch {
                 #expect(error.errno == DiskFailure.cancelled)
             }
@@ -163,17 +163,17 @@ struct PartTests {
         #expect(left.digest == Checksum(.sha256, digest: digest))
     }
 
-    /// Others have fetched as much as is synced at once.
-    @Test func whatOthersFetchIsSyncedToo() async throws {
+    /// Other connections have fetched 64 MiB, after which the download syncs.
+    @Test func piecesOfOtherConnectionsAreSynced() async throws {
         var part = try await open("http://example.com/")
         var token = token(of: 0, at: "http://example.com/")
         token.total = 1 << 40
         try await part.begin(token, of: "http://example.com/", total: nil)
-        try await part.takeDown([])
-        try await part.takeDown([1 << 30..<(1 << 30) + (63 << 20)])
+        try await part.recordChunks([])
+        try await part.recordChunks([1 << 30..<(1 << 30) + (63 << 20)])
         #expect(try note().syncedPieces == nil)
         let pieces: [Range<Int64>] = [1 << 30..<(1 << 30) + (64 << 20)]
-        try await part.takeDown(pieces)
+        try await part.recordChunks(pieces)
         #expect(try note().syncedPieces == pieces && note().pieces == pieces)
     }
 
@@ -184,16 +184,16 @@ struct PartTests {
     private func several(_ url: String, _ count: Int) -> Transfer<DownloadedFile> {
         var options = DownloadOptions()
         options.segments = count
-        options.smallestPiece = 100_000
-        return session.transfer(Request(url), to: .file(folder("a")), saving: options)
+        options.minimumChunk = 100_000
+        return session.downloadTransfer(Request(url), to: .file(folder("a")), options: options)
     }
 
     private func received(_ count: Int64, of transfer: Transfer<DownloadedFile>) async {
         for await progress in transfer.progress where progress.received >= count { break }
     }
 
-    /// The front's connection is given up where the others have begun.
-    @Test func aFileFromSeveralIsASuccessForAll() async throws {
+    /// The connection at the front is closed where the pieces of the others begin.
+    @Test func segmentedDownloadReportsOneSuccess() async throws {
         let (gate, long) = (Gate(), long)
         let server = try MockServer { request in
             let answer = RangeResource(long).response(to: request)
@@ -210,8 +210,8 @@ struct PartTests {
         #expect(ends == [nil])
     }
 
-    /// The one in front waits for a piece, and others end meanwhile.
-    @Test func theNoteKeepsUpWithTheOthers() async throws {
+    /// The connection at the front waits for a piece while other connections finish theirs.
+    @Test func noteListsPiecesOfOtherConnections() async throws {
         let (gate, last, other, long) = (Gate(), Gate(), Gate(), long)
         let server = try MockServer { request in
             let answer = RangeResource(long).response(to: request)
@@ -221,7 +221,7 @@ struct PartTests {
         let transfer = several(server.url("/"), 3).start()
         await received(302_000, of: transfer)
         gate.open()
-        // All but what the two others have begun.
+        // All but the two pieces that the other connections have begun.
         await received(2_752_000, of: transfer)
         last.open()
         while try note().pieces?.last != 2_875_000..<3_000_000, !Task.isCancelled { await Task.yield() }

@@ -9,23 +9,23 @@ import Testing
 
 @testable import Curlew
 
-/// Downloads that go on: after a broken connection, in another process, after a pause, and with servers that misbehave.
+/// Resumed downloads: after a broken connection, in another process, after a pause, and with servers that misbehave.
 @Suite(.timeLimit(.minutes(5)))
 struct ResumeTests {
-    private let session = Session { $0.retry = RetryPolicy(limit: 3, backOff: .none) }
+    private let session = Session { $0.retry = RetryPolicy(limit: 3, backoff: .none) }
     private let folder: Folder
     private let digest: Checksum = .sha256(PatternBody.usual.sha256)
 
     init() throws { folder = try Folder() }
 
-    /// Begins a download that is broken off for good after so many bytes.
+    /// Runs a download without retries whose connection breaks after so many bytes.
     private func broken(_ server: ResourceServer, after count: Int) async throws -> ResumeToken? {
         server.state.withLock { $0.cuts = [count] }
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         do throws(NetworkError) {
             _ = try await session.download(request, to: .file(folder("a")), expecting: digest)
-            Issue.record("it was not broken off")
+            Issue.record("the download did not fail")
             return nil
         } catch {
             #expect(error.kind == .connectionLost)
@@ -37,9 +37,9 @@ struct ResumeTests {
         file.bytes == 1_234_567 && folder.bytes("a") == PatternBody.usual.bytes && folder.names == ["a"]
     }
 
-    // MARK: Inside one download
+    // MARK: Within one download
 
-    @Test func aConnectionThatBreaksIsReplaced() async throws {
+    @Test func brokenConnectionIsResumedWithIfRange() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [400_000, 500_000])
         let file = try await session.download(Request(server.url), to: .file(folder("a")), expecting: digest)
         #expect(isWhole(file) && file.checksum == digest && file.resumedFrom == 0)
@@ -49,24 +49,24 @@ struct ResumeTests {
         #expect(server.server.requests[1].field("Accept-Encoding") == "identity")
     }
 
-    @Test func failuresInARowAreCounted() async throws {
+    @Test func consecutiveFailuresEndWithTheRetryLimit() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: Array(repeating: 100, count: 10))
         do throws(NetworkError) {
             _ = try await session.download(Request(server.url), to: .file(folder("a")))
-            Issue.record("it gave up not")
+            Issue.record("the download did not fail")
         } catch {
             #expect(error.kind == .connectionLost && error.attempts == 4 && error.resumeToken?.offset == 400)
         }
         #expect(server.ranges.count == 4)
     }
 
-    @Test func withoutAValidatorItBeginsAgain() async throws {
+    @Test func downloadWithoutStrongValidatorRestarts() async throws {
         let server = try ResourceServer(RangeResource(.usual, tag: "W/\"1\""), cuts: [400_000])
         let file = try await session.download(Request(server.url), to: .file(folder("a")), expecting: digest)
         #expect(isWhole(file) && server.ranges == [nil, nil])
     }
 
-    @Test func theTimeOfChangeIsAValidator() async throws {
+    @Test func lastModifiedIsUsedAsValidator() async throws {
         let resource = RangeResource(.usual, tag: nil, lastModified: "Wed, 01 Jan 2025 00:00:00 GMT")
         let server = try ResourceServer(resource, cuts: [400_000])
         let file = try await session.download(Request(server.url), to: .file(folder("a")), expecting: digest)
@@ -74,13 +74,13 @@ struct ResumeTests {
     }
 
     @Test(arguments: RangeResource.Flaw.allCases)
-    func aServerThatMisbehavesSpoilsNothing(flaw: RangeResource.Flaw) async throws {
+    func misbehavingServerDoesNotCorruptTheFile(flaw: RangeResource.Flaw) async throws {
         let server = try ResourceServer(RangeResource(.usual, flaws: [flaw]), cuts: [400_000])
         let file = try await session.download(Request(server.url), to: .file(folder("a")))
         #expect(isWhole(file))
     }
 
-    @Test func anotherStateIsFetchedFromItsStart() async throws {
+    @Test func changedResourceRestarts() async throws {
         let server = try ResourceServer(RangeResource(PatternBody(seed: 3, length: 900_000)))
         let token = try #require(await broken(server, after: 300_000))
         #expect(token.offset == 300_000 && token.total == 900_000)
@@ -89,7 +89,7 @@ struct ResumeTests {
         #expect(isWhole(file) && file.resumedFrom == 0)
     }
 
-    @Test func anotherStateIsAnErrorWhereThatIsAskedFor() async throws {
+    @Test func changedResourceFailsWithFailsWhenChanged() async throws {
         let server = try ResourceServer(RangeResource(PatternBody(seed: 3, length: 900_000)))
         let token = try #require(await broken(server, after: 300_000))
         server.state.withLock { $0.resource = RangeResource(.usual, tag: "\"2\"") }
@@ -97,14 +97,14 @@ struct ResumeTests {
         options.failsWhenChanged = true
         #expect(
             await failure { () async throws(NetworkError) in
-                try await session.resume(from: token, saving: options).value
+                try await session.resume(from: token, options: options).value
             }?.kind == .contentChanged)
         #expect(folder.names == ["a.part", "a.part.json"])
     }
 
-    // MARK: Afterwards
+    // MARK: With another download
 
-    @Test func whatWasBrokenOffGoesOnWhenItIsAskedForAgain() async throws {
+    @Test func repeatedDownloadResumesThePartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         #expect(folder.names == ["a.part", "a.part.json"])
@@ -114,7 +114,7 @@ struct ResumeTests {
         #expect(server.ranges == [nil, "bytes=300000-"])
     }
 
-    @Test func aTokenGoesOnAfterItWasStored() async throws {
+    @Test func resumeTokenWorksAfterJSONRoundTrip() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let token = try #require(await broken(server, after: 300_000))
         let stored = try JSONEncoder().encode(token)
@@ -127,7 +127,7 @@ struct ResumeTests {
         #expect(isWhole(try await transfer.value))
     }
 
-    @Test func aPartThatWasChangedIsNotUsed() async throws {
+    @Test func changedPartFileIsNotResumed() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let token = try #require(await broken(server, after: 300_000))
         folder.write("a.part", Array(repeating: 0, count: 300_000))
@@ -135,7 +135,7 @@ struct ResumeTests {
         #expect(isWhole(file) && file.resumedFrom == 0)
     }
 
-    @Test func aPartOfAnotherUrlIsNotUsed() async throws {
+    @Test func partFileOfAnotherURLIsNotResumed() async throws {
         let server = try ResourceServer(RangeResource(PatternBody(seed: 3, length: 900_000)))
         _ = try await broken(server, after: 300_000)
         let other = try ResourceServer(RangeResource(.usual))
@@ -143,7 +143,7 @@ struct ResumeTests {
         #expect(isWhole(file) && other.ranges == [nil])
     }
 
-    @Test func aPartFromBeforeTheMachineStartedIsUsedAsFarAsItWasSynced() async throws {
+    @Test func onlySyncedBytesAreUsedAfterReboot() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         var token = try #require(await broken(server, after: 300_000))
         token.bootID = "another"
@@ -153,7 +153,7 @@ struct ResumeTests {
         #expect(isWhole(file) && server.ranges == [nil, "bytes=120000-"])
     }
 
-    @Test func aPartWithoutItsNoteIsNotTouched() async throws {
+    @Test func partFileWithoutNoteIsKept() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         _ = try await broken(server, after: 300_000)
         try FileManager.default.removeItem(atPath: folder("a.part.json"))
@@ -164,7 +164,7 @@ struct ResumeTests {
         #expect(server.ranges == [nil] && folder.names == ["a.part"])
     }
 
-    @Test func aWholePartIsNotFetchedAgain() async throws {
+    @Test func completePartFileIsNotFetchedAgain() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         let token = try #require(await broken(server, after: 300_000))
         folder.write("a.part", PatternBody.usual.bytes)
@@ -174,10 +174,10 @@ struct ResumeTests {
         #expect(isWhole(file) && file.resumedFrom == 1_234_567 && file.response.status == .rangeNotSatisfiable)
     }
 
-    @Test func aDirectoryFindsItsPart() async throws {
+    @Test func directoryDestinationFindsItsPartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [200_000])
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let asked = request
         #expect(
             await failure { () async throws(NetworkError) in
@@ -188,11 +188,11 @@ struct ResumeTests {
         #expect(file.path == folder("big.bin") && file.resumedFrom == 200_000 && folder.names == ["big.bin"])
     }
 
-    @Test func aChosenPlaceFindsItsPart() async throws {
+    @Test func choosingDestinationFindsItsPartFile() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [200_000])
         let path = folder("a")
         var request = Request(server.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let asked = request
         #expect(
             await failure { () async throws(NetworkError) in
@@ -203,14 +203,14 @@ struct ResumeTests {
         #expect(server.ranges == [nil, nil, "bytes=200000-"])
     }
 
-    @Test func whatWasExpectedIsCheckedWhenItGoesOn() async throws {
+    @Test func expectedChecksumIsVerifiedAfterResume() async throws {
         let server = try ResourceServer(RangeResource(PatternBody(seed: 3, length: 900_000)))
         let token = try #require(await broken(server, after: 300_000))
         let error = await failure { () async throws(NetworkError) in try await session.resume(from: token).value }
         #expect(error?.kind == .checksumMismatch && folder.names == [])
     }
 
-    @Test func theDigestThatIsStatedWithTheRestIsChecked() async throws {
+    @Test func digestFieldOfARangeResponseIsVerified() async throws {
         let resource = RangeResource(.usual)
         let digest = MessageDigest.digest(.sha256, of: [1]) ?? []
         let server = try MockServer { request in
@@ -224,7 +224,7 @@ struct ResumeTests {
         #expect(error?.kind == .checksumMismatch && folder.names == [])
     }
 
-    @Test func aPostIsNotSentAgain() async throws {
+    @Test func postDownloadIsNotRetried() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [300_000])
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(.post, server.url), to: .file(folder("a")))
@@ -235,7 +235,7 @@ struct ResumeTests {
         #expect(isWhole(file) && server.ranges == [nil, nil])
     }
 
-    @Test func whoReadsAlongGetsTheEarlierPartToo() async throws {
+    @Test func readerOfResumedDownloadGetsStoredBytesToo() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         for part in [Array(PatternBody.usual.bytes[..<300_000]), PatternBody.usual.bytes] {
             var token = try #require(await broken(server, after: 300_000))
@@ -246,7 +246,7 @@ struct ResumeTests {
             for try await chunk in transfer.bytes { bytes += chunk }
             #expect(bytes == PatternBody.usual.bytes)
             #expect(isWhole(try await transfer.value))
-            // Afterwards it is read from the file.
+            // A reader that comes later reads the file.
             var again: [UInt8] = []
             for try await chunk in transfer.bytes { again += chunk }
             #expect(again == bytes)
@@ -257,16 +257,16 @@ struct ResumeTests {
     private struct Weak { weak var run: DownloadRun? }
 
     private func broken(_ url: String) async -> (NetworkError?, Weak) {
-        let transfer = session.transfer(Request(url), to: .file(folder("a")))
+        let transfer = session.downloadTransfer(Request(url), to: .file(folder("a")))
         let error = await failure { () async throws(NetworkError) in try await transfer.value }
-        return (error, Weak(run: transfer.token.run.keeper as? DownloadRun))
+        return (error, Weak(run: transfer.token.run.keeper))
     }
 
-    @Test func anErrorKeepsNothingOpen() async throws {
+    @Test func keptErrorHoldsNoFileDescriptor() async throws {
         let server = try ResourceServer(RangeResource(.usual), cuts: [100, 100, 100, 100])
         let (error, left) = await broken(server.url)
         #expect(error?.resumeToken?.offset == 400 && error?.request?.interceptors.isEmpty == false)
-        // What waits for the end of the task that downloads lets go of it soon.
+        // A task that waits for the end of the download releases the run soon.
         while left.run != nil, !Task.isCancelled { await Task.yield() }
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
@@ -274,14 +274,14 @@ struct ResumeTests {
         #expect(!open.contains { $0.hasPrefix(folder.path) })
     }
 
-    // MARK: Orders
+    // MARK: Cancel and pause
 
-    @Test func aCancelledDownloadLeavesAToken() async throws {
+    @Test func cancelledDownloadLeavesResumeToken() async throws {
         let gate = Gate()
         let server = try ResourceServer(RangeResource(.usual))
         let resource = RangeResource(.usual)
         let stalling = try MockServer { resource.response(to: $0).fault(.stall(gate), at: .body(100_000)) }
-        let transfer = session.transfer(Request(stalling.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(stalling.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 100_000 { break }
         var token = try #require(await transfer.cancel(producingResumeToken: true))
         #expect(token.offset == 100_000 && transfer.state == .finished)
@@ -292,23 +292,23 @@ struct ResumeTests {
         #expect(isWhole(file) && server.ranges == ["bytes=100000-"])
     }
 
-    @Test func aCancelledDownloadCanLeaveNothing() async throws {
+    @Test func cancelWithoutResumeTokenRemovesFiles() async throws {
         let gate = Gate()
         let resource = RangeResource(.usual)
         let stalling = try MockServer { resource.response(to: $0).fault(.stall(gate), at: .body(100_000)) }
-        let transfer = session.transfer(Request(stalling.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(stalling.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 100_000 { break }
         #expect(await transfer.cancel(producingResumeToken: false) == nil)
         gate.open()
         #expect(folder.names == [])
     }
 
-    @Test func aShortPauseKeepsTheConnection() async throws {
+    @Test func shortPauseKeepsTheConnection() async throws {
         let gate = Gate()
         let server = try MockServer { request in
             RangeResource(.usual).response(to: request).fault(.stall(gate), at: .body(100_000))
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a"))).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a"))).start()
         for await progress in transfer.progress where progress.received >= 100_000 { break }
         transfer.pause()
         #expect(transfer.state == .paused)
@@ -317,7 +317,7 @@ struct ResumeTests {
         #expect(isWhole(try await transfer.value) && server.requestCount == 1)
     }
 
-    @Test func aLongPauseGoesOnOverAnotherConnection() async throws {
+    @Test func longPauseResumesOnANewConnection() async throws {
         let gate = Gate()
         let resource = RangeResource(.usual)
         let server = try MockServer { request in
@@ -326,7 +326,8 @@ struct ResumeTests {
         }
         var options = DownloadOptions()
         options.pauseGrace = .zero
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options)
+            .start()
         for await progress in transfer.progress where progress.received >= 100_000 { break }
         transfer.pause()
         #expect(await server.waitUntil(openConnections: 0))
@@ -337,9 +338,9 @@ struct ResumeTests {
         gate.open()
     }
 
-    // MARK: Many
+    // MARK: Many downloads
 
-    @Test func manyWithDropsAreAllWhole() async throws {
+    @Test func manyDownloadsWithResetsAreComplete() async throws {
         let bodies = (0..<200).map { PatternBody(seed: UInt64($0), length: 20_000 + $0 * 500) }
         let drops = Lock(SeededChance(7))
         let server = try MockServer { request in
@@ -349,7 +350,7 @@ struct ResumeTests {
             let (isDropped, at) = (chance % 2 == 0, Int(chance >> 32) % 20_000)
             return isDropped ? answer.fault(.reset, at: .body(at)) : answer
         }
-        let session = Session { $0.retry = RetryPolicy(limit: 100, backOff: .none, budget: nil) }
+        let session = Session { $0.retry = RetryPolicy(limit: 100, backoff: .none, budget: nil) }
         let (path, url) = (folder.path, server.url("/"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in bodies.indices {

@@ -10,7 +10,7 @@ import Testing
         var plan = SegmentPlan(of: 1000, piece: 100, front: 0)
         #expect(plan.claim(by: 0) == 900..<1000)
         #expect(plan.claim(by: 1) == 800..<900)
-        // What is only asked for is no reason to stop.
+        // A piece without a response yet does not move the border.
         #expect(plan.border == 1000 && plan.next == .missing)
         for worker in 0..<2 { #expect(plan.answered(worker) == true) }
         #expect(plan.border == 800)
@@ -25,7 +25,7 @@ import Testing
         #expect(plan.next == .awaited)
     }
 
-    @Test func whatIsOnlyAskedForIsTakenByTheOneInFront() {
+    @Test func frontTakesPiecesWithoutAResponse() {
         var plan = SegmentPlan(of: 1000, piece: 100, front: 700)
         #expect(plan.claim(by: 0) == 900..<1000)
         #expect(plan.claim(by: 1) == 800..<900)
@@ -35,7 +35,7 @@ import Testing
         #expect(plan.claims == [0: 900..<1000] && plan.border == 900)
     }
 
-    @Test func whatIsRightInFrontIsLeft() {
+    @Test func pieceRightBehindTheFrontIsNotClaimed() {
         var plan = SegmentPlan(of: 1000, piece: 100, front: 801)
         #expect(plan.claim(by: 0) == nil)
         plan = SegmentPlan(of: 1000, piece: 100, front: 800)
@@ -43,7 +43,7 @@ import Testing
         #expect(plan.claim(by: 1) == nil)
     }
 
-    @Test func whatAWorkerLeavesIsForOthers() {
+    @Test func releasedPieceIsClaimedByOthers() {
         var plan = SegmentPlan(of: 1000, piece: 100, front: 0)
         _ = plan.claim(by: 0)
         plan.fetched(0, upTo: 930)
@@ -58,7 +58,7 @@ import Testing
         #expect(plan.next == .missing && plan.border == 1000)
     }
 
-    @Test func whatIsToldOfAnEarlierPieceIsNotOfThisOne() {
+    @Test func lateReportOfAnEarlierPieceIsIgnored() {
         var plan = SegmentPlan(of: 1000, piece: 100, front: 0)
         _ = plan.claim(by: 0)
         plan.fetched(0, upTo: 1000)
@@ -68,20 +68,20 @@ import Testing
         #expect(plan.done == [900..<1000] && plan.claims[0] == 800..<900)
     }
 
-    @Test func whatWasThereIsJoinedAndNonsenseLeftOut() {
+    @Test func storedPiecesAreMergedAndInvalidOnesDropped() {
         let plan = SegmentPlan(
             of: 1000, piece: 100, front: 100,
             done: [500..<600, 50..<90, 600..<650, 550..<620, 900..<1001, -5..<3, 200..<200])
         #expect(plan.done == [500..<650] && plan.behind == 150)
     }
 
-    @Test func sizesOfPieces() {
+    @Test func pieceSizes() {
         #expect(SegmentPlan.piece(of: 1 << 20, for: 4, smallest: 1 << 20) == 1 << 20)
         #expect(SegmentPlan.piece(of: 64 << 20, for: 4, smallest: 1 << 20) == 2 << 20)
         #expect(SegmentPlan.piece(of: 1 << 40, for: 4, smallest: 1 << 20) == 32 << 20)
     }
 
-    /// Whoever does what when: each byte is fetched, nobody fetches what another one has, and it ends.
+    /// Workers take random steps: every byte is fetched exactly once, and the plan ends.
     @Test(arguments: UInt64(0)..<300)
     func everyByteIsFetchedOnce(_ seed: UInt64) {
         var chance = SeededChance(seed)
@@ -95,7 +95,7 @@ import Testing
             let worker = Int(chance.next() % 4)
             switch chance.next() % 3 {
             case 0:
-                // The one in front takes what it may.
+                // The connection at the front reads up to the border.
                 if case .there(let end) = plan.next { plan.moved(to: end) }
                 let count = min(Int64(chance.next() % 300), max(plan.border - plan.front, 0))
                 for place in plan.front..<plan.front + count { fetched[Int(place)] += 1 }

@@ -13,7 +13,7 @@ import Testing
 /// One file over several connections.
 @Suite(.timeLimit(.minutes(5)))
 struct SegmentTests {
-    private let session = Session { $0.retry = RetryPolicy(limit: 3, backOff: .none, budget: nil) }
+    private let session = Session { $0.retry = RetryPolicy(limit: 3, backoff: .none, budget: nil) }
     private let folder: Folder
     private let body = PatternBody(seed: 21, length: 3_000_000)
     private let gate = Gate()
@@ -23,11 +23,13 @@ struct SegmentTests {
     private func options(_ count: Int = 4) -> DownloadOptions {
         var options = DownloadOptions()
         options.segments = count
-        options.smallestPiece = 100_000
+        options.minimumChunk = 100_000
         return options
     }
 
-    /// A server whose whole stops half way until the gate opens, so that the others have something to do.
+    /// A server that stalls responses from the front after 300,000 bytes until the gate opens.
+    ///
+    /// Other connections fetch pieces in the meantime.
     private func server(
         tag: String? = "\"1\"", _ change: @escaping @Sendable (RecordedRequest, MockResponse) -> MockResponse = { $1 }
     ) throws -> MockServer {
@@ -46,7 +48,7 @@ struct SegmentTests {
         }
     }
 
-    /// Waits until so many bytes have come.
+    /// Waits until the transfer has received so many bytes.
     private func received<Output>(_ count: Int64, of transfer: Transfer<Output>) async {
         for await progress in transfer.progress where progress.received >= count { break }
     }
@@ -55,12 +57,12 @@ struct SegmentTests {
         file.bytes == 3_000_000 && folder.bytes("a") == body.bytes && folder.names == ["a"]
     }
 
-    @Test func severalFetchOneFile() async throws {
+    @Test func severalConnectionsFetchOneFile() async throws {
         let server = try server()
-        let transfer = session.transfer(
-            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), saving: options()
+        let transfer = session.downloadTransfer(
+            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), options: options()
         ).start()
-        // The front stands at 300,000, and all but what is right in front of it comes from the others.
+        // The front stalls at 300,000; the other connections fetch all but the bytes right after it.
         await received(2_900_000, of: transfer)
         gate.open()
         let file = try await transfer.value
@@ -73,55 +75,56 @@ struct SegmentTests {
         #expect(transfer.currentProgress.received == 3_000_000)
     }
 
-    @Test func aSmallFileComesOverOne() async throws {
+    @Test func smallFileUsesOneConnection() async throws {
         let small = PatternBody(seed: 2, length: 150_000)
         let server = try MockServer { RangeResource(small).response(to: $0) }
-        let file = try await session.download(Request(server.url("/")), to: .file(folder("a")), saving: options())
+        let file = try await session.download(Request(server.url("/")), to: .file(folder("a")), options: options())
         #expect(file.bytes == 150_000 && server.requestCount == 1)
     }
 
     @Test(arguments: [nil, "W/\"1\""])
-    func withoutAStrongValidatorThereIsOne(_ tag: String?) async throws {
+    func oneConnectionWithoutStrongValidator(_ tag: String?) async throws {
         gate.open()
         let server = try server(tag: tag)
         #expect(
-            isWhole(try await session.download(Request(server.url("/")), to: .file(folder("a")), saving: options())))
+            isWhole(try await session.download(Request(server.url("/")), to: .file(folder("a")), options: options())))
         #expect(server.requestCount == 1)
     }
 
-    @Test func aBandwidthOfItsOwnIsForOne() async throws {
+    @Test func oneConnectionWithBandwidthLimitOfTheRequest() async throws {
         gate.open()
         let server = try server()
         var request = Request(server.url("/"))
         request.options.bandwidth = BandwidthLimit(download: .mebibytes(1000))
-        #expect(isWhole(try await session.download(request, to: .file(folder("a")), saving: options())))
+        #expect(isWhole(try await session.download(request, to: .file(folder("a")), options: options())))
         #expect(server.requestCount == 1)
     }
 
     @Test(arguments: [RangeResource.Flaw.ignoresRanges, .wrongStart, .wrongTotal, .refusesRanges, .noContentRange])
-    func aServerThatIsNoGoodAtRangesIsReadFromTheFront(_ flaw: RangeResource.Flaw) async throws {
+    func serverWithFlawedRangesIsReadFromTheFront(_ flaw: RangeResource.Flaw) async throws {
         let body = body
         let server = try MockServer { RangeResource(body, flaws: [flaw]).response(to: $0) }
         let file = try await session.download(
-            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), saving: options())
+            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), options: options())
         #expect(isWhole(file))
     }
 
-    @Test func aServerThatRefusesMoreIsLeftWithWhatItTakes() async throws {
+    @Test func refusedRangesDoNotFailTheDownload() async throws {
         let server = try server { request, answer in
-            // Of the ranges only those at the very end are given.
+            // The server accepts only ranges at the very end.
             let start = request.field("Range").flatMap { Int($0.dropFirst(6).prefix { $0 != "-" }) }
             return start.map { $0 < 2_800_000 } == true ? .status(503) : answer
         }
         let session = Session()
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(400_000, of: transfer)
         gate.open()
         #expect(isWhole(try await transfer.value))
     }
 
-    /// The response that the front has is not left for pieces that others have only asked for.
-    @Test func whoeverIsRefusedLateDoesNoHarm() async throws {
+    /// The front keeps its response and reads past pieces that other connections requested without a response yet.
+    @Test func lateRefusalOfAPieceDoesNotRestartTheFront() async throws {
         let (body, gate, late) = (body, gate, Gate())
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
@@ -129,7 +132,8 @@ struct SegmentTests {
                 ? answer.fault(.stall(gate), at: .body(300_000))
                 : MockResponse.status(503).fault(.stall(late), at: .start)
         }
-        let transfer = Session().transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = Session().downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         #expect(await late.waitUntilReached())
         gate.open()
         for await progress in transfer.progress where progress.received == 3_000_000 { break }
@@ -138,8 +142,8 @@ struct SegmentTests {
         #expect(server.requests.filter { $0.field("Range") == nil }.count == 1)
     }
 
-    /// What others have is not taken a second time: here it would be wrong.
-    @Test func theOneInFrontStopsWhereTheOthersHaveBegun() async throws {
+    /// The front must not read bytes that other connections have: in this test its response has wrong bytes there.
+    @Test func frontStopsWhereFetchedPiecesBegin() async throws {
         let (body, gate) = (body, gate)
         let server = try MockServer { request in
             guard request.field("Range") == nil else { return RangeResource(body).response(to: request) }
@@ -147,14 +151,15 @@ struct SegmentTests {
             return MockResponse.bytes(Array(body.bytes[..<450_000]) + wrong).field("ETag", "\"1\"")
                 .field("Accept-Ranges", "bytes").fault(.stall(gate), at: .body(300_000))
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(2_900_000, of: transfer)
         gate.open()
         #expect(isWhole(try await transfer.value))
     }
 
-    /// A server that gives other bytes than those that it was asked for, and says so.
-    @Test func otherBytesThanWereAskedForAreNoPiece() async throws {
+    /// The server sends a range eight bytes before the requested one, with a matching `Content-Range`.
+    @Test func responseWithAnotherRangeIsNoPiece() async throws {
         let (body, gate) = (body, gate)
         let (answered, all) = (Lock(0), Gate())
         let server = try MockServer { request in
@@ -171,28 +176,29 @@ struct SegmentTests {
             return MockResponse.pattern(body[given.lowerBound..<given.upperBound + 1], status: 206)
                 .field("ETag", "\"1\"").field("Content-Range", "bytes \(given.lowerBound)-\(given.upperBound)/3000000")
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await all.wait()
         gate.open()
         #expect(isWhole(try await transfer.value))
     }
 
     @Test(arguments: UInt64(0)..<8)
-    func dropsAtRandomSpoilNothing(_ seed: UInt64) async throws {
+    func randomResetsDoNotCorruptTheFile(_ seed: UInt64) async throws {
         let (body, drops) = (body, Lock(SeededChance(seed)))
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
             let chance = drops.withLock { $0.next() }
             return chance % 3 == 0 ? answer.fault(.reset, at: .body(Int(chance >> 32) % 150_000)) : answer
         }
-        let session = Session { $0.retry = RetryPolicy(limit: 100, backOff: .none, budget: nil) }
+        let session = Session { $0.retry = RetryPolicy(limit: 100, backoff: .none, budget: nil) }
         let file = try await session.download(
-            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), saving: options())
+            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), options: options())
         #expect(isWhole(file))
     }
 
     @Test(arguments: [false, true])
-    func anotherStateIsNotMixedIn(_ fails: Bool) async throws {
+    func changedResourceIsNotMixedIn(_ fails: Bool) async throws {
         let (body, gate) = (body, gate)
         let next = PatternBody(seed: 99, length: 3_000_000)
         let isNext = Lock(false)
@@ -204,7 +210,8 @@ struct SegmentTests {
         }
         var options = options()
         options.failsWhenChanged = fails
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options)
+            .start()
         await received(1_000_000, of: transfer)
         isNext.withLock { $0 = true }
         gate.open()
@@ -217,12 +224,12 @@ struct SegmentTests {
         }
     }
 
-    /// Cancelled in the middle, and gone on with by so many.
+    /// The download is cancelled in the middle and resumed with so many connections.
     @Test(arguments: [1, 4])
-    func onlyWhatIsMissingIsAskedForAgain(_ count: Int) async throws {
+    func resumeRequestsOnlyMissingPieces(_ count: Int) async throws {
         let server = try server()
-        let transfer = session.transfer(
-            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), saving: options()
+        let transfer = session.downloadTransfer(
+            Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(body.sha256), options: options()
         ).start()
         await received(1_500_000, of: transfer)
         let token = try #require(await transfer.cancel(producingResumeToken: true))
@@ -230,7 +237,7 @@ struct SegmentTests {
         #expect(token.offset <= 300_000 && pieces.reduce(0) { $0 + $1.count } >= 1_000_000)
         gate.open()
         let asked = server.requestCount
-        let file = try await session.resume(from: token, request: Request(server.url("/")), saving: options(count))
+        let file = try await session.resume(from: token, request: Request(server.url("/")), options: options(count))
             .value
         #expect(isWhole(file) && file.resumedFrom == token.offset)
         let again = server.requests.dropFirst(asked).compactMap { $0.field("Range") }
@@ -241,10 +248,11 @@ struct SegmentTests {
         }
     }
 
-    /// What the machine's end may have spoilt is asked for again.
-    @Test func piecesFromBeforeTheMachineStartedAreUsedAsFarAsTheyWereSynced() async throws {
+    /// The download requests all bytes again that were not synced before the last boot.
+    @Test func onlySyncedPiecesAreUsedAfterReboot() async throws {
         let server = try server()
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(1_500_000, of: transfer)
         var token = try #require(await transfer.cancel(producingResumeToken: true))
         gate.open()
@@ -252,17 +260,17 @@ struct SegmentTests {
         token.bootID = "another"
         token.synced = token.offset
         token.syncedPieces = [last.lowerBound + 50_000..<last.upperBound]
-        // What was not synced is nothing but zeros now.
+        // The bytes that were not synced are zeros now.
         var bytes = try #require(folder.bytes("a.part"))
         for place in Int(token.offset)..<Int(last.lowerBound + 50_000) { bytes[place] = 0 }
         folder.write("a.part", bytes)
         folder.write("a.part.json", [UInt8](try JSONEncoder().encode(token)))
-        let file = try await session.download(Request(server.url("/")), to: .file(folder("a")), saving: options())
+        let file = try await session.download(Request(server.url("/")), to: .file(folder("a")), options: options())
         #expect(isWhole(file))
     }
 
-    /// What came too much must not leave a gap.
-    @Test func moreThanWasAnnouncedIsNotCounted() async throws {
+    /// Bytes beyond the announced range must not leave a gap.
+    @Test func bytesBeyondTheAnnouncedRangeAreNotCounted() async throws {
         let (body, gate, flawed) = (body, gate, Lock(3))
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
@@ -275,38 +283,39 @@ struct SegmentTests {
                     return left >= 0
                 })
             else { return answer }
-            // A thousand bytes, and then more than that, without a length.
+            // The response announces a thousand bytes and sends more, without a length.
             return MockResponse.pattern(body[start..<body.length], status: 206).chunked()
                 .field("ETag", "\"1\"").field("Content-Range", "bytes \(start)-\(start + 999)/\(body.length)")
         }
-        let session = Session { $0.retry = RetryPolicy(limit: 10, backOff: .none, budget: nil) }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let session = Session { $0.retry = RetryPolicy(limit: 10, backoff: .none, budget: nil) }
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(1_000_000, of: transfer)
         gate.open()
         #expect(isWhole(try await transfer.value))
         #expect(flawed.withLock { $0 } < 3)
     }
 
-    /// Nothing came from the front, and much from the others.
+    /// The front received no bytes, the other connections many.
     ///
-    /// Also where a digest is expected: that of nothing says nothing about a part.
+    /// An expected checksum makes no difference: the digest of zero bytes must not reject the part file.
     @Test(arguments: [false, true])
-    func piecesWithoutABeginningAreKept(_ isChecked: Bool) async throws {
+    func piecesAreKeptWithoutBytesOfTheFront(_ isChecked: Bool) async throws {
         let (body, gate) = (body, gate)
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
             return request.field("Range") == nil ? answer.fault(.stall(gate), at: .body(0)) : answer
         }
-        let transfer = session.transfer(
+        let transfer = session.downloadTransfer(
             Request(server.url("/")), to: .file(folder("a")),
-            expecting: isChecked ? .sha256(body.sha256) : nil, saving: options()
+            expecting: isChecked ? .sha256(body.sha256) : nil, options: options()
         ).start()
         await received(1_500_000, of: transfer)
         let token = try #require(await transfer.cancel(producingResumeToken: true))
         #expect(token.offset == 0 && token.pieces?.isEmpty == false)
         gate.open()
         let asked = server.requestCount
-        #expect(isWhole(try await session.resume(from: token, saving: options()).value))
+        #expect(isWhole(try await session.resume(from: token, options: options()).value))
         for start in server.requests.dropFirst(asked).compactMap({ $0.field("Range") }).compactMap({
             Int64($0.dropFirst(6).prefix { $0 != "-" })
         }) {
@@ -314,26 +323,28 @@ struct SegmentTests {
         }
     }
 
-    /// Somebody has cut the part, so that pieces that were there are not.
-    @Test func piecesThatAreNotThereAnyMoreAreAskedForAgain() async throws {
+    /// Another program has truncated the part file, so that pieces listed in the token are missing.
+    @Test func piecesLostByTruncationAreRequestedAgain() async throws {
         let server = try server()
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(1_500_000, of: transfer)
         let token = try #require(await transfer.cancel(producingResumeToken: true))
         #expect(truncate(folder("a.part"), off_t(token.offset + 200_000)) == 0)
         gate.open()
-        #expect(isWhole(try await session.resume(from: token, saving: options()).value))
+        #expect(isWhole(try await session.resume(from: token, options: options()).value))
     }
 
-    /// The end of the process would lose what only the note knows.
-    @Test func theNoteKeepsUpWithTheFront() async throws {
+    /// The note must follow the front, since a crash loses all that the note does not list.
+    @Test func noteFollowsTheFront() async throws {
         let (body, gate) = (PatternBody(seed: 3, length: 24 << 20), gate)
         let server = try MockServer { request in
             let answer = RangeResource(body).response(to: request)
-            // All who fetch pieces are refused, so that nothing else is news.
+            // The server refuses all pieces, so that only the front causes a new note.
             return request.field("Range") == nil ? answer.fault(.stall(gate), at: .body(20 << 20)) : .status(403)
         }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options()).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
+            .start()
         await received(20 << 20, of: transfer)
         let note = try JSONDecoder().decode(ResumeToken.self, from: Data(try #require(folder.bytes("a.part.json"))))
         #expect(note.pieces == [] && note.offset >= 8 << 20)
@@ -341,25 +352,26 @@ struct SegmentTests {
         #expect(try await transfer.value.bytes == 24 << 20)
     }
 
-    @Test func aWrongDigestRemovesAll() async throws {
+    @Test func wrongChecksumRemovesAllFiles() async throws {
         let body = body
         let server = try MockServer { RangeResource(body).response(to: $0) }
         let error = await failure { () async throws(NetworkError) in
             try await session.download(
                 Request(server.url("/")), to: .file(folder("a")), expecting: .sha256(String(repeating: "0", count: 64)),
-                saving: options())
+                options: options())
         }
         #expect(error?.kind == .checksumMismatch && folder.names == [])
     }
 
-    @Test func aLongPauseGivesUpAllConnections() async throws {
+    @Test func longPauseClosesAllConnections() async throws {
         let (body, gate) = (body, gate)
         let server = try MockServer { request in
             RangeResource(body).response(to: request).fault(.stall(gate), at: .body(50_000))
         }
         var options = options()
         options.pauseGrace = .zero
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options)
+            .start()
         await received(200_000, of: transfer)
         transfer.pause()
         #expect(await server.waitUntil(openConnections: 0))
@@ -368,10 +380,10 @@ struct SegmentTests {
         #expect(isWhole(try await transfer.value))
     }
 
-    @Test func whoReadsAlongGetsAllInOrder() async throws {
+    @Test func readerGetsAllBytesInOrder() async throws {
         let body = body
         let server = try MockServer { RangeResource(body).response(to: $0) }
-        let transfer = session.transfer(Request(server.url("/")), to: .file(folder("a")), saving: options())
+        let transfer = session.downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options())
         var bytes: [UInt8] = []
         for try await chunk in transfer.bytes { bytes += chunk }
         #expect(bytes == body.bytes)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-/// What a store leaves to the next, and what that one makes of it.
+/// Stores that were closed or killed, and the next store in the same directory.
 @Suite struct StoreEndTests {
     private let folder: Folder
     private let server: MockServer
@@ -28,8 +28,8 @@ import Testing
 
     // MARK: Closing
 
-    /// Whoever was told that the store is closed finds nothing of it in the next.
-    @Test func whatWasRefusedDoesNotBeginLater() async throws {
+    /// A download refused because of the closed store does not appear in the next store.
+    @Test func downloadRefusedByClosedStoreIsNotInTheNextStore() async throws {
         let store = try await open()
         let taken = await withTaskGroup(of: String?.self) { group in
             for index in 0..<40 {
@@ -50,8 +50,8 @@ import Testing
         #expect(Set(next.downloads.map(\.id)) == taken)
     }
 
-    /// A child of fork() and the like have the descriptor of the lock, too.
-    @Test func aClosedStoreIsFreeWhoeverHasItsDescriptors() async throws {
+    /// A forked child has a copy of the lock's descriptor, for example.
+    @Test func closedStoreReleasesItsLockDespiteCopiedDescriptors() async throws {
         let store = try await open()
         let own = "/proc/self/fd/"
         let number = try #require(
@@ -67,8 +67,8 @@ import Testing
 
     // MARK: Forgetting
 
-    /// Whoever comes in between does not begin again what is being forgotten.
-    @Test func whatIsRemovedMeanwhileStaysAway() async throws {
+    /// A `reattach` during `remove` does not start the removed download again.
+    @Test func downloadRemovedDuringReattachStaysRemoved() async throws {
         let store = try await open()
         for _ in 0..<20 {
             let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
@@ -86,9 +86,9 @@ import Testing
     // MARK: Files that were about to get their names
 
     @Test(arguments: [DownloadOverwrite.fail, .uniquify, .replace])
-    func aWholePartGetsItsNameWithoutAQuestion(_ overwrite: DownloadOverwrite) async throws {
+    func completePartFileGetsItsFinalNameWithoutARequest(_ overwrite: DownloadOverwrite) async throws {
         if overwrite != .fail { folder.write("1", [1]) }
-        try await leavePlacing(overwrite)
+        try await leavePendingRename(overwrite)
         let store = try await open()
         let name = overwrite == .uniquify ? "1 (2)" : "1"
         let record = try #require(store.downloads.first)
@@ -97,17 +97,17 @@ import Testing
         #expect(!folder.names.contains("1.part") && !folder.names.contains("1.part.json"))
     }
 
-    @Test func aFileThatHasItsNameIsKnown() async throws {
+    @Test func fileWithItsFinalNameIsRecognized() async throws {
         folder.write("1", [1])
-        try await leavePlacing(.uniquify)
+        try await leavePendingRename(.uniquify)
         try FileManager.default.moveItem(atPath: folder("1.part"), toPath: folder("1 (2)"))
         let store = try await open()
         #expect(store.downloads.map(\.path) == [folder("1 (2)")])
         #expect(server.requests.isEmpty && folder.bytes("1") == [1])
     }
 
-    @Test func anotherFileIsNotTakenForIt() async throws {
-        try await leavePlacing(.fail)
+    @Test func anotherFileAtTheDestinationIsNotTakenForTheDownload() async throws {
+        try await leavePendingRename(.fail)
         try FileManager.default.removeItem(atPath: folder("1.part"))
         folder.write("1", body.bytes)
         let store = try await open()
@@ -118,34 +118,34 @@ import Testing
                 == .destinationFailed)
     }
 
-    /// The file system knew no other way to give it a second name than to leave the first.
-    @Test func aPartWithBothNamesLosesTheFirst() async throws {
-        try await leavePlacing(.fail)
+    /// A move by `link` and `unlink` stopped in between, so that the file has both names.
+    @Test func fileWithPartAndFinalNameLosesThePartName() async throws {
+        try await leavePendingRename(.fail)
         try FileManager.default.linkItem(atPath: folder("1.part"), toPath: folder("1"))
         let store = try await open()
         #expect(store.downloads.map(\.state) == [.finished] && folder.names == ["1", "store"])
     }
 
-    /// After the end of the machine, what was not synced may be anything.
+    /// After a crash of the machine, bytes that were not synced may be anything.
     @Test(arguments: [false, true])
-    func aPartFromBeforeTheMachineStartedHasToBeSynced(_ isSynced: Bool) async throws {
-        try await leavePlacing(.fail, bootID: "another", isSynced: isSynced)
+    func partFileFromBeforeRebootIsPlacedOnlyIfSynced(_ isSynced: Bool) async throws {
+        try await leavePendingRename(.fail, bootID: "another", isSynced: isSynced)
         let store = try await open()
         #expect(store.downloads.map(\.state) == [isSynced ? .finished : .running])
         #expect(folder.names.contains("1") == isSynced)
     }
 
-    /// Opening such a part makes a new, empty one in its place, which must not get the name.
-    @Test func aPartWithASecondNameIsNotPlaced() async throws {
-        try await leavePlacing(.fail)
+    /// Opening such a part file replaces it by an empty one, which must not get the final name.
+    @Test func partFileWithAnotherHardLinkIsNotPlaced() async throws {
+        try await leavePendingRename(.fail)
         #expect(link(folder("1.part"), folder("other")) == 0)
         let store = try await open()
         #expect(store.downloads.map(\.state) == [.running])
         #expect(folder.bytes("other") == body.bytes && !folder.names.contains("1"))
     }
 
-    /// As a process would that ended between the last byte and the name.
-    private func leavePlacing(
+    /// Leaves the state of a process killed between the last byte and the final name.
+    private func leavePendingRename(
         _ overwrite: DownloadOverwrite, bootID: String = DiskFile.bootID, isSynced: Bool = true
     ) async throws {
         folder.write("1.part", body.bytes)
@@ -155,14 +155,14 @@ import Testing
         options.isSynced = isSynced
         var record = try StoredDownload(
             Request(server.url("/1")), to: .file(folder("1")), overwrite: overwrite, expecting: nil,
-            saving: options, userInfo: [:])
+            options: options, userInfo: [:])
         record.state = .running
-        record.placing = StoredDownload.Placing(
+        record.placing = StoredDownload.PendingRename(
             part: folder("1.part"), path: folder("1"), inode: identity.inode, writtenAt: identity.writtenAt,
             bytes: identity.size, bootID: bootID)
         let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
             try TransferJournal(in: path)
         }
-        try await journal.settle(journal.put(record))
+        try await journal.waitUntilWritten(journal.put(record))
     }
 }

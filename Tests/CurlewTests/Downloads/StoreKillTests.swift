@@ -9,9 +9,9 @@ import Testing
 
 @testable import Curlew
 
-/// A process with a store is ended as `kill -9` does, everywhere, and started again, until all its downloads are there.
+/// Kills a process with a store at every step, as `kill -9` does, and starts it again until all downloads are complete.
 @Suite struct StoreKillTests {
-    @Test func everyStepThatChangesFiles() async throws {
+    @Test func killAtEveryFileChangeLosesNoDownload() async throws {
         let steps = try await KillScene().lives().steps
         #expect(steps > 40)
         let lives = Lock(0)
@@ -25,8 +25,8 @@ import Testing
         #expect(lives.withLock { $0 } >= steps * 3 / 2)
     }
 
-    /// The server has something else than what the first life left.
-    @Test func everyStepOfBeginningAgain() async throws {
+    /// The resources on the server change after the first life, so that the downloads restart.
+    @Test func killAtEveryStepOfARestartLosesNoDownload() async throws {
         let steps = try await KillScene(isSlow: true).lives().steps
         try await (0..<steps + 5).forEachConcurrent(limit: 3) { index in
             let scene = try KillScene(isSlow: true)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func twoHundredMoments() async throws {
+    @Test func killAtRandomMomentsLosesNoDownload() async throws {
         let clock = ContinuousClock()
         let time = try await clock.measure { _ = try await KillScene(isSlow: true).lives() }
         let most = UInt64(time / .microseconds(1))
@@ -54,16 +54,16 @@ import Testing
     }
 }
 
-/// What four downloads of one store go through.
+/// Four downloads of one store, over several lives of a process.
 private final class KillScene: Sendable {
     private struct State {
         var begun: Set<Int> = []
         var reported: Set<Int> = []
-        /// What was told before something else was.
+        /// The downloads whose report was followed by further output, so that the process had confirmed it.
         var acknowledged: Set<Int> = []
-        /// What the last life said last.
+        /// The last line of output of the last life.
         var lastLine = ""
-        /// How often the server has got something else.
+        /// How often the resources on the server have changed.
         var changes: UInt64 = 0
     }
 
@@ -77,7 +77,7 @@ private final class KillScene: Sendable {
     init(isSlow: Bool = false) throws {
         folder = try Folder()
         try FileManager.default.createDirectory(atPath: folder("files"), withIntermediateDirectories: false)
-        // The first download has to find another name.
+        // The first download has to choose another name.
         folder.write("files/0", Self.earlier)
         let state = Lock(State())
         self.state = state
@@ -93,15 +93,15 @@ private final class KillScene: Sendable {
         PatternBody(seed: UInt64(number) + 77 + changes * 100, length: lengths[number])
     }
 
-    /// The server has something else of everything.
+    /// Changes all resources on the server.
     func change() { state.withLock { $0.changes += 1 } }
 
-    /// Whether bytes are the whole, as the server has it or had it before.
+    /// Whether the bytes are a complete resource, in its present or an earlier state.
     private func isWhole(_ number: Int, _ bytes: [UInt8]?) -> Bool {
         (0...state.withLock { $0.changes }).contains { Self.body(number, after: $0).bytes == bytes }
     }
 
-    /// One life that ends as it is told, if at all, and one more that ends by itself.
+    /// Runs one life that `kill` ends, if it is given, and one that ends by itself.
     func lives(_ kill: [String: String]? = nil) async throws -> (steps: Int, kills: Int) {
         var kills = 0
         if let kill, try await !live(kill) { kills += 1 }
@@ -112,7 +112,7 @@ private final class KillScene: Sendable {
         return (Int(line.split(separator: " ").last ?? "") ?? 0, kills)
     }
 
-    /// Starts the process and looks at what it leaves; whether it ended by itself.
+    /// Runs the process and checks its output, its requests and its files; returns whether it ended by itself.
     func live(_ environment: [String: String]) async throws -> Bool {
         let (parts, placed, note) = (sizes(), placed(), noteOfPieces())
         let asked = server.requests.count
@@ -128,19 +128,19 @@ private final class KillScene: Sendable {
         for (index, line) in end.lines.enumerated() {
             let words = line.split(separator: " ", maxSplits: 3)
             guard words.count > 1, let number = Int(words[1]) else { continue }
-            // Whatever it says of a download, there is one.
+            // Any line about a download proves that the download began.
             state.withLock { _ = $0.begun.insert(number) }
             #expect(words[0] != "failed", "\(line)")
             guard words[0] == "finished" else { continue }
             let bytes = try DiskFile.contents(of: String(words.last ?? ""), upTo: .max)
             #expect(words.count == 4 && isWhole(number, bytes), "\(line)")
-            // Told again only when each process so far ended before it could say that it had heard.
+            // A report may repeat only if every process so far was killed before it confirmed the report.
             let isAcknowledged = state.withLock { state in
                 state.reported.insert(number)
                 defer { if index < end.lines.count - 1 { state.acknowledged.insert(number) } }
                 return state.acknowledged.contains(number)
             }
-            #expect(!isAcknowledged, "\(line), once more")
+            #expect(!isAcknowledged, "\(line), reported again after its confirmation")
         }
         state.withLock { $0.lastLine = end.lines.last ?? $0.lastLine }
         if state.withLock({ $0.changes == 0 }) {
@@ -151,7 +151,7 @@ private final class KillScene: Sendable {
         return end.status == 0
     }
 
-    /// Nothing is asked for that is there.
+    /// Checks that no request asks for stored bytes.
     private func check(_ requests: ArraySlice<RecordedRequest>, after parts: [Int: Int], _ placed: Set<Int>) {
         for number in Self.lengths.indices {
             let asked = requests.filter { $0.path == "/\(number)" }.map { $0.field("Range") }
@@ -160,15 +160,15 @@ private final class KillScene: Sendable {
             if number == 3, !isWhole { continue }
             #expect(asked.count <= (isWhole ? 0 : 1), "\(number): \(asked)")
             guard let range = asked.first, !isWhole else { continue }
-            #expect(range == (size > 0 ? "bytes=\(size)-" : nil), "\(number), of which there were \(size)")
+            #expect(range == (size > 0 ? "bytes=\(size)-" : nil), "\(number), with \(size) stored bytes")
         }
     }
 
-    /// No piece is asked for that is there.
+    /// Checks that no request asks for a stored piece.
     private func check(_ requests: ArraySlice<RecordedRequest>, after note: ResumeToken?) {
         for request in requests where request.path == "/3" {
             guard let start = request.field("Range").flatMap({ Int64($0.dropFirst(6).prefix { $0 != "-" }) }) else {
-                #expect(note == nil, "all was asked for again")
+                #expect(note == nil, "the whole was requested again")
                 continue
             }
             guard let note, let pieces = note.pieces else { continue }
@@ -178,7 +178,7 @@ private final class KillScene: Sendable {
         }
     }
 
-    /// What is known of the download that several connections fetch.
+    /// The note of the download over several connections.
     private func noteOfPieces() -> ResumeToken? {
         let name = folder.names(in: "files").first { $0.hasPrefix("3") && $0.hasSuffix(".part.json") }
         let note = name.flatMap { folder.bytes("files/" + $0) }.flatMap {
@@ -187,7 +187,7 @@ private final class KillScene: Sendable {
         return note.flatMap { $0.offset > 0 ? $0 : nil }
     }
 
-    /// Nothing has its final name that is not whole.
+    /// Checks that a file with its final name is complete.
     private func check(_ name: String) {
         if name.contains(".part") { return }
         let bytes = folder.bytes("files/" + name)
@@ -196,7 +196,7 @@ private final class KillScene: Sendable {
         #expect(Self.lengths.indices.contains(number) && isWhole(number, bytes), "\(name)")
     }
 
-    /// The numbers of the files that have their names.
+    /// The numbers of the files with final names.
     private func placed() -> Set<Int> {
         Set(
             folder.names(in: "files").filter { !$0.contains(".part") && $0 != "0" }.compactMap {
@@ -204,7 +204,7 @@ private final class KillScene: Sendable {
             })
     }
 
-    /// How large the parts are.
+    /// The sizes of the part files.
     private func sizes() -> [Int: Int] {
         var sizes: [Int: Int] = [:]
         for name in folder.names(in: "files") where name.hasSuffix(".part") {

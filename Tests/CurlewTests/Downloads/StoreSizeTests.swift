@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Stores of many downloads: eight times as many are eight times the work.
+/// Stores of many downloads: eight times as many records cause about eight times the work.
 @Suite(.timeLimit(.minutes(5)))
 struct StoreSizeTests {
     private let folder: Folder
@@ -20,20 +20,20 @@ struct StoreSizeTests {
         server = try MockServer { [gate] _ in .status(200).fault(.stall(gate), at: .start) }
     }
 
-    /// How many records are looked at while a store is opened, reattached, read and closed.
+    /// Opens, reattaches, reads and closes a store; returns how many records it visited.
     private func visits(of count: Int) async throws -> Int {
         let path = folder("\(count)")
         let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in try TransferJournal(in: path) }
-        var last: TransferJournal.Ticket?
+        var last: TransferJournal.LineNumber?
         for number in 0..<count {
             var record = try StoredDownload(
                 Request(server.url("/\(number)")), to: .file(folder("file \(number)")), overwrite: .fail,
                 expecting: nil,
-                saving: DownloadOptions(), userInfo: [:])
+                options: DownloadOptions(), userInfo: [:])
             if number % 2 == 1 { record.state = .failed }
             last = journal.put(record)
         }
-        try await journal.settle(#require(last))
+        try await journal.waitUntilWritten(#require(last))
         await journal.close()
 
         let store = try await TransferStore(at: path, queue: DownloadQueue(atMost: 1))
@@ -51,7 +51,7 @@ struct StoreSizeTests {
         return store.journal.visits
     }
 
-    @Test func aStoresWorkGrowsWithItsRecords() async throws {
+    @Test func storeWorkGrowsLinearlyWithItsRecords() async throws {
         let few = try await visits(of: 250)
         let many = try await visits(of: 2000)
         #expect(few >= 250 && many <= few * 10, "\(few), \(many)")
@@ -59,15 +59,15 @@ struct StoreSizeTests {
 
     // MARK: The queue
 
-    /// How often transfers are asked for how they stand while so many pass through a queue.
+    /// Passes so many downloads through a queue; returns how often it read the state of a run.
     private func visits(of count: Int, in order: DownloadQueue.Order) async throws -> Int {
         let missing = try MockServer { _ in .status(404) }
         var options = DownloadOptions()
         let queue = DownloadQueue(atMost: 1, order: order)
         options.queue = queue
         let transfers = (0..<count).map { number in
-            session.transfer(
-                Request(missing.url("/\(number)")), to: .file(folder("queued \(number)")), saving: options
+            session.downloadTransfer(
+                Request(missing.url("/\(number)")), to: .file(folder("queued \(number)")), options: options
             ).start()
         }
         for transfer in transfers { _ = try? await transfer.value }
@@ -76,7 +76,7 @@ struct StoreSizeTests {
     }
 
     @Test(arguments: DownloadQueue.Order.allCases)
-    func aQueuesWorkGrowsWithItsDownloads(_ order: DownloadQueue.Order) async throws {
+    func queueWorkGrowsLinearlyWithItsDownloads(_ order: DownloadQueue.Order) async throws {
         let few = try await visits(of: 50, in: order)
         let many = try await visits(of: 400, in: order)
         #expect(few >= 50 && many <= few * 10, "\(few), \(many)")
@@ -87,11 +87,11 @@ struct StoreSizeTests {
     private func record(_ number: Int) throws -> StoredDownload {
         try StoredDownload(
             Request("https://example.com/\(number)"), to: .file("/\(number)"), overwrite: .fail, expecting: nil,
-            saving: DownloadOptions(), userInfo: [:])
+            options: DownloadOptions(), userInfo: [:])
     }
 
-    /// Like an array that is searched, whatever is done in whatever order.
-    @Test func theTableFindsWhatAnArrayFinds() throws {
+    /// After random operations, the table equals an array that is searched.
+    @Test func recordTableEqualsASearchedArray() throws {
         var chance = SeededChance(11)
         var (table, model) = (RecordTable([]), [StoredDownload]())
         for number in 0..<2000 {

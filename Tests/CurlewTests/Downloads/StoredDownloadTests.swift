@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// What a store remembers of a download, and what it does not take.
+/// The parts of a download that a store saves, and the downloads that it rejects.
 @Suite struct StoredDownloadTests {
     private let folder: Folder
     private let server: MockServer
@@ -23,7 +23,7 @@ import Testing
 
     private var journal: String { String(decoding: folder.bytes("store/journal") ?? [], as: UTF8.self) }
 
-    @Test func whatARequestDoesDifferentlyIsRemembered() async throws {
+    @Test func requestOptionsAndFieldsAreStoredWithoutSecrets() async throws {
         var request = Request(server.url("/held"), fields: ["Private-Token": "s3cret", "X-Kept": "1"])
         request.options.accepting = [.json]
         request.options.responseLimit = .mebibytes(7)
@@ -41,23 +41,23 @@ import Testing
         #expect(record.withheldFields == ["Private-Token"] && record.fields == ["X-Kept": "1"])
     }
 
-    @Test func trustOfARequestsOwnIsNotForgotten() async throws {
+    @Test func requestWithItsOwnTrustIsRefused() async throws {
         var request = Request(server.url("/a"))
         request.trust = SystemTrust()
         let store = try await open()
         do throws(NetworkError) {
             try await store.download(request, on: session, to: .file(folder("a")))
-            Issue.record("it was stored")
+            Issue.record("the store accepted the download")
         } catch {
             #expect(error.kind == .invalidRequest && error.hint == "Set the evaluator on the session.")
         }
         #expect(store.downloads.isEmpty)
     }
 
-    @Test func whatHasFailedCanBeTriedAgain() async throws {
+    @Test func failedDownloadCanBeRetried() async throws {
         let broken = try ResourceServer(RangeResource(body), cuts: [100_000])
         var request = Request(broken.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let store = try await open()
         let stored = try await store.download(request, on: session, to: .file(folder("a")))
         var told: [StoredDownload.State] = []
@@ -80,10 +80,10 @@ import Testing
         #expect(try await store.retry(stored.id, on: session) == nil)
     }
 
-    @Test func removingWhatHasFailedRemovesItsPart() async throws {
+    @Test func removedFailedDownloadLosesItsPartFile() async throws {
         let broken = try ResourceServer(RangeResource(body), cuts: [100_000])
         var request = Request(broken.url)
-        request.options.retry = RetryPolicy.none
+        request.options.retry = RetryPolicy.never
         let store = try await open()
         let stored = try await store.download(request, on: session, to: .file(folder("a")))
         _ = try? await stored.transfer.value
@@ -92,22 +92,22 @@ import Testing
         #expect(folder.names == ["store"])
     }
 
-    @Test func whatCannotBeReadBackIsRefused() async throws {
+    @Test func requestThatCannotBeDecodedAgainIsRefused() async throws {
         var request = Request(server.url("/a"))
         request.options.retry = .upTo(3)
         request.options.retry?.budget = .infinity
         let store = try await open()
         do throws(NetworkError) {
             try await store.download(request, on: session, to: .file(folder("a")))
-            Issue.record("it was stored")
+            Issue.record("the store accepted the download")
         } catch {
             #expect(error.kind == .invalidRequest && error.message.contains("cannot be stored"))
         }
         #expect(store.downloads.isEmpty)
     }
 
-    /// Also where the second failure is just like the first.
-    @Test func eachFailureIsTold() async throws {
+    /// Each failure is reported, even one equal to the failure before.
+    @Test func everyFailureIsReported() async throws {
         let store = try await open()
         let stored = try await store.download(
             Request(server.url("/a")), on: session, to: .file(folder("a")), expecting: .sha256("nonsense"))
@@ -123,11 +123,11 @@ import Testing
         #expect(told == 3 && store.downloads.isEmpty)
     }
 
-    /// A journal may say anything, with the right checksum.
-    @Test func aJournalsNumbersHaveBounds() async throws {
+    /// A journal with a valid checksum may have any numbers.
+    @Test func journalNumbersAreBounded() async throws {
         var record = try StoredDownload(
             Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
-            saving: DownloadOptions(), userInfo: [:])
+            options: DownloadOptions(), userInfo: [:])
         (record.attempts, record.retries) = (.max, .min)
         record.saving.pauseGrace = .seconds(Int64.max)
         let (path, planted) = (folder("store"), record)
@@ -135,7 +135,7 @@ import Testing
             let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in
                 try TransferJournal(in: path)
             }
-            try await journal.settle(journal.put(planted))
+            try await journal.waitUntilWritten(journal.put(planted))
         }
         let store = try await open()
         let found = try #require(store.downloads.first)
@@ -145,13 +145,13 @@ import Testing
         await store.close()
     }
 
-    @Test func countsStayAtTheGreatest() throws {
+    @Test func attemptCountsSaturate() throws {
         var record = try StoredDownload(
             Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
-            saving: DownloadOptions(), userInfo: [:])
+            options: DownloadOptions(), userInfo: [:])
         (record.attempts, record.retries) = (.max, .max - 1)
-        record.countAttempt()
-        record.countRetry()
+        record.incrementAttempts()
+        record.incrementRetries()
         #expect(record.attempts == .max && record.retries == .max)
         var options = DownloadOptions()
         options.pauseGrace = .seconds(Int64.max)

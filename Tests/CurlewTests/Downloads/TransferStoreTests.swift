@@ -42,7 +42,7 @@ import Testing
         return reports
     }
 
-    @Test func aDownloadIsTakenDownFinishedAndReportedOnce() async throws {
+    @Test func finishedDownloadIsReportedOnce() async throws {
         let store = try await open()
         let stored = try await store.download(
             Request(server.url("/a")), on: session, to: .file(folder("a")), expecting: .sha256(body.sha256),
@@ -58,7 +58,7 @@ import Testing
         #expect(await reports(store).isEmpty)
     }
 
-    @Test func aFailureIsReportedOnceAndItsPartIsKept() async throws {
+    @Test func failedDownloadIsReportedOnce() async throws {
         let store = try await open()
         let stored = try await store.download(Request(server.url("/missing")), on: session, to: .file(folder("a")))
         #expect(
@@ -73,7 +73,7 @@ import Testing
         #expect(store.downloads.isEmpty)
     }
 
-    @Test func whatIsCancelledGoesOnWhenReattached() async throws {
+    @Test func cancelledDownloadResumesWhenReattached() async throws {
         let store = try await open()
         let stored =
             try await store.download(
@@ -92,7 +92,7 @@ import Testing
         #expect(next.downloads.map(\.attempts) == [2])
     }
 
-    @Test func aClosedStoreLeavesWhatRunsToTheNext() async throws {
+    @Test func runningDownloadOfClosedStoreResumesInTheNext() async throws {
         let store = try await open()
         let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
@@ -109,7 +109,7 @@ import Testing
         #expect(try await next.reattach(session).first?.transfer.value.resumedFrom == 100_000)
     }
 
-    @Test func whatRunsIsReturnedAgain() async throws {
+    @Test func reattachReturnsTheRunningTransfer() async throws {
         let store = try await open()
         let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         let again = await store.reattach(session)
@@ -119,7 +119,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func aDiscardedDownloadIsForgotten() async throws {
+    @Test func downloadCancelledWithoutTokenIsRemoved() async throws {
         let store = try await open()
         let stored = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         for await progress in stored.transfer.progress where progress.received >= 100_000 { break }
@@ -128,7 +128,7 @@ import Testing
         gate.open()
     }
 
-    @Test func aRemovedDownloadLeavesNothing() async throws {
+    @Test func removedDownloadLeavesNoFile() async throws {
         let store = try await open()
         let running = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         for await progress in running.transfer.progress where progress.received >= 100_000 { break }
@@ -144,7 +144,7 @@ import Testing
         #expect(await reports(store).isEmpty)
     }
 
-    @Test func secretsAreNotWrittenAndGivenAgain() async throws {
+    @Test func withheldFieldsAreNotStoredAndAddedWhenReattached() async throws {
         let store = try await open()
         var request = Request(server.url("/secret"))
         request.fields = ["Authorization": "Bearer s3cret", "X-Kind": "plain"]
@@ -155,21 +155,21 @@ import Testing
         #expect(!text.contains("s3cret") && text.contains("X-Kind"))
         #expect(!"\(stored.record)".contains("s3cret"))
 
-        // As a process that ended before it began would leave it.
+        // The state after a process that ended before the download began.
         folder.write("other.journal", [])
         let other = try await TransferStore(at: folder("other"))
-        let ticket = other.journal.put(
+        let lineNumber = other.journal.put(
             try StoredDownload(
-                request, to: .file(folder("b")), overwrite: .fail, expecting: nil, saving: DownloadOptions(),
+                request, to: .file(folder("b")), overwrite: .fail, expecting: nil, options: DownloadOptions(),
                 userInfo: [:]))
-        try await other.journal.settle(ticket)
+        try await other.journal.waitUntilWritten(lineNumber)
         let again = await other.reattach(session) { record, request in
             for name in record.withheldFields { request.fields[name] = "Bearer s3cret" }
         }
         #expect(try await again.first?.transfer.value.bytes == 300_000)
     }
 
-    @Test func aSecondOwnerGetsAClearError() async throws {
+    @Test func storeInUseIsBusyAndNamesTheProcess() async throws {
         let store = try await open()
         let error = try #require(
             await storeFailure { () async throws(NetworkError) in try await TransferStore(at: folder("store")) })
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeStoredIsRefused() async throws {
+    @Test func postAndChoosingDestinationAreRefused() async throws {
         let store = try await open()
         for (request, destination) in [
             (Request(.post, server.url("/")), DownloadDestination.file(folder("a"))),
@@ -200,7 +200,7 @@ import Testing
         #expect(store.downloads.isEmpty && server.requests.isEmpty)
     }
 
-    @Test func atMostSoManyRunAtOnce() async throws {
+    @Test func queueLimitsDownloadsOfTheStore() async throws {
         let store = try await TransferStore(at: folder("store"), queue: DownloadQueue(atMost: 1))
         let held = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         #expect(await gate.waitUntilReached())
@@ -211,7 +211,7 @@ import Testing
         #expect(await reports(store).count == 2)
     }
 
-    @Test func readersShareTheReports() async throws {
+    @Test func severalReadersShareTheReports() async throws {
         let store = try await open()
         for name in ["a", "b"] {
             _ = try await store.download(Request(server.url("/\(name)")), on: session, to: .file(folder(name))).transfer
@@ -221,26 +221,26 @@ import Testing
         let second = store.reports.makeAsyncIterator()
         let told = await first?.next()
         #expect(await second.next() != told)
-        // The first one goes away before it has asked for the next, so that its report is told again.
+        // The first reader goes away before it asks for the next report, so that its report is delivered again.
         first = nil
         #expect(await second.next() == told)
         #expect(await second.next() == .drained)
         #expect(store.downloads.isEmpty)
     }
 
-    @Test func aReaderWhoWaitsHearsThatAllIsTold() async throws {
+    @Test func waitingReaderReceivesDrained() async throws {
         let store = try await open()
         _ = try await store.download(Request(server.url("/a")), on: session, to: .file(folder("a"))).transfer.value
         let first = store.reports.makeAsyncIterator()
         #expect(await first.next() != .drained)
-        // It waits, since the first one has not asked for the next.
+        // The second reader waits, since the first has not asked for the next report.
         let second = Task.immediate { await store.reports.makeAsyncIterator().next() }
         #expect(await first.next() == .drained)
         #expect(await second.value == .drained)
     }
 
-    /// Whoever comes in between begins nothing twice.
-    @Test func reattachingMeanwhileBeginsNothingTwice() async throws {
+    /// A `reattach` during `download` does not start the same download twice.
+    @Test func reattachDuringDownloadStartsNothingTwice() async throws {
         let store = try await open()
         for number in 0..<20 {
             async let attached = store.reattach(session)
@@ -253,7 +253,7 @@ import Testing
         #expect(await reports(store).count == 20)
     }
 
-    @Test func aCancelledTaskClosesAStoreAsWell() async throws {
+    @Test func closeInCancelledTaskReleasesTheStore() async throws {
         let store = try await open()
         try await store.download(Request(server.url("/held")), on: session, to: .file(folder("held")))
         #expect(await gate.waitUntilReached())
@@ -262,7 +262,7 @@ import Testing
             await store.close()
         }
         await closing.value
-        // Nobody writes any more, so another one can.
+        // The closed store does not write any more, so a new store can open.
         let next = try await open()
         gate.open()
         let again = await next.reattach(session)
@@ -275,7 +275,7 @@ import Testing
     // MARK: The journal
 
     @Test(arguments: [0, 1, 5, 18])
-    func aLineThatWasNotWrittenToItsEndCountsForNothing(_ kept: Int) async throws {
+    func tornLastJournalEntryIsDropped(_ kept: Int) async throws {
         try await leaveTwo()
         let lines = journal
         let torn = Array((lines[0] + "\n" + lines[1] + "\n").utf8) + Array(lines[2].utf8.prefix(kept))
@@ -286,10 +286,10 @@ import Testing
         #expect(journal.count == 2)
     }
 
-    @Test func aDamagedLineIsLeftOutAndTheFileIsKept() async throws {
+    @Test func damagedJournalEntryIsSkippedAndTheFileIsCopied() async throws {
         try await leaveTwo()
         var bytes = try #require(folder.bytes("store/journal"))
-        // What it says can still be read.
+        // The damaged line is still valid JSON.
         let value = Array(#""n":"1""#.utf8)
         let place = try #require(bytes.indices.first { bytes[$0...].starts(with: value) }) + value.count - 2
         bytes[place] ^= 2
@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test(arguments: ["curlew-transfers 2\n", "something else\n", "{}"])
-    func aFileOfAnotherKindIsRefused(_ text: String) async throws {
+    func journalOfAnotherFormatIsRefused(_ text: String) async throws {
         try FileManager.default.createDirectory(atPath: folder("store"), withIntermediateDirectories: false)
         folder.write("store/journal", Array(text.utf8))
         let error = await storeFailure { () async throws(NetworkError) in try await TransferStore(at: folder("store")) }
@@ -308,17 +308,17 @@ import Testing
         #expect(folder.bytes("store/journal") == Array(text.utf8))
     }
 
-    @Test func itDoesNotGrowForEver() async throws {
+    @Test func journalIsCompacted() async throws {
         let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
             try TransferJournal(in: path)
         }
         let record = try record("1")
-        for _ in 0..<3000 { try await journal.settle(journal.put(record), isSynced: false) }
+        for _ in 0..<3000 { try await journal.waitUntilWritten(journal.put(record), isSynced: false) }
         #expect(self.journal.count < 1100)
         #expect(journal.records == [record])
     }
 
-    @Test func onlyThisUserCanReadIt() async throws {
+    @Test func storeDirectoryIsReadableByItsOwnerOnly() async throws {
         let store = try await open()
         let attributes = try FileManager.default.attributesOfItem(atPath: folder("store"))
         #expect(attributes[.posixPermissions] as? Int == 0o700)
@@ -328,14 +328,14 @@ import Testing
     private func record(_ number: String) throws -> StoredDownload {
         try StoredDownload(
             Request(server.url("/\(number)")), to: .file(folder(number)), overwrite: .fail, expecting: nil,
-            saving: DownloadOptions(), userInfo: ["n": number])
+            options: DownloadOptions(), userInfo: ["n": number])
     }
 
-    /// As a process would that ended before anything began.
+    /// Leaves the state of a process that ended before its two downloads began.
     private func leaveTwo() async throws {
         let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in
             try TransferJournal(in: path)
         }
-        for number in ["1", "2"] { try await journal.settle(journal.put(try record(number))) }
+        for number in ["1", "2"] { try await journal.waitUntilWritten(journal.put(try record(number))) }
     }
 }

@@ -8,10 +8,10 @@ import Testing
 
 @testable import Curlew
 
-/// A program that knows only `localizedDescription` shows the message, and for a timeout its limit.
+/// `localizedDescription` is the message, and for a timeout it has the limit.
 @Suite(.timeLimit(.minutes(5)))
 struct LocalizedErrorTests {
-    /// An error, and what has to stand in its description and its suggestion.
+    /// Checks the description and the recovery suggestion of an error.
     private func expect(
         _ error: any Error, _ description: String, _ suggestion: String? = nil,
         _ location: SourceLocation = #_sourceLocation
@@ -29,13 +29,13 @@ struct LocalizedErrorTests {
         expect(NetworkError(.cancelled, phase: .queued, "Stopped."), "Stopped.")
     }
 
-    @Test func errorsOfEndpoints() {
+    @Test func apiErrors() {
         let below = NetworkError(.unacceptableStatus, phase: .validating, "The server answered 422.", hint: "Ask anew.")
         expect(APIError<String>.failed(below), "The server answered 422.", "Ask anew.")
         expect(APIError<String>.rejected("s3cret", below), "The server answered 422.", "Ask anew.")
     }
 
-    @Test func causes() {
+    @Test func errorsOfCauses() {
         expect(TrustFailure(.pin, "No key is pinned.", hint: "Pin one."), "No key is pinned.", "Pin one.")
         expect(InvalidTrust("It is no certificate.", hint: "Give PEM."), "It is no certificate.", "Give PEM.")
         expect(InvalidCredential.colonInUser, InvalidCredential.colonInUser.description)
@@ -49,7 +49,7 @@ struct LocalizedErrorTests {
             "Check id and secret, or try another proof (.body).")
     }
 
-    @Test func errorsOfServersForTests() throws {
+    @Test func testingErrors() throws {
         let server = try MockServer { _ in .text("x") }
         var options = MockServer.Options()
         options.port = server.port
@@ -57,7 +57,7 @@ struct LocalizedErrorTests {
         #expect(refused?.localizedDescription == refused?.description && refused?.description.isEmpty == false)
     }
 
-    // MARK: Limits of time
+    // MARK: Timeouts
 
     private static let request = Request("https://h/")
     private static let own = Request("https://h/", options: .timeouts(Timeouts()))
@@ -67,11 +67,11 @@ struct LocalizedErrorTests {
         (.connect, "No connection was made within 1.5 s (`@connect`@@)."),
         (.head, "No response head came within 1.5 s (`@responseHead`@@)."),
         (.idle, "No byte moved either way for 1.5 s (`@idle`@@)."),
-        (.slow(bytes: 2048), "Fewer than 2 KiB moved within 1.5 s (`@slowest`@@)."),
+        (.slow(bytes: 2048), "Fewer than 2 KiB moved within 1.5 s (`@minimumRate`@@)."),
         (.total, "The transfer took longer than 1.5 s (`@total`@@)."),
     ]
 
-    @Test(arguments: limits.indices) func everyLimitSaysHowLongItIsAndWhatSetsIt(_ index: Int) {
+    @Test(arguments: limits.indices) func timeoutsNameTheirLimitAndOption(_ index: Int) {
         let (limit, text) = Self.limits[index]
         let failure = EngineFailure(.timedOut(limit, after: 1_500_000_000), phase: .waiting)
         func words(_ option: String, _ owner: String) -> String {
@@ -89,14 +89,14 @@ struct LocalizedErrorTests {
         }
     }
 
-    @Test func unknownLengthsAreLeftOut() {
+    @Test func unknownTimeoutLengthIsOmitted() {
         #expect(
-            NetworkError.lateness(of: nil, after: nil)
+            NetworkError.totalTimeoutMessage(of: nil, after: nil)
                 == "The transfer took longer than `timeouts.total` of the session.")
     }
 
-    /// The attempt after a redirect has less time left; the error names the whole limit.
-    @Test func theTotalIsTheOneThatWasSet() async throws {
+    /// The request after a redirect has less time left; the error names the whole limit.
+    @Test func totalTimeoutAfterARedirectNamesTheWholeLimit() async throws {
         let gate = Gate()
         let server = try MockServer { request in
             request.path == "/" ? .status(302).field("Location", "/on") : .text("x").fault(.stall(gate), at: .start)
@@ -109,7 +109,7 @@ struct LocalizedErrorTests {
         gate.open()
     }
 
-    @Test func theQueue() async throws {
+    @Test func queueTimeoutNamesItsLimitAndOption() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session {
@@ -126,10 +126,10 @@ struct LocalizedErrorTests {
         _ = try await holder.value
     }
 
-    // MARK: TLS where there is none
+    // MARK: TLS with a server of plain HTTP
 
     @Test(arguments: ["HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"])
-    func httpsToAPortOfPlainHTTP(_ answer: String) async throws {
+    func httpsToAPlainHTTPPortIsExplained(_ answer: String) async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [.send(Array(answer.utf8)), .close] }
         let server = try MockServer(options: options) { _ in .text("x") }

@@ -21,19 +21,19 @@ struct NetworkErrorTests {
         .timedOut, phase: .connecting, "No answer.\n", hint: "Look.", cause: Cause(), request: request, response: head,
         body: Array(repeating: 7, count: 5000), attempts: 2, duration: .milliseconds(1500), engineCode: 28)
 
-    @Test func keepsWhatItIsGiven() {
+    @Test func membersAreStored() {
         let error = Self.full
         #expect(error.kind == .timedOut && error.phase == .connecting)
         #expect(error.message == "No answer.\n" && error.hint == "Look.")
         #expect(error.cause is Cause)
-        #expect(error.request?.urlText == Self.request.urlText && error.response == Self.head)
+        #expect(error.request?.url == Self.request.url && error.response == Self.head)
         #expect(error.body.count == 4096)
         #expect(error.attempts == 2 && error.duration == .milliseconds(1500) && error.engineCode == 28)
         #expect(!error.isCancellation)
         #expect(NetworkError(.cancelled, phase: .queued, "").isCancellation)
     }
 
-    @Test func copiesReplaceMembers() {
+    @Test func copiesWithChangedMembers() {
         let plain = NetworkError(.connectionLost, phase: .sending, "Gone.", engineCode: 55)
         #expect(plain.with().description == plain.description)
         let changed = plain.with(
@@ -46,26 +46,26 @@ struct NetworkErrorTests {
             changed.body == [1] && changed.attempts == 3 && changed.duration == .seconds(1) && changed.engineCode == 55)
     }
 
-    @Test func isCaughtByKind() {
+    @Test func catchPatternsMatchTheKind() {
         do {
             throw Self.full
         } catch NetworkError.Kind.cancelled {
-            Issue.record("the wrong kind was matched")
+            Issue.record("the pattern of another kind must not match")
         } catch NetworkError.Kind.timedOut {
         } catch {
-            Issue.record("no kind was matched")
+            Issue.record("the pattern of the kind must match")
         }
         #expect(!(NetworkError.Kind.timedOut ~= Cause()))
     }
 
-    @Test func describesItselfInOneLine() {
+    @Test func descriptionIsOneLine() {
         #expect(
             Self.full.description == "timed out while connecting: No answer.\\n (POST https://h/p?token=<redacted>; "
                 + "status 503; 2 attempts; libcurl code 28)")
         #expect(NetworkError(.cancelled, phase: .queued, "Stop.").description == "cancelled while queued: Stop.")
     }
 
-    @Test func describesItselfAsATree() {
+    @Test func detailedDescriptionIsATree() {
         let tree = """
             curlew.timed_out.connecting
             ├─ what: No answer.\\n
@@ -77,7 +77,7 @@ struct NetworkErrorTests {
             ├─ response: HTTP/1.1 503 Service Unavailable
             │  ├─ Retry-After: 3
             │  └─ Set-Cookie: <redacted>
-            ├─ body: starts with 4096 bytes kept here
+            ├─ body: the first 4096 bytes are kept
             ├─ attempts: 2 in 1.5 s
             ├─ libcurl code: 28
             └─ cause: the cause
@@ -88,7 +88,7 @@ struct NetworkErrorTests {
         let short = """
             curlew.connection_lost.sending
             ├─ what: Outer.
-            ├─ retry: only if doing it twice is harmless, the server may have acted before the connection broke
+            ├─ retry: only if the request is idempotent, the server may have acted before the connection broke
             ├─ attempts: 1
             └─ cause: curlew.cancelled.queued
                ├─ what: Inner.
@@ -100,7 +100,7 @@ struct NetworkErrorTests {
         #expect(unsent.contains("retry: safe, nothing was sent"))
     }
 
-    @Test func noDescriptionHoldsASecret() {
+    @Test func descriptionsHideSecrets() {
         for text in [Self.full.description, Self.full.detailedDescription, "\(Self.full)"] {
             #expect(!text.contains("s3cret") && !text.contains("pw"))
         }
@@ -132,7 +132,7 @@ struct NetworkErrorTests {
         #expect(error.code == "curlew.\(kind.rawValue).waiting")
     }
 
-    @Test func kindsCode() throws {
+    @Test func kindsAreCodable() throws {
         let data = try JSONEncoder().encode([NetworkError.Kind.timedOut])
         #expect(try JSONDecoder().decode([NetworkError.Kind].self, from: data) == [.timedOut])
     }

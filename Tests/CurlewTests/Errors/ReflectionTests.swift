@@ -12,7 +12,7 @@ struct ReflectionTests {
         return text
     }
 
-    @Test func nothingShowsSecretsOrBodies() throws {
+    @Test func dumpsHideSecretsAndBodies() throws {
         let fields: HeaderFields = ["Authorization": "Bearer hush", "Accept": "text/plain"]
         let request = Request(
             .post, "https://user:hush@example.com/?token=hush", fields: fields, body: .text("hush hush"))

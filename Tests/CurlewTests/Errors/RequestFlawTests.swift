@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Every error of kind `.invalidRequest` says which part is invalid.
+/// Every error of kind `.invalidRequest` has the invalid part in `requestFlaw`.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestFlawTests {
     typealias Flaw = NetworkError.RequestFlaw
@@ -32,14 +32,14 @@ struct RequestFlawTests {
         ("http://h:0/", .port), ("http://h:70000/", .port), ("http://h:x/", .port),
     ]
 
-    @Test(arguments: rows.indices) func urls(_ index: Int) async throws {
+    @Test(arguments: rows.indices) func flawsOfURLs(_ index: Int) async throws {
         let (url, flaw) = Self.rows[index]
         try await expect(flaw) { try Request(url).validated() }
         try await expect(flaw) { try await Session().data(for: Request(url)) }
         try await expect(flaw) { try BaseURL(url) }
     }
 
-    @Test func everyReasonOfAnInvalidURLHasItsPart() {
+    @Test func everyInvalidURLReasonHasAFlaw() {
         let reasons: [(InvalidURL.Reason, Flaw)] = [
             (.forbiddenInUserInfo, .url), (.nameTooLong, .host), (.invalidIPv6, .host), (.namesLibraryMissing, .host),
             (.nameRefused("x"), .host), (.invalidPort, .port), (.unsupportedScheme("x"), .scheme),
@@ -47,7 +47,7 @@ struct RequestFlawTests {
         for (reason, flaw) in reasons { #expect(reason.flaw == flaw, "\(reason)") }
     }
 
-    @Test func partsOfARequest() async throws {
+    @Test func flawsOfRequests() async throws {
         let long = String(repeating: "x", count: 3)
         var invalid: [(Request, Flaw)] = [
             (Request(Method("G ET"), "http://h/"), .method), (Request(.connect, "http://h/"), .method),
@@ -70,9 +70,9 @@ struct RequestFlawTests {
         }
     }
 
-    // MARK: What runs requests
+    // MARK: Sessions, clients and downloads
 
-    @Test func settings() async throws {
+    @Test func flawsOfConfigurationsAndInterceptors() async throws {
         try await expect(.configuration) { try SessionConfiguration { $0.limits.connections = 0 }.validate() }
         try await expect(.configuration) { try await Session { $0.limits.connections = 0 }.data(for: "http://h/") }
         let interceptors: [any Interceptor] = [
@@ -87,13 +87,13 @@ struct RequestFlawTests {
         try await expect(.usage) { try await Session.shared.shutdown() }
     }
 
-    @Test func withoutTLS() async throws {
+    @Test func plainHTTPWhereTLSIsRequired() async throws {
         try await expect(.scheme) { try await Session { $0.tls.isRequired = true }.data(for: "http://h/") }
         let client = OAuth2Client("http://h/token", id: "x")
         try await expect(.scheme) { try await client.clientCredentials() }
     }
 
-    @Test func clients() async throws {
+    @Test func flawsOfClients() async throws {
         let queried = "https://h/?q"
         try await expect(.url) { try BaseURL(queried) }
         let api = Client(try BaseURL("https://h/v1/", joining: .joined))
@@ -102,7 +102,7 @@ struct RequestFlawTests {
         try await expect(.path) { try api.request(for: Call(.get, "users/\(name)/x")) }
     }
 
-    @Test func bodiesThatAreReadTwice() async throws {
+    @Test func readingABodyTwiceIsMisuse() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
@@ -111,22 +111,24 @@ struct RequestFlawTests {
         try await expect(.usage) { for try await _ in transfer.bytes {} }
     }
 
-    @Test func credentialsAndSignatures() async throws {
+    @Test func flawsOfCredentialsAndSignatures() async throws {
         let folder = try Folder()
         folder.write("netrc", Array("machine h login \"a".utf8))
         var request: Request = "http://127.0.0.1:1/"
         request.interceptors = [NetrcCredentials(path: folder("netrc"), allowsPlainHTTP: true)]
         try await expect(.credentials) { try await Session().data(for: request) }
-        let empty = SigV4Signature(region: "r", service: "s3") { AWSCredentials(accessKey: "", secretKey: "") }
+        let empty = SigV4Signature(region: "r", service: "s3") { AWSCredentials(accessKeyID: "", secretAccessKey: "") }
         try await expect(.credentials) { try await empty.presignedURL(for: "https://h/", expiresIn: .seconds(1)) }
-        let signature = SigV4Signature(region: "r", service: "s3") { AWSCredentials(accessKey: "A", secretKey: "S") }
+        let signature = SigV4Signature(region: "r", service: "s3") {
+            AWSCredentials(accessKeyID: "A", secretAccessKey: "S")
+        }
         try await expect(.usage) { try await signature.presignedURL(for: "https://h/", expiresIn: .zero) }
         try await expect(.url) {
             try await signature.presignedURL(for: "https://h/?X-Amz-Signature=1", expiresIn: .seconds(1))
         }
     }
 
-    @Test func downloads() async throws {
+    @Test func flawsOfDownloads() async throws {
         let folder = try Folder()
         let session = Session()
         let file = DownloadDestination.file(folder("a"))
@@ -137,9 +139,9 @@ struct RequestFlawTests {
         try await expect(.field) { try await session.download(ranged, to: file) }
     }
 
-    // MARK: Errors that others make
+    // MARK: Errors made by users
 
-    @Test func errorsOfOthers() {
+    @Test func flawsOfErrorsMadeByUsers() {
         let plain = NetworkError(.invalidRequest, phase: .preparing, "No.")
         #expect(plain.requestFlaw == .other && plain.with(attempts: 2).requestFlaw == .other)
         let own = NetworkError(
@@ -149,7 +151,7 @@ struct RequestFlawTests {
         #expect(NetworkError(.cancelled, phase: .queued, "Stopped.").requestFlaw == nil)
     }
 
-    @Test func flawsCode() throws {
+    @Test func flawsAreCodable() throws {
         let data = try JSONEncoder().encode([Flaw.scheme, .host])
         #expect(try JSONDecoder().decode([Flaw].self, from: data) == [.scheme, .host])
     }

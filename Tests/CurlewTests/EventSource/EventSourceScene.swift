@@ -6,8 +6,8 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// A clock whose waits are over at once, or never, and are written down.
-final class NotingClock: Clock {
+/// A clock that records its sleeps, each of which ends at once or never.
+final class RecordingClock: Clock {
     struct Instant: InstantProtocol {
         var offset = Duration.zero
         func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
@@ -18,7 +18,7 @@ final class NotingClock: Clock {
     let notes = Notes<Duration>()
     private let isEndless: Bool
 
-    /// - Parameter isEndless: Whether a wait ends with its task alone.
+    /// - Parameter isEndless: Whether a sleep ends only when its task is cancelled.
     init(isEndless: Bool = false) { self.isEndless = isEndless }
 
     var now: Instant { Instant() }
@@ -35,34 +35,34 @@ final class NotingClock: Clock {
     }
 }
 
-/// What happened, written down by any thread.
+/// A list of values that any thread can append to.
 final class Notes<Value: Sendable>: Sendable {
     private let (stream, continuation) = AsyncStream<Value>.makeStream()
 
     func add(_ value: Value) { continuation.yield(value) }
 
-    /// All that was written down, once nothing more will be.
+    /// Ends the list and returns its values.
     func all() async -> [Value] {
         continuation.finish()
         return await stream.reduce(into: []) { $0.append($1) }
     }
 
-    /// The next that is written down.
+    /// Waits for the next value.
     func next() async -> Value? { await stream.first { _ in true } }
 }
 
-/// A server whose answers come in order, and a client whose waits take no time.
+/// A server with a fixed sequence of responses, and a client whose reconnections do not sleep.
 struct EventSourceScene {
     let server: MockServer
     let api: JSONClient
-    let clock: NotingClock
+    let clock: RecordingClock
     let states = Notes<String>()
 
     init(isEndless: Bool = false, _ answers: [MockResponse]) throws {
         server = try MockServer()
         server.on(nil, "/events", inOrder: answers)
         api = Client(try BaseURL(server.url("/")), session: Session())
-        clock = NotingClock(isEndless: isEndless)
+        clock = RecordingClock(isEndless: isEndless)
     }
 
     func reconnection(delay: Duration = .seconds(3), attempts: Int? = nil) -> Reconnection {
@@ -78,7 +78,7 @@ struct EventSourceScene {
             reconnection: reconnection(attempts: attempts), onChange: { [states] in states.add(Self.text($0)) })
     }
 
-    /// The data of all events, and what ended them.
+    /// Returns the data of all events, and the error that ended the source.
     func read(_ source: EventSource) async -> ([String], NetworkError?) {
         var data: [String] = []
         do throws(NetworkError) {
@@ -89,7 +89,7 @@ struct EventSourceScene {
         return (data, nil)
     }
 
-    /// What the requests said of where to go on.
+    /// The `Last-Event-ID` field of each request.
     var lastEventIDs: [String?] { server.requests.map { $0.field("Last-Event-ID") } }
 
     private static func text(_ state: EventSource.State) -> String {

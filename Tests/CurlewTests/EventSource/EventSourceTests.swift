@@ -6,74 +6,74 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What an event source does when a connection ends (HTML §9.2.1 to §9.2.3).
+/// Reconnections and ends of event sources (HTML §9.2.1 to §9.2.3).
 @Suite(.timeLimit(.minutes(5)))
 struct EventSourceTests {
     private static let end = MockResponse.status(204)
 
-    @Test func goesOnWhereItWas() async throws {
+    @Test func reconnectionSendsTheLastEventID() async throws {
         let scene = try EventSourceScene([
             .events("id:1\ndata:a\n\ndata:b\n\n"), .events("id:é漢\ndata:c\n\nid:lost\ndata:d\n"), .events("id\n\n"),
             .events("data:e\n\n"), Self.end,
         ])
         let (data, error) = await scene.read(scene.source())
         #expect(data == ["a", "b", "c", "e"] && error == nil)
-        #expect(scene.lastEventIDs == [nil, "1", "é漢", nil, nil], "an empty ID is none")
+        #expect(scene.lastEventIDs == [nil, "1", "é漢", nil, nil], "an empty ID sends no Last-Event-ID")
         #expect(await scene.clock.notes.all() == [.seconds(3), .seconds(3), .seconds(3), .seconds(3)])
         let first = try #require(scene.server.requests.first)
         #expect(first.field("Accept") == "text/event-stream" && first.field("Cache-Control") == "no-store")
         #expect(scene.server.violations.isEmpty)
     }
 
-    @Test func identifiersOutliveConnections() async throws {
+    @Test func lastEventIDOutlivesConnections() async throws {
         let scene = try EventSourceScene([.events("data:a\n\n"), .events("data:b\n\nid:9\n\n"), Self.end])
         var identifiers: [String] = []
         for try await event in scene.source(lastEventID: "7") { identifiers.append(event.id) }
         #expect(identifiers == ["7", "7"] && scene.lastEventIDs == ["7", "7", "9"])
     }
 
-    /// What no field can carry is not sent.
-    @Test func identifiersThatCannotBeSent() async throws {
+    /// An ID with a control character is not sent, because no field can contain it.
+    @Test func lastEventIDWithControlCharactersIsNotSent() async throws {
         let scene = try EventSourceScene([.events("id:a\u{1}b\ndata:a\n\n"), Self.end])
         #expect(await scene.read(scene.source()).1 == nil)
         #expect(scene.lastEventIDs == [nil, nil])
     }
 
-    @Test func whatTheCallSaysOfCaches() async throws {
+    @Test func callsCacheControlTakesPrecedence() async throws {
         let scene = try EventSourceScene([Self.end])
         #expect(await scene.read(scene.source(fields: [.cacheControl: "no-cache"])).0 == [])
         #expect(await scene.read(scene.source(fields: [.cacheControl: nil])).0 == [])
         #expect(scene.server.requests.map { $0.field("Cache-Control") } == ["no-cache", nil])
     }
 
-    @Test func retryIsWaitedFor() async throws {
+    @Test func retryFieldSetsTheWait() async throws {
         let scene = try EventSourceScene([
             .events("retry:50\n\n"), .events(": nothing\n"), .events("retry:70\ndata:a\n\nretry:80\n"), Self.end,
         ])
         #expect(await scene.read(scene.source()).0 == ["a"])
         let waits: [Duration] = [.milliseconds(50), .milliseconds(50), .milliseconds(80)]
-        #expect(await scene.clock.notes.all() == waits, "valid with its line, whether there is an event or not")
+        #expect(await scene.clock.notes.all() == waits, "a retry line is valid without an event")
     }
 
-    @Test func whatTheServerAsksForIsWaitedForWhateverTheMethod() async throws {
+    @Test func retryAfterSetsTheWaitForAnyMethod() async throws {
         let busy = MockResponse.text("busy", status: 503).field("Retry-After", "60")
         let scene = try EventSourceScene([busy, .events("retry:0\ndata:a\n\n"), .events("data:b\n\n"), Self.end])
         let (data, error) = await scene.read(scene.source(.post, .text("x"), attempts: 0))
-        #expect(data == [] && error?.response?.status == 503, "less than one attempt is one")
+        #expect(data == [] && error?.response?.status == 503, "attempts below one count as one")
         #expect(await scene.read(scene.source(.post, .text("x"))).0 == ["a", "b"])
         let again = try EventSourceScene([busy, .events("retry:0\ndata:a\n\n"), .events("data:b\n\n"), Self.end])
         #expect(await again.read(again.source(.post, .text("x"))).0 == ["a", "b"])
-        // Nobody is asked again without a pause.
+        // A `retry` of zero waits 10 ms.
         #expect(await again.clock.notes.all() == [.seconds(60), .milliseconds(10), .milliseconds(10)])
     }
 
-    @Test func attemptsBelowOneEndNoSourceThatIsAlive() async throws {
+    @Test func attemptsBelowOneAllowReconnectionsAfterEvents() async throws {
         let scene = try EventSourceScene([.events("data:a\n\n"), .events("data:b\n\n"), Self.end])
         let (data, error) = await scene.read(scene.source(attempts: 0))
         #expect(data == ["a", "b"] && error == nil)
     }
 
-    @Test func valuesEndWhereTheServerSaysSo() async throws {
+    @Test func valuesEndAtTheEndMarker() async throws {
         let text = "data:1\n\ndata:2\n\ndata:[DONE]\n\ndata:3\n\n"
         for size in [3, 1000] {
             let scene = try EventSourceScene([.events(text).chunked(size: size), .events(text)])
@@ -89,8 +89,8 @@ struct EventSourceTests {
         }
     }
 
-    /// What may pass is waited out, longer each time; a byte of a stream starts anew.
-    @Test func waitsGrow() async throws {
+    /// The wait grows with each temporary failure, and the first byte of a stream resets it.
+    @Test func waitsGrowWithTemporaryFailures() async throws {
         let busy = MockResponse.text("busy", status: 503)
         let scene = try EventSourceScene([
             .text("", status: 500), busy, busy.field("Retry-After", "60"), .text("", status: 429), .events(":\n"),
@@ -103,7 +103,7 @@ struct EventSourceTests {
         #expect(await scene.clock.notes.all() == waits.map { .seconds($0) })
     }
 
-    @Test func statesAreTold() async throws {
+    @Test func stateChangesAreReported() async throws {
         let scene = try EventSourceScene([.events("data:a\n\n"), .text("", status: 500), Self.end])
         #expect(await scene.read(scene.source()).0 == ["a"])
         #expect(
@@ -113,7 +113,7 @@ struct EventSourceTests {
             ])
     }
 
-    @Test(arguments: [400, 401, 404, 410, 501, 505]) func refusals(_ status: Int) async throws {
+    @Test(arguments: [400, 401, 404, 410, 501, 505]) func permanentStatusCodesEndTheSource(_ status: Int) async throws {
         let scene = try EventSourceScene([.events("data:a\n\n"), .text("no", status: status)])
         let (data, error) = await scene.read(scene.source())
         #expect(data == ["a"] && error?.kind == .unacceptableStatus && error?.body == Array("no".utf8))
@@ -121,7 +121,7 @@ struct EventSourceTests {
         #expect(scene.server.requests.count == 2)
     }
 
-    @Test func otherTypes() async throws {
+    @Test func otherContentTypesEndTheSource() async throws {
         let answers: [MockResponse] = [.text("data:a\n\n"), .json("{}"), .status(200), .text("")]
         for answer in answers {
             let scene = try EventSourceScene([answer])
@@ -136,7 +136,7 @@ struct EventSourceTests {
         #expect(await scene.read(scene.source()).0 == ["é"], "always UTF-8 (§9.2.6)")
     }
 
-    @Test func attemptsMayEnd() async throws {
+    @Test func attemptsAreLimited() async throws {
         let scene = try EventSourceScene([.events("data:a\n\n"), .text("", status: 500)])
         let (data, error) = await scene.read(scene.source(attempts: 3))
         #expect(data == ["a"] && error?.kind == .unacceptableStatus && error?.attempts == 3)
@@ -149,15 +149,15 @@ struct EventSourceTests {
         #expect(await scene.read(once).1?.kind == .cannotConnect)
     }
 
-    @Test func bodiesAreSentAgain() async throws {
+    @Test func bodiesAreResentOnReconnection() async throws {
         let scene = try EventSourceScene([.events("id:1\ndata:a\n\n"), .events("data:b\n\n"), Self.end])
         #expect(await scene.read(scene.source(.post, .json(["q": "snow"]))).0 == ["a", "b"])
         #expect(scene.server.requests.map(\.bodyText) == Array(repeating: #"{"q":"snow"}"#, count: 3))
         #expect(scene.lastEventIDs == [nil, "1", "1"])
     }
 
-    /// A body that was read once is gone, and the error says what made that matter.
-    @Test func bodiesThatAreGone() async throws {
+    /// A body that cannot be replayed prevents reconnections; the cause is the error that ended the connection.
+    @Test func nonReplayableBodiesPreventReconnection() async throws {
         let scene = try EventSourceScene([.events("data:a\n\n")])
         let body = AsyncStream<[UInt8]> { $0.finish() }
         let (data, error) = await scene.read(scene.source(.post, .stream(body)))
@@ -176,19 +176,19 @@ struct EventSourceTests {
         #expect(scene.lastEventIDs == [nil, nil, "1"])
     }
 
-    /// The idle limit is about bytes: comments keep a connection that has no events, silence ends it.
-    @Test func silenceEndsAConnection() async throws {
+    /// The idle timeout counts bytes: comments keep a connection alive without events, silence ends it.
+    @Test func idleTimeoutEndsASilentConnection() async throws {
         let scene = try EventSourceScene([.events(":\ndata:x").fault(.stall(Gate()), at: .body(2)), Self.end])
         let options: Request.Options = .timeouts(Timeouts(idle: .milliseconds(50)))
         let source = scene.api.eventSource("events", options: options, reconnection: scene.reconnection())
         #expect(await scene.read(source).1 == nil)
-        // The last may take more than the limit, too.
+        // The last response may exceed the timeout, too.
         #expect(scene.server.requests.count >= 2)
     }
 
-    // MARK: Leaving
+    // MARK: Ends
 
-    @Test func leavingEndsTheConnection() async throws {
+    @Test func leavingTheLoopClosesTheConnection() async throws {
         let gate = Gate()
         let scene = try EventSourceScene([.events("data:a\n\ndata:b\n\n").fault(.stall(gate), at: .body(8))])
         for try await event in scene.source() {
@@ -199,8 +199,8 @@ struct EventSourceTests {
         #expect(!gate.isOpen && scene.server.requests.count == 1)
     }
 
-    /// A wait is over with its task, and nothing is asked for any more.
-    @Test func cancellingAWait() async throws {
+    /// Cancellation ends the wait for a reconnection, and no further request is sent.
+    @Test func cancellationEndsTheWait() async throws {
         let scene = try EventSourceScene(isEndless: true, [.events("data:a\n\n")])
         let task = Task { await scene.read(scene.source()) }
         _ = await scene.clock.notes.next()
@@ -211,7 +211,7 @@ struct EventSourceTests {
         #expect(await scene.states.all().last == "closed by cancelled")
     }
 
-    @Test func cancellingAConnection() async throws {
+    @Test func cancellationEndsTheConnection() async throws {
         let gate = Gate()
         let scene = try EventSourceScene([.events("data:a\n\ndata:b\n\n").fault(.stall(gate), at: .body(8))])
         let task = Task { await scene.read(scene.source()) }
@@ -220,7 +220,7 @@ struct EventSourceTests {
         #expect(await task.value.1?.isCancellation == true && scene.server.requests.count == 1)
     }
 
-    @Test func theEndStaysTheEnd() async throws {
+    @Test func nextAfterTheEndSendsNoRequest() async throws {
         let scene = try EventSourceScene([Self.end])
         var iterator = scene.source().makeAsyncIterator()
         #expect(try await iterator.next() == nil)
@@ -231,8 +231,8 @@ struct EventSourceTests {
         #expect(refused.server.requests.count == 1)
     }
 
-    /// One source, two iterators: each has its own connection.
-    @Test func iteratorsAreApart() async throws {
+    /// Each iterator of a source has its own connection.
+    @Test func iteratorsHaveSeparateConnections() async throws {
         let scene = try EventSourceScene([.events("id:1\ndata:a\n\n"), Self.end, .events("data:b\n\n"), Self.end])
         let source = scene.source()
         let (first, second) = (await scene.read(source).0, await scene.read(source).0)

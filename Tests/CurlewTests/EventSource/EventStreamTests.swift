@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// `text/event-stream` as HTML §9.2.6 reads it.
+/// The parser of `text/event-stream` (HTML §9.2.6).
 struct EventStreamTests {
     private func events(
         _ bytes: [UInt8], seed: UInt64 = 1, _ location: SourceLocation = #_sourceLocation
@@ -36,36 +36,36 @@ struct EventStreamTests {
 
     // MARK: The examples of HTML §9.2.6
 
-    @Test func severalDataLines() {
+    @Test func severalDataLinesAreJoined() {
         #expect(events("data: YHOO\ndata: +2\ndata: 10\n\n") == [ServerSentEvent(data: "YHOO\n+2\n10")])
     }
 
-    @Test func fourBlocks() {
+    @Test func fourBlocksExample() {
         let text = ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"
         #expect(
             events(text) == [
                 ServerSentEvent(data: "first event", id: "1"), ServerSentEvent(data: "second event"),
                 ServerSentEvent(data: " third event"),
             ])
-        #expect(data(String(text.dropLast())) == ["first event", "second event"], "the end of a stream ends no event")
+        #expect(data(String(text.dropLast())) == ["first event", "second event"], "an incomplete event is dropped")
     }
 
     @Test func emptyData() {
         #expect(data("data\n\ndata\ndata\n\ndata:\n") == ["", "\n"])
     }
 
-    @Test func oneSpaceIsIgnored() {
+    @Test func oneSpaceAfterTheColonIsIgnored() {
         #expect(data("data:test\n\ndata: test\n\n") == ["test", "test"])
     }
 
-    // MARK: The corners that web-platform-tests look into (eventsource/format-*)
+    // MARK: The edge cases of web-platform-tests (eventsource/format-*)
 
-    @Test func marks() {
+    @Test func byteOrderMarkIsIgnoredOnce() {
         #expect(data("\u{FEFF}data:1\n\n\u{FEFF}data:2\n\ndata:3\n\n") == ["1", "3"])
         #expect(data("\u{FEFF}\u{FEFF}data:1\n\ndata:2\n\ndata:3\n\n") == ["2", "3"])
     }
 
-    @Test func comments() {
+    @Test func commentsAreIgnored() {
         let long = String(repeating: "x", count: 2 * 1024)
         let text = "data:1\r:\0\n:\r\ndata:2\n:\(long)\rdata:3\n:data:fail\r:\(long)\ndata:4\n\n"
         #expect(data(text) == ["1\n2\n3\n4"])
@@ -90,22 +90,22 @@ struct EventStreamTests {
         #expect(data("data:1\u{85}\u{2028}\u{B}\u{C}\n\n") == ["1\u{85}\u{2028}\u{B}\u{C}"])
     }
 
-    @Test func types() {
+    @Test func eventTypes() {
         let read = events("event:test\ndata:x\n\ndata:x\n\nevent: \ndata:y\n\nevent:a\nevent:b\ndata\n\n")
         #expect(read.map(\.type) == ["test", "message", "message", "b"])
         #expect(
-            events("event:lost\n\ndata:x\n\n").map(\.type) == ["message"], "a block without data takes its type along")
+            events("event:lost\n\ndata:x\n\n").map(\.type) == ["message"], "without data, the type is dropped")
     }
 
-    @Test func identifiers() throws {
+    @Test func eventIDs() throws {
         let read = events("id: 1\ndata:a\n\ndata:b\n\nid:a\0b\ndata:c\n\nid\ndata:d\n\nid: … \ndata:e\n\n")
         #expect(read.map(\.id) == ["1", "1", "1", "", "… "])
-        #expect(try parsed("id:5\n\n").lastEventID == "5", "a block without data counts")
-        #expect(try parsed("id:5\n\nid:6\ndata:x\n").lastEventID == "5", "one that is not complete does not")
+        #expect(try parsed("id:5\n\n").lastEventID == "5", "the ID of a block without data is kept")
+        #expect(try parsed("id:5\n\nid:6\ndata:x\n").lastEventID == "5", "the ID of an incomplete block is dropped")
         #expect(try parsed("id:5\n\nid:6\n\r").lastEventID == "6")
     }
 
-    @Test func identifiersHaveABound() throws {
+    @Test func eventIDLengthIsLimited() throws {
         let most = String(repeating: "a", count: 4096)
         #expect(try parsed("id:\(most)\n\n").lastEventID == most)
         #expect(try parsed("id:5\n\nid:\(most)b\ndata:x\n\n").lastEventID == "5")
@@ -124,14 +124,14 @@ struct EventStreamTests {
         #expect(read.map(\.retry) == [.milliseconds(10), nil, nil])
     }
 
-    @Test func badBytes() {
+    @Test func invalidUTF8IsReplaced() {
         let bytes = Array("data:a".utf8) + [0xFF, 0x0A] + Array("data:".utf8) + [0xE2, 0x82, 0x0A, 0x0A]
         #expect(events(bytes) == [ServerSentEvent(data: "a\u{FFFD}\n\u{FFFD}")])
     }
 
     // MARK: Limits, decoding
 
-    @Test func limit() {
+    @Test func lineAndDataLengthsAreLimited() {
         let serializer = ServerSentEvents.serverSentEvents(limit: 10)
         #expect(serializer.outcome(ofAnyCutting: "data:12345\n:123456789\r\ndata:1234\n\n").failure == nil)
         for text in ["data:123456\n", ":1234567890", "data:123456\r\n\r\n"] {
@@ -158,7 +158,7 @@ struct EventStreamTests {
         #expect(!String(reflecting: ServerSentEvent(data: "secret")).contains("secret"))
     }
 
-    @Test func values() {
+    @Test func valuesAreDecodedFromData() {
         let serializer = ServerSentValues(Price.self)
         let outcome = serializer.outcome(
             ofAnyCutting: "data:{\"cents\":1}\n\nevent:x\ndata:{\"cents\":\ndata:2}\n\ndata:3\n\n")
@@ -169,9 +169,9 @@ struct EventStreamTests {
         #expect(long.elements.count == 1 && long.failure?.hasPrefix("body too large") == true)
     }
 
-    // MARK: Against another reading
+    // MARK: Comparison with a reference parser
 
-    /// The steps of §9.2.6 as they are written there, of the whole text at once.
+    /// The steps of §9.2.6 as they are written there, for the whole text at once.
     private func reference(_ bytes: [UInt8]) -> [ServerSentEvent] {
         var text = Array(String(decoding: bytes, as: UTF8.self).unicodeScalars)
         if text.first == "\u{FEFF}" { text.removeFirst() }
@@ -215,13 +215,13 @@ struct EventStreamTests {
         return events
     }
 
-    @Test func dataIsNotShown() {
+    @Test func descriptionsHideData() {
         var dumped = ""
         dump(ServerSentEvent(type: "tick", data: "secret", id: "7", retry: nil), to: &dumped)
         #expect(dumped.contains("tick (6 bytes)") && !dumped.contains("secret"))
     }
 
-    @Test func valuesAndLimitsAsSerializers() throws {
+    @Test func leadingDotSerializersWithEndMarkerAndLimit() throws {
         func read<S: StreamSerializer>(_ serializer: S, _ text: String) throws -> [S.Element] {
             var state = try serializer.begin(ResponseHead(status: .ok))
             return try serializer.decode(ByteChunk(Array(text.utf8)), &state) + serializer.decode(nil, &state)
@@ -234,7 +234,7 @@ struct EventStreamTests {
         #expect(error?.kind == .bodyTooLarge)
     }
 
-    @Test(arguments: 0..<300 as Range<UInt64>) func anyCuttingOfAnything(_ seed: UInt64) {
+    @Test(arguments: 0..<300 as Range<UInt64>) func randomStreamsEqualTheReferenceParser(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let pieces =
             ["data", "data:", "id", "id: ", "event:", "retry:", "12", ":", " ", "é", "\0", "x", "\u{FEFF}"].map {

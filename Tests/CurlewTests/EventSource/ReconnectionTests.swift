@@ -15,22 +15,22 @@ struct ReconnectionTests {
         Reconnection(delay: .seconds(1), longest: .seconds(5), jitter: { jitter })
     }
 
-    @Test func doubling() {
+    @Test func waitsDoubleUpToTheMaximum() {
         let seconds: [Duration] = [1, 1, 2, 4, 5, 5].map { .seconds($0) }
         #expect(waits(reconnection()) == seconds)
         #expect(waits(reconnection(1.5)) == seconds.map { $0 * 1.5 })
         #expect(waits(reconnection(0)) == seconds && waits(reconnection(.nan)) == seconds)
-        #expect(waits(reconnection(.infinity)) == seconds.map { $0 * 100 }, "every wait ends")
+        #expect(waits(reconnection(.infinity)) == seconds.map { $0 * 100 }, "the jitter is limited")
     }
 
-    @Test func whatTheServerAsksFor() {
+    @Test func serversRetryAndRetryAfterAreHonoured() {
         #expect(waits(reconnection(), retry: .seconds(9)) == Array(repeating: .seconds(9), count: 6))
         #expect(waits(reconnection(), after: .seconds(3)) == [3, 3, 3, 4, 5, 5].map { .seconds($0) })
         let none: [Duration] = [10, 10, 200, 400, 800, 1600].map { .milliseconds($0) }
-        #expect(waits(reconnection(), retry: .zero) == none, "never without a pause, and not in a hurry for long")
+        #expect(waits(reconnection(), retry: .zero) == none, "at least 10 ms, doubled from 100 ms")
     }
 
-    @Test func farBeyond() {
+    @Test func extremeWaitsAreClamped() {
         let patient = Reconnection(delay: .seconds(1 << 40), longest: .seconds(1 << 50), jitter: { 1 })
         #expect(patient.wait(after: .max, retry: nil, retryAfter: nil) == .seconds(1_000_000_000), "31 years")
         #expect(Reconnection(delay: .seconds(-1), jitter: { 1 }).wait(after: 0, retry: nil, retryAfter: nil) == .zero)

@@ -28,11 +28,11 @@ struct ByteCountTests {
     ]
 
     @Test(arguments: arithmeticRows)
-    func arithmeticStopsAtTheEnds(count: ByteCount, bytes: Int64) {
+    func arithmeticSaturates(count: ByteCount, bytes: Int64) {
         #expect(count.bytes == bytes)
     }
 
-    @Test func ordersAndCodesAsNumber() throws {
+    @Test func comparableAndCodableAsANumber() throws {
         #expect(ByteCount.kibibytes(1) < .mebibytes(1))
         let data = try JSONEncoder().encode([ByteCount.kibibytes(1)])
         #expect(String(decoding: data, as: UTF8.self) == "[1024]")
@@ -40,7 +40,7 @@ struct ByteCountTests {
     }
 }
 
-@Suite("Durations from and to numbers")
+@Suite("Durations as texts and from numbers")
 struct DurationSecondsTests {
     static let briefRows: [(Duration, String)] = [
         (Duration.zero, "0 s"), (.seconds(90), "90 s"), (.milliseconds(1500), "1.5 s"), (.milliseconds(20), "20 ms"),
@@ -48,7 +48,7 @@ struct DurationSecondsTests {
     ]
 
     @Test(arguments: briefRows)
-    func brief(duration: Duration, text: String) {
+    func briefDescriptions(duration: Duration, text: String) {
         #expect(duration.brief == text)
     }
 
@@ -57,12 +57,12 @@ struct DurationSecondsTests {
     ]
 
     @Test(arguments: untrustedRows)
-    func untrusted(seconds: Double, duration: Duration?) {
+    func untrustedSeconds(seconds: Double, duration: Duration?) {
         #expect(Duration(untrustedSeconds: seconds) == duration)
     }
 }
 
-@Suite("Bytes and their classes")
+@Suite("ByteSet, escaping and shortening")
 struct ByteSetTests {
     @Test func membership() {
         let set = ByteSet("az?é")
@@ -87,7 +87,7 @@ struct ByteSetTests {
         #expect(Array(text.shortened(to: count).utf8) == Array(shortened.utf8))
     }
 
-    @Test func versions() {
+    @Test func httpVersions() {
         #expect(HTTPVersion(rawValue: "HTTP/2.0") == .http2)
         #expect(HTTPVersion(rawValue: "HTTP/3.0") == .http3)
         #expect("\(HTTPVersion.http1_1) \(HTTPVersion.http1_0)" == "HTTP/1.1 HTTP/1.0")

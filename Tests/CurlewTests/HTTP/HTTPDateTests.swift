@@ -7,11 +7,11 @@ import Testing
 @testable import Curlew
 
 @Suite struct HTTPDateTests {
-    /// The three forms of RFC 9110 §5.6.7's example.
+    /// The three date formats of the example in RFC 9110 §5.6.7.
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func theThreeForms(text: String) {
+    func rfc9110Formats(text: String) {
         #expect(HTTPDate(text)?.seconds == 784_111_777)
         #expect(HTTPDate(text)?.description == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
@@ -25,13 +25,13 @@ import Testing
         "Sunday, 06-Nov 08:49:37 GMT", "Sunday, 31-Feb-94 08:49:37 GMT", "Sun Nov 006 08:49:37 1994",
         "Sun Nov 6 08:49:37 94", "Sun, 06 Nov ١٩٩٤ 08:49:37 GMT", "-1", "784111777",
     ])
-    func whatIsNone(text: String) { #expect(HTTPDate(text) == nil) }
+    func invalidDatesAreRejected(text: String) { #expect(HTTPDate(text) == nil) }
 
-    @Test func aLeapSecondIsTheNext() {
+    @Test func leapSecondIsTheNextSecond() {
         #expect(HTTPDate("Sat, 31 Dec 2016 23:59:60 GMT") == HTTPDate("Sun, 01 Jan 2017 00:00:00 GMT"))
     }
 
-    @Test func twoDigitsArePastWhenTheySeemFarAhead() throws {
+    @Test func twoDigitYearsMoreThanFiftyYearsAheadArePast() throws {
         let now = try #require(HTTPDate("Sun, 22 Nov 2026 00:00:00 GMT"))
         #expect(HTTPDate("Sunday, 06-Nov-94 08:49:37 GMT", now: now)?.description == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate("Friday, 06-Nov-26 08:49:37 GMT", now: now)?.description == "Fri, 06 Nov 2026 08:49:37 GMT")
@@ -39,7 +39,7 @@ import Testing
         #expect(HTTPDate("Sunday, 06-Nov-77 08:49:37 GMT", now: now)?.description == "Sun, 06 Nov 1977 08:49:37 GMT")
     }
 
-    @Test func readingIsTheInverseOfWriting() {
+    @Test func randomDatesRoundTrip() {
         var chance = SeededChance(9)
         for _ in 0..<3000 {
             let date = HTTPDate(seconds: Int64.random(in: -60_000_000_000...250_000_000_000, using: &chance))
@@ -51,7 +51,7 @@ import Testing
         #expect(HTTPDate(Date(timeIntervalSince1970: 951_782_400.9)).description == "Tue, 29 Feb 2000 00:00:00 GMT")
     }
 
-    @Test func theCalendarIsFoundations() {
+    @Test func calendarEqualsFoundations() {
         var chance = SeededChance(10)
         for _ in 0..<1000 {
             let seconds = Int64.random(in: 0...4_000_000_000, using: &chance)

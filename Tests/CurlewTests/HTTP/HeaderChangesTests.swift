@@ -8,19 +8,19 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct HeaderChangesTests {
-    @Test func literals() {
+    @Test func dictionaryLiterals() {
         let value: String? = nil
         let changes: HeaderChanges = [
             "X-Trace": 7, .accept: "a/b", "x-many": "1", "X-Many": "2", .acceptLanguage: nil, .referer: value,
             .contentType: MediaType.json, "x-trace": nil,
         ]
-        #expect(changes["x-trace"] == "7", "a value wins over nil")
+        #expect(changes["x-trace"] == "7", "a value overrides nil")
         #expect(changes["X-Many"] == "1, 2" && changes[.contentType] == "application/json")
         #expect(changes.removed == [.acceptLanguage, .referer])
         #expect(!changes.isEmpty && HeaderChanges().isEmpty && !([.accept: nil] as HeaderChanges).isEmpty)
     }
 
-    /// RQ-28: nil leaves a field out.
+    /// RQ-28: nil removes a field.
     @Test func settingAndRemoving() {
         var changes: HeaderChanges = [:]
         changes[.accept] = "a"
@@ -38,7 +38,7 @@ struct HeaderChangesTests {
         #expect(changes.isEmpty)
     }
 
-    /// RQ-24, RQ-39: what is nearer to the call wins, what is not said is inherited.
+    /// RQ-24, RQ-39: the changes nearer to the call override the others; unset fields are inherited.
     @Test func merging() {
         let far: HeaderChanges = [.accept: "far", "X-Far": "1", .referer: nil, "X-Both": "far"]
         let near: HeaderChanges = [.accept: "near", "X-Far": nil, .referer: "r"]
@@ -48,7 +48,7 @@ struct HeaderChangesTests {
         #expect(far.merging([:]) == far && HeaderChanges().merging(far) == far)
     }
 
-    @Test func secretsAreNeitherShownNorKept() throws {
+    @Test func secretsAreNeitherDescribedNorEncoded() throws {
         let changes: HeaderChanges = [.authorization: "Bearer secret", "X-A": "b", .accept: nil]
         #expect(!"\(changes)".contains("secret") && "\(changes)".contains("X-A: b"))
         let data = try JSONEncoder().encode(changes)
@@ -60,28 +60,28 @@ struct HeaderChangesTests {
     }
 }
 
-/// Options in layers.
+/// The merging of request options.
 @Suite(.timeLimit(.minutes(5)))
 struct OptionLayerTests {
-    /// RQ-39, RQ-40: nil inherits, each member by itself.
-    @Test func whatIsSetWins() {
+    /// RQ-39, RQ-40: each unset option is inherited on its own.
+    @Test func setOptionsOverrideInheritedOnes() {
         let far: Request.Options = [
             .timeouts(Timeouts(total: .seconds(1))), .timeout(.seconds(9)), .priority(.high), .label("far"),
-            .responseLimit(.bytes(1)), .redirects(.none),
+            .responseLimit(.bytes(1)), .redirects(.never),
             .connection(.own), .statuses(.any), .accepting("a/b"), .decompression(.off), .expectContinue(.never),
             .compression(.gzip(above: .bytes(1))),
         ]
         #expect(far.merging([]) == far && Request.Options().merging(far) == far)
         let near = far.merging([.priority(.normal), .label("near"), .statuses(.success), .connection(.shared)])
         #expect(near.priority == .normal && near.label == "near" && near.connection == .shared)
-        #expect(near.statuses == .success && near.timeout == .seconds(9) && near.redirects == RedirectPolicy.none)
+        #expect(near.statuses == .success && near.timeout == .seconds(9) && near.redirects == RedirectPolicy.never)
         #expect(near.responseLimit == .bytes(1) && near.accepting == ["a/b"] && near.decompression == .off)
         let longer = far.merging(.timeouts(Timeouts(total: .seconds(60))))
-        #expect(longer.timeout == nil && longer.timeouts?.total == .seconds(60), "the nearer one wins")
+        #expect(longer.timeout == nil && longer.timeouts?.total == .seconds(60), "the nearer timeouts replace it")
         #expect(near.expectContinue == .never && near.timeouts?.total == .seconds(1) && near.compression != nil)
     }
 
-    @Test func nothingIsSet() {
+    @Test func optionsAreUnsetByDefault() {
         let options = Request.Options()
         #expect(options == [] && options.priority == .normal && options.connection == .shared)
         #expect(options.timeout == nil && options.statuses == nil)
@@ -91,13 +91,13 @@ struct OptionLayerTests {
         #expect(changed == options)
     }
 
-    @Test func aTimeoutIsAboveZero() throws {
+    @Test func zeroTimeoutIsRejected() throws {
         let request = Request("http://h/", options: .timeout(.zero))
         let error = #expect(throws: NetworkError.self) { try request.validated() }
         #expect(error?.kind == .invalidRequest && error?.message.contains("timeout") == true)
     }
 
-    /// HS-19: they can be kept.
+    /// HS-19: options can be encoded and decoded.
     @Test func coding() throws {
         let options: Request.Options = [
             .timeouts(Timeouts(idle: nil)), .timeout(.milliseconds(1500)), .priority(.high), .label("x"),

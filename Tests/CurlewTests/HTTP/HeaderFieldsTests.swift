@@ -8,7 +8,7 @@ import Testing
 
 @Suite("HeaderFields, RFC 9110 §5")
 struct HeaderFieldsTests {
-    @Test func joinsValuesButNotCookies() {
+    @Test func valuesAreJoinedExceptSetCookie() {
         let fields: HeaderFields = [
             "Accept": "a", "X": "1", "accept": "b", "Set-Cookie": "a=1", "set-cookie": "b=2",
         ]
@@ -20,7 +20,7 @@ struct HeaderFieldsTests {
         #expect(fields.contains(.accept) && !fields.contains(.age))
     }
 
-    @Test func settingReplacesAllInThePlaceOfTheFirst() {
+    @Test func settingReplacesAllAtTheFirstPosition() {
         var fields: HeaderFields = ["A": "1", "B": "2", "a": "1", "C": "3"]
         fields["a"] = "1"
         #expect(fields.map(\.description) == ["a: 1", "B: 2", "C: 3"])
@@ -30,7 +30,7 @@ struct HeaderFieldsTests {
         #expect(fields.map(\.description) == ["a: 1", "C: 4", "D: 5"])
     }
 
-    @Test func appendsRemovesAndMerges() {
+    @Test func appendingRemovingAndMerging() {
         var fields = HeaderFields()
         fields.append("A", "1")
         fields.append("A", "2")
@@ -41,7 +41,7 @@ struct HeaderFieldsTests {
         #expect(fields == ["B": "3"])
     }
 
-    @Test func isACollectionInWireOrder() {
+    @Test func collectionKeepsTheOrder() {
         let fields: HeaderFields = ["A": "1", "B": "2"]
         #expect(fields.count == 2)
         #expect(fields[1] == HeaderFields.Field(name: "b", value: "2"))
@@ -71,7 +71,7 @@ struct HeaderFieldsTests {
         #expect(fields[.authorization] == "Bearer s3cret")
     }
 
-    @Test func codesEveryField() throws {
+    @Test func everyFieldIsCodable() throws {
         let fields: HeaderFields = ["A": "1", "a": "2", "Cookie": "c"]
         let data = try JSONEncoder().encode(fields)
         #expect(try JSONDecoder().decode(HeaderFields.self, from: data) == fields)
@@ -99,18 +99,18 @@ struct HeaderParsingTests {
         ),
     ]
 
-    @Test func aFoldedLineWithoutAColonIsNoName() {
-        // Found by fuzzing: a colon of the continuation made a name of two lines.
+    @Test func foldedLineAfterAMalformedOneIsIgnored() {
+        // Found by fuzzing: the colon of a continuation line made a name of two lines.
         #expect(HeaderFields(parsing: Array("junk\r\n folded: 1\r\nA: 1\r\n".utf8)) == ["A": "1"])
     }
 
-    @Test func trailersWithoutWhatMustStandInAHead() {
+    @Test func forbiddenTrailerFieldsAreRemoved() {
         let lines = "Content-Length: 1\r\nETag: x\r\nHost: y\r\nset-cookie: z\r\nTE: a\r\nX: 1\r\n 2\r\n"
         #expect(HeaderFields(trailers: Array(lines.utf8)) == ["ETag": "x", "X": "1 2"])
     }
 
     @Test(arguments: blocks)
-    func parses(block: String, expected: HeaderFields) {
+    func blocksAreParsed(block: String, expected: HeaderFields) {
         #expect(HeaderFields(parsing: Array(block.utf8)) == expected)
     }
 
@@ -122,7 +122,7 @@ struct HeaderParsingTests {
         }
     }
 
-    @Test func readsOtherBytesAsLatin1() {
+    @Test func nonUTF8ValuesAreLatin1() {
         let bytes: [UInt8] = Array("A: caf".utf8) + [0xE9, 0x0D, 0x0A] + Array("B: é".utf8)
         let fields = HeaderFields(parsing: bytes)
         #expect(fields["A"] == "café")
@@ -130,14 +130,14 @@ struct HeaderParsingTests {
         #expect(HeaderFields.value(of: "A", in: bytes) == "café")
     }
 
-    @Test func startsAtAnOffset() {
+    @Test func parsingStartsAtAnOffset() {
         let bytes = Array("HTTP/1.1 200 OK\r\nA: 1\r\n".utf8)
         #expect(HeaderFields(parsing: bytes, from: 17) == ["A": "1"])
         #expect(HeaderFields.value(of: "a", in: bytes, from: 17) == "1")
         #expect(HeaderFields(parsing: bytes, from: bytes.count).isEmpty)
     }
 
-    @Test func isLinearInTheSizeOfAFoldedValue() {
+    @Test func longFoldedValueIsParsed() {
         let block = "A: 1\r\n" + String(repeating: " x\r\n", count: 20_000)
         #expect(HeaderFields(parsing: Array(block.utf8))["A"]?.utf8.count == 40_001)
     }

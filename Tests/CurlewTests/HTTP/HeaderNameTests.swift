@@ -18,7 +18,7 @@ struct HeaderNameTests {
         #expect(Set([HeaderName(left), HeaderName(right)]).count == (isEqual ? 1 : 2))
     }
 
-    @Test func keepsItsSpelling() {
+    @Test func spellingIsKept() {
         let name: HeaderName = "x-TRACE"
         #expect(name.rawValue == "x-TRACE")
         #expect("\(name)" == "x-TRACE")
@@ -48,7 +48,7 @@ struct HeaderNameTests {
         #expect(HeaderName.contentType == "content-type")
     }
 
-    @Test func codesAsString() throws {
+    @Test func codableAsAString() throws {
         let data = try JSONEncoder().encode([HeaderName.accept])
         #expect(String(decoding: data, as: UTF8.self) == #"["Accept"]"#)
         #expect(try JSONDecoder().decode([HeaderName].self, from: data) == ["ACCEPT"])

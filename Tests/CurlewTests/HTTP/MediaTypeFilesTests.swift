@@ -14,9 +14,11 @@ struct MediaTypeFilesTests {
         ("é.svg", "image/svg+xml"), ("a.mp4", "video/mp4"),
         ("a.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"), ("a.txt", "text/plain"),
     ])
-    func types(_ name: String, _ type: String) { #expect(MediaType(forFile: name).description == type) }
+    func mediaTypesByFileExtension(_ name: String, _ type: String) {
+        #expect(MediaType(forFile: name).description == type)
+    }
 
-    @Test func theTableIsSound() {
+    @Test func tableIsConsistent() {
         let table = MediaType.byExtension
         #expect(Set(table.values).count >= 150 && table.count > 250)
         for (suffix, type) in table {

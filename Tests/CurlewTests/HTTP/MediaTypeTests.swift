@@ -18,7 +18,7 @@ struct MediaTypeTests {
     ]
 
     @Test(arguments: texts)
-    func reads(text: String, description: String?) {
+    func mediaTypesAreParsed(text: String, description: String?) {
         #expect(MediaType(text)?.description == description)
     }
 
@@ -33,23 +33,23 @@ struct MediaTypeTests {
     ]
 
     @Test(arguments: matches)
-    func liesIn(type: MediaType, range: MediaType, isMatch: Bool) {
+    func rangesMatchMediaTypes(type: MediaType, range: MediaType, isMatch: Bool) {
         #expect(type.matches(range) == isMatch)
     }
 
-    @Test func parametersAreFoundInAnyCase() {
+    @Test func parameterNamesIgnoreCase() {
         let type: MediaType = "multipart/mixed; Boundary=\"a b\""
         #expect(type[parameter: "BOUNDARY"] == "a b" && type[parameter: "charset"] == nil)
         #expect(type.type == "multipart" && type.subtype == "mixed")
     }
 
-    @Test func onlySuffixesMayNotStandInAccept() {
+    @Test func suffixRangesAreNotAcceptable() {
         #expect(MediaType.any.isAcceptable && ("image/*" as MediaType).isAcceptable && MediaType.json.isAcceptable)
         #expect(!("application/*+json" as MediaType).isAcceptable)
         #expect(MediaType.any.isAny && ("*/*;q=0.1" as MediaType).isAny && !("a/*" as MediaType).isAny)
     }
 
-    @Test func codesAsText() throws {
+    @Test func codableAsAString() throws {
         let types: [MediaType] = [.problem, .form, .propertyList, .text, .octetStream]
         let data = try JSONEncoder().encode(types)
         #expect(try JSONDecoder().decode([MediaType].self, from: data) == types)

@@ -26,7 +26,7 @@ struct MethodTests {
     }
 
     @Test(arguments: ["", "GET ", "GE T", "GET\r\n", "GÉT", "A:B", "A/B", "A\u{7F}"])
-    func invalid(text: String) {
+    func invalidMethods(text: String) {
         #expect(!Method(text).isValid)
     }
 
@@ -34,7 +34,7 @@ struct MethodTests {
         #expect(Method("!#$%&'*+-.^_`|~09azAZ").isValid)
     }
 
-    @Test func codesAsString() throws {
+    @Test func codableAsAString() throws {
         let data = try JSONEncoder().encode([Method.get])
         #expect(String(decoding: data, as: UTF8.self) == #"["GET"]"#)
         #expect(try JSONDecoder().decode([Method].self, from: data) == [.get])

@@ -32,14 +32,14 @@ struct StatusTests {
         #expect(status.description == text)
     }
 
-    @Test func registeredCodesAreWithinTheClasses() {
+    @Test func registeredCodesHaveAKind() {
         #expect(Status.phrases.count == 61)
         #expect(Status.phrases.keys.allSatisfy { Status($0).kind != .other })
         #expect(Status(rawValue: 404).reasonPhrase == "Not Found")
         #expect(Status(451) == .unavailableForLegalReasons)
     }
 
-    @Test func ordersAndCodesAsNumber() throws {
+    @Test func comparableAndCodableAsANumber() throws {
         #expect(Status.ok < .notFound)
         let data = try JSONEncoder().encode([Status.ok])
         #expect(String(decoding: data, as: UTF8.self) == "[200]")

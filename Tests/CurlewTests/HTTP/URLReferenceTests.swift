@@ -35,11 +35,11 @@ struct URLReferenceTests {
     ]
 
     @Test(arguments: normalExamples + abnormalExamples)
-    func examplesOfTheStandard(reference: String, expected: String) throws {
+    func rfc3986Examples(reference: String, expected: String) throws {
         #expect(try resolve(reference) == expected)
     }
 
-    /// What servers write that the standard has no example of.
+    /// References of real servers that the standard has no example of.
     static let otherRows: [(String, String, String)] = [
         ("http://u:p@h:81/x/y?z", "w", "http://u:p@h:81/x/w"),
         ("http://u:p@h:81/x/y?z", "//g/w", "http://g/w"),
@@ -96,8 +96,8 @@ struct URLReferenceTests {
         #expect(!URLReference("//h?u@h").hasUserInfo && !URLReference("//h#u@h").hasUserInfo)
     }
 
-    /// A reference without "//" at its start and without a scheme never leaves the origin, whatever is in it.
-    @Test func relativeReferencesStayAtTheirOrigin() throws {
+    /// References without a leading "//" and without a scheme always stay within the origin.
+    @Test func relativeReferencesStayWithinTheOrigin() throws {
         let base = try RequestTarget("https://u@h:8443/a/b/../c?d")
         let pieces = ["/", "/", ".", "..", ":", "?", "#", "@", "\\", " ", "a", "é", "%2f", "%", "http", "[", "]"]
         var state: UInt64 = 42

@@ -7,11 +7,11 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Bodies that interceptors discard, collect, exchange or look at, and what becomes of the wire behind them.
+/// Bodies that interceptors discard, collect, replace or map, and the effect on the transfer and its connection.
 @Suite(.timeLimit(.minutes(5)))
 struct InterceptorBodyTests {
     @Test(arguments: [10, 1 << 20])
-    func aDiscardedBodyIsGone(_ length: Int) async throws {
+    func discardedBodyCannotBeReturned(_ length: Int) async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: length)) }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -31,7 +31,7 @@ struct InterceptorBodyTests {
     }
 
     @Test(arguments: [false, true])
-    func aCollectedBodyHandedOnAsItWasIsAnError(_ isAlone: Bool) async throws {
+    func collectedBodyCannotBeReturned(_ isAlone: Bool) async throws {
         let server = try MockServer { _ in .text("hello") }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -47,7 +47,7 @@ struct InterceptorBodyTests {
         #expect(error.kind == .invalidRequest)
     }
 
-    @Test func collectingIsBoundedInAStreamToo() async throws {
+    @Test func collectRespectsResponseBodyLimit() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 1 << 20)) }
         for isWrapped in [false, true] {
             let session = Session(interceptors: [
@@ -66,7 +66,7 @@ struct InterceptorBodyTests {
         }
     }
 
-    @Test func theEndOfAChangedBodyIsTheEndOfTheTransfer() async throws {
+    @Test func mappedBodyEndFinishesTransferAndEvents() async throws {
         let gate = Gate()
         let pattern = PatternBody(seed: 1, length: 200_000)
         let server = try MockServer { _ in .pattern(pattern).fault(.stall(gate), at: .body(100_000)) }
@@ -87,7 +87,7 @@ struct InterceptorBodyTests {
         #expect(transfer.state == .finished && transfer.metrics?.responseBodyBytes == 200_000)
     }
 
-    @Test func aLostConnectionBehindAChangedBodyIsTold() async throws {
+    @Test func mappedBodyReportsLostConnection() async throws {
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 200_000)).fault(.close, at: .body(100_000))
         }
@@ -102,7 +102,7 @@ struct InterceptorBodyTests {
         #expect(last?.kind == .connectionLost)
     }
 
-    @Test func aBodyThatHoldsItsTransferLetsItGo() async throws {
+    @Test func mappedBodyClosureDoesNotRetainSession() async throws {
         let server = try MockServer { _ in .text("hello") }
         weak var core: SessionCore?
         do {
@@ -122,7 +122,7 @@ struct InterceptorBodyTests {
         while core != nil, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func aStoppedRedirectHoldsNoSession() async throws {
+    @Test func stoppedRedirectDoesNotKeepSessionBusy() async throws {
         let server = try MockServer { _ in .redirect(to: "http://127.0.0.1:1/") }
         let session = Session(interceptors: [
             .intercept { request, _, next in try await next(request).mapBytes { $0 } }
@@ -137,7 +137,7 @@ struct InterceptorBodyTests {
         #expect(transfer.state == .finished && direct.state == .finished)
     }
 
-    @Test func aStartedUploadTellsALateReaderItsProgress() async throws {
+    @Test func lateStreamReaderReceivesUploadProgress() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("done").fault(.stall(gate), at: .start) }
         let body = PatternBody(seed: 4, length: 2 << 20)
@@ -157,15 +157,15 @@ struct InterceptorBodyTests {
         #expect(server.digests == [body.sha256])
     }
 
-    // MARK: What redirects leave behind
+    // MARK: Credentials and redirects
 
-    @Test func aRequestMadeAnewDoesNotBringCredentialsBack() async throws {
+    @Test func recreatedRequestDoesNotRestoreCredentialsAfterRedirect() async throws {
         let other = try MockServer { _ in .text("there") }
         let target = other.url("/")
         let server = try MockServer { _ in .redirect(to: target) }
         let session = Session(interceptors: [
             .intercept(scope: .attempt) { request, _, next in
-                try await next(Request(request.method, request.urlText, fields: request.fields))
+                try await next(Request(request.method, request.url, fields: request.fields))
             }
         ]) { $0.fields[.authorization] = "Bearer secret" }
         #expect(try await session.data(for: Request(server.url("/"))).0 == Data("there".utf8))
@@ -173,7 +173,7 @@ struct InterceptorBodyTests {
         #expect(other.requests.map { $0.field("Authorization") } == [nil])
     }
 
-    @Test func whatTheSessionCallsSensitiveIsSoForEveryRequest() async throws {
+    @Test func sensitiveFieldsOfSessionApplyToRequestPolicies() async throws {
         let other = try MockServer { _ in .text("there") }
         let target = other.url("/")
         let server = try MockServer { _ in .redirect(to: target) }

@@ -8,10 +8,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Cancelling, pausing, sharing and dropping transfers while interceptors are at work.
+/// Cancelling, pausing, sharing and releasing transfers while interceptors run.
 @Suite(.timeLimit(.minutes(5)))
 struct InterceptorLifetimeTests {
-    /// Holds a request, before or after the wire, and notes whether it was cancelled there.
+    /// Suspends before or after `next` until its gate opens, and records whether it was cancelled meanwhile.
     private final class Holder: Interceptor {
         let arrival = Gate()
         let gate = Gate()
@@ -37,7 +37,7 @@ struct InterceptorLifetimeTests {
     }
 
     @Test(arguments: [false, true])
-    func cancellingReachesAnInterceptor(_ isAfter: Bool) async throws {
+    func cancellingTransferCancelsInterceptor(_ isAfter: Bool) async throws {
         let server = try MockServer { _ in .text("x") }
         let holder = Holder(isAfter: isAfter)
         let session = Session(interceptors: [holder])
@@ -51,7 +51,7 @@ struct InterceptorLifetimeTests {
         try await session.idle()
     }
 
-    @Test func aCancelledTaskReachesAnInterceptor() async throws {
+    @Test func cancellingTaskCancelsInterceptor() async throws {
         for isAlone in [true, false] {
             let holder = Holder()
             let session = Session(interceptors: [holder])
@@ -66,7 +66,7 @@ struct InterceptorLifetimeTests {
         }
     }
 
-    @Test func cancelledBeforeTheStart() async throws {
+    @Test func transferCancelledBeforeStartRunsNoInterceptor() async throws {
         let count = Lock(0)
         let session = Session(interceptors: [.adapt { _ in count.withLock { $0 += 1 } }])
         let transfer = session.transfer("http://127.0.0.1:1/")
@@ -82,7 +82,7 @@ struct InterceptorLifetimeTests {
         #expect(error.kind == .cancelled && error.phase == .preparing && count.withLock { $0 } == 1)
     }
 
-    @Test func oneOfTwoWhoWaitMayLeave() async throws {
+    @Test func cancellingOneOfTwoWaitersKeepsTransferRunning() async throws {
         let server = try MockServer { _ in .text("both") }
         let holder = Holder()
         let transfer = Session(interceptors: [holder]).transfer(Request(server.url("/")))
@@ -103,7 +103,7 @@ struct InterceptorLifetimeTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func manyAwaitOneTransfer() async throws {
+    @Test func concurrentWaitersShareOneTransfer() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 3, length: 200_000)) }
         for mapped in [false, true] {
             let session = Session(interceptors: [
@@ -122,7 +122,7 @@ struct InterceptorLifetimeTests {
         #expect(server.requestCount == 2)
     }
 
-    @Test func lettingGoEndsTheInterceptor() async throws {
+    @Test func releasingTransferCancelsInterceptor() async throws {
         let holder = Holder()
         func watchOnce() async {
             let transfer = Session(interceptors: [holder]).transfer("http://127.0.0.1:1/")
@@ -136,7 +136,7 @@ struct InterceptorLifetimeTests {
         #expect(holder.wasCancelled.withLock { $0 })
     }
 
-    @Test func aStartedTransferNeedsNobody() async throws {
+    @Test func startedTransferRunsWithoutReferences() async throws {
         let server = try MockServer { _ in .text("x") }
         let holder = Holder(isAfter: true)
         let session = Session(interceptors: [holder])
@@ -147,7 +147,7 @@ struct InterceptorLifetimeTests {
         #expect(!holder.wasCancelled.withLock { $0 } && server.requestCount == 1)
     }
 
-    @Test func breakingOutOfAStreamEndsTheInterceptor() async throws {
+    @Test func breakingOutOfByteStreamCancelsTransfer() async throws {
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 2, length: 1 << 20)).fault(.stall(Gate()), at: .body(70_000))
         }
@@ -160,7 +160,7 @@ struct InterceptorLifetimeTests {
         #expect(try await networkError { for try await _ in transfer.stream {} }.kind == .cancelled)
     }
 
-    @Test func aCancelledReaderGetsTheError() async throws {
+    @Test func cancelledByteReaderThrowsCancelled() async throws {
         let holder = Holder()
         let transfer = Session(interceptors: [holder]).transfer("http://127.0.0.1:1/")
         let task = Task { for try await _ in transfer.bytes {} }
@@ -169,7 +169,7 @@ struct InterceptorLifetimeTests {
         #expect(try await networkError { try await task.value }.kind == .cancelled)
     }
 
-    @Test func pausedBeforeTheWire() async throws {
+    @Test func transferPausedInInterceptorSendsNothingUntilResumed() async throws {
         let server = try MockServer { _ in .text("x") }
         let holder = Holder()
         let session = Session(interceptors: [holder])
@@ -186,7 +186,7 @@ struct InterceptorLifetimeTests {
         #expect(try await transfer.value == Data("x".utf8))
     }
 
-    @Test func uploadProgressThroughInterceptors() async throws {
+    @Test func uploadProgressPassesThroughInterceptors() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("done").fault(.stall(gate), at: .start) }
         let session = Session(interceptors: [.intercept { request, _, next in try await next(request) }])
@@ -207,7 +207,7 @@ struct InterceptorLifetimeTests {
         #expect(server.digests == [body.sha256])
     }
 
-    @Test func theTotalTimeoutCoversAllAttempts() async throws {
+    @Test func totalTimeoutCoversAllAttempts() async throws {
         let gate = Gate()
         defer { gate.open() }
         let server = try MockServer { _ in .text("busy", status: 503).fault(.stall(gate), at: .start) }
@@ -233,7 +233,7 @@ struct InterceptorLifetimeTests {
     }
 
     @Test(arguments: [false, true])
-    func theTotalTimeoutEndsWhatAnInterceptorDoes(afterHead: Bool) async throws {
+    func totalTimeoutCancelsInterceptor(afterHead: Bool) async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -248,13 +248,13 @@ struct InterceptorLifetimeTests {
         let error = try await networkError { try await session.data(for: request) }
         #expect(error.kind == .timedOut && error.message.contains("options.timeout"), "\(error)")
         #expect(server.requestCount == (afterHead ? 1 : 0))
-        // One that was cancelled before says so.
+        // A transfer cancelled before its timeout reports the cancellation.
         let transfer = session.transfer(request).start()
         transfer.cancel()
         #expect(try await networkError { try await transfer.value }.kind == .cancelled)
     }
 
-    @Test func anInterceptorMayTakeTheTotalTimeoutAway() async throws {
+    @Test func interceptorCanRemoveTotalTimeout() async throws {
         let server = try MockServer { _ in .text("x").fault(.pause(.milliseconds(100)), at: .start) }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -268,14 +268,14 @@ struct InterceptorLifetimeTests {
         #expect(try await session.data(for: request).0 == Data("x".utf8))
     }
 
-    @Test func aSessionThatClosesWaitsForInterceptors() async throws {
+    @Test func gracefulShutdownWaitsForInterceptors() async throws {
         let server = try MockServer { _ in .text("x") }
         let holder = Holder()
         let session = Session(interceptors: [holder])
         let transfer = session.transfer(Request(server.url("/"))).start()
         await holder.arrival.wait()
         let closing = Task { try await session.shutdown(.graceful(within: .seconds(600))) }
-        // Once the loop has heard of it, nothing new may hold it.
+        // Once the shutdown has begun, the loop refuses new holds.
         let loop = session.core.share.loop
         while loop.hold() {
             loop.release()
@@ -287,7 +287,7 @@ struct InterceptorLifetimeTests {
         try await closing.value
     }
 
-    @Test func aSessionThatClosesAtOnceWaitsForNothing() async throws {
+    @Test func immediateShutdownDoesNotWaitForInterceptors() async throws {
         let holder = Holder()
         let session = Session(interceptors: [holder])
         let transfer = session.transfer("http://127.0.0.1:1/").start()
@@ -297,7 +297,7 @@ struct InterceptorLifetimeTests {
         #expect(try await networkError { try await transfer.value }.kind == .sessionClosed)
     }
 
-    @Test func taskLocalsArePassedOn() async throws {
+    @Test func taskLocalsReachInterceptors() async throws {
         let seen = Lock<[Int]>([])
         let session = Session(interceptors: [
             .intercept { request, _, _ in

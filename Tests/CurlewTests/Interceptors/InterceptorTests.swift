@@ -8,10 +8,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What interceptors see, change, answer and repeat.
+/// Interceptors that observe, rewrite, respond to and retry requests.
 @Suite(.timeLimit(.minutes(5)))
 struct InterceptorTests {
-    /// Notes when a request goes in and a response comes out.
+    /// Logs the request and the response with its name.
     private struct Named: Interceptor {
         let name: String
         let log: Lock<[String]>
@@ -38,7 +38,7 @@ struct InterceptorTests {
             })
     }
 
-    @Test func theOnionsOrder() async throws {
+    @Test func interceptorsRunInOnionOrder() async throws {
         let server = try MockServer { $0.path == "/from" ? .redirect(to: "/to") : .text("there") }
         let log = Lock<[String]>([])
         let session = Session(interceptors: [
@@ -62,15 +62,15 @@ struct InterceptorTests {
         #expect(log.withLock { $0 } == expected)
     }
 
-    @Test func aRequestIsRewrittenBeforeItIsChecked() async throws {
+    @Test func interceptorsRewriteRequestBeforeValidation() async throws {
         let server = try MockServer { .text($0.path) }
         let origin = server.origin
-        let session = Session(interceptors: [.adapt { $0.urlText = origin + $0.urlText }])
+        let session = Session(interceptors: [.adapt { $0.url = origin + $0.url }])
         #expect(try await session.data(for: Request("/relative")).0 == Data("/relative".utf8))
         #expect(try await session.transfer(Request("/relative")).value == Data("/relative".utf8))
     }
 
-    @Test func anAnswerWithoutTheNetwork() async throws {
+    @Test func interceptorRespondsWithoutTheNetwork() async throws {
         let session = Session(interceptors: [
             .intercept { request, _, _ in
                 IncomingResponse(
@@ -94,7 +94,7 @@ struct InterceptorTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func aStreamedAnswerWithoutTheNetwork() async throws {
+    @Test func interceptorStreamsAResponseWithoutTheNetwork() async throws {
         let pieces = AsyncStream<ByteChunk> { stream in
             for piece in ["one ", "two ", "three"] { stream.yield(ByteChunk(piece.utf8)) }
             stream.finish()
@@ -106,7 +106,7 @@ struct InterceptorTests {
     }
 
     @Test(arguments: [true, false])
-    func aBodyStreamsThroughUnread(_ isAlone: Bool) async throws {
+    func unreadBodyStreamsThroughInterceptor(_ isAlone: Bool) async throws {
         let pattern = PatternBody(seed: 9, length: 3 << 20)
         let server = try MockServer { _ in .pattern(pattern) }
         let session = Session(interceptors: [
@@ -129,7 +129,7 @@ struct InterceptorTests {
         #expect(record.order.first == "head" && record.order.last == "progress", "\(record.order.prefix(5))")
     }
 
-    @Test func aSlowReaderHoldsTheServerThroughInterceptors() async throws {
+    @Test func mappedBodyKeepsBackpressure() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 64 << 10
         let pattern = PatternBody(seed: 9, length: 20 << 20)
@@ -143,14 +143,14 @@ struct InterceptorTests {
         var reader = session.transfer(Request(server.url("/"))).bytes.makeAsyncIterator()
         var digest = SHA256Stream()
         digest.update(Data(try #require(try await reader.next())))
-        // Another transfer over the same loop, for the server to have had time.
+        // A second transfer on the same loop gives the server time to send.
         _ = try await session.data(for: Request(.head, server.url("/")))
         #expect(server.bytesSent < 8 << 20)
         while let chunk = try await reader.next() { digest.update(Data(chunk)) }
         #expect(digest.hex == pattern.sha256)
     }
 
-    @Test func aBodyIsReadAndHandedOn() async throws {
+    @Test func interceptorReplacesCollectedBody() async throws {
         let server = try MockServer { _ in .text("hello") }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -165,7 +165,7 @@ struct InterceptorTests {
         #expect(try await StreamRecord(session.transfer(Request(server.url("/")))).body == Data("hello again".utf8))
     }
 
-    @Test func aBodyThatWasReadAndNotHandedOn() async throws {
+    @Test func bodyReadByInterceptorCannotBeReturned() async throws {
         let server = try MockServer { _ in .text("hello") }
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -184,7 +184,7 @@ struct InterceptorTests {
         }
     }
 
-    @Test func mappedBytes() async throws {
+    @Test func mapBytesDropsChunksAndAppendsAtTheEnd() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 300_000)) }
         let count = Lock(0)
         let session = Session(interceptors: [
@@ -201,9 +201,9 @@ struct InterceptorTests {
         #expect(count.withLock { $0 } == 600_000)
     }
 
-    // MARK: Repeating
+    // MARK: Retrying
 
-    @Test func aRequestIsRepeated() async throws {
+    @Test func interceptorRetriesRequest() async throws {
         let server = try MockServer()
         server.on("POST", "/", inOrder: [.text("busy", status: 503), .text("busy", status: 503), .text("done")])
         let attempts = Lock<[Int]>([])
@@ -224,12 +224,12 @@ struct InterceptorTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test func aBodyThatCanBeReadOnceIsNotRepeated() async throws {
+    @Test func consumedOneShotBodyIsNotRetried() async throws {
         let server = try MockServer { _ in .text("busy", status: 503) }
         let session = Session(interceptors: [
             .intercept { request, _, next in
                 await (try next(request)).discard()
-                #expect(request.body.isSpent)
+                #expect(request.body.isConsumed)
                 return try await next(request)
             }
         ])
@@ -238,20 +238,20 @@ struct InterceptorTests {
         let error = try await networkError { try await session.transfer(once).value }
         #expect(error.kind == .bodyNotReplayable && error.phase == .preparing)
         #expect(server.requests.map(\.bodyText) == ["once"])
-        // Nor by sending the request again.
+        // A second transfer of the same request fails as well.
         #expect(try await networkError { try await Session().data(for: once) }.kind == .bodyNotReplayable)
         #expect(server.requestCount == 1)
     }
 
-    @Test func aBodyThatWasNotReadYetIsRepeated() async throws {
+    @Test func unreadOneShotBodyIsRetried() async throws {
         let server = try MockServer { .text($0.bodyText) }
         let url = server.url("/")
         let session = Session(interceptors: [
             .intercept { request, _, next in
                 var wrong = request
-                wrong.urlText = "http://127.0.0.1:1/"
+                wrong.url = "http://127.0.0.1:1/"
                 do { return try await next(wrong) } catch NetworkError.Kind.cannotConnect {
-                    #expect(!request.body.isSpent)
+                    #expect(!request.body.isConsumed)
                     return try await next(request)
                 }
             }
@@ -260,7 +260,7 @@ struct InterceptorTests {
         #expect(try await session.data(for: request).0 == Data("once".utf8))
     }
 
-    @Test func twoAttemptsAtOnce() async throws {
+    @Test func interceptorRunsTwoAttemptsConcurrently() async throws {
         let gate = Gate()
         let server = try MockServer { request in
             request.path == "/slow" ? .text("slow").fault(.stall(gate), at: .start) : .text("quick")
@@ -283,8 +283,8 @@ struct InterceptorTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    /// What a challenge handler could answer: a credential, nothing, the end, or a refusal.
-    @Test func answersToAChallenge() async throws {
+    /// A challenge handler may send a credential, pass the response on, cancel or throw.
+    @Test func interceptorHandlesAuthenticationChallenge() async throws {
         let server = try MockServer { request in
             request.field("Authorization") == "Basic b2s6b2s=" ? .text("welcome") : .text("who are you?", status: 401)
         }
@@ -314,7 +314,7 @@ struct InterceptorTests {
         #expect(refused.kind == .interceptorFailed && refused.cause is Refused)
     }
 
-    @Test func trailersComeThroughChangedBodies() async throws {
+    @Test func trailersPassThroughMappedBodies() async throws {
         let server = try MockServer { _ in
             .text("hello").chunked(size: 2).trailer("Server-Timing", "db;dur=5")
         }
@@ -328,7 +328,7 @@ struct InterceptorTests {
 
     // MARK: Failing
 
-    @Test func errorsOfInterceptors() async throws {
+    @Test func interceptorErrorsBecomeInterceptorFailed() async throws {
         let server = try MockServer { _ in .text("x") }
         let early = Session(interceptors: [.adapt { _ in throw Odd() }])
         let late = Session(interceptors: [
@@ -350,7 +350,7 @@ struct InterceptorTests {
         }
     }
 
-    @Test func errorsPassThroughAndCanBeCaught() async throws {
+    @Test func networkErrorsPassThroughInterceptorsAndCanBeCaught() async throws {
         let seen = Lock<[NetworkError.Kind]>([])
         let session = Session(interceptors: [
             .intercept { request, _, next in
@@ -370,7 +370,7 @@ struct InterceptorTests {
         #expect(seen.withLock { $0 } == [.cannotConnect, .cannotConnect])
     }
 
-    @Test func aResponseThatIsDroppedEndsItsAttempt() async throws {
+    @Test func droppedResponseCancelsItsAttempt() async throws {
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 2, length: 1 << 20)).fault(.stall(Gate()), at: .body(70_000))
         }

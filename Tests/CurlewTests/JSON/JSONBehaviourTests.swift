@@ -6,13 +6,13 @@ import Testing
 
 @testable import Curlew
 
-/// What our decoder promises, and Foundation's with it unless a comment says otherwise.
+/// The behaviour of Curlew's decoder, which is also that of Foundation's decoder unless a comment says otherwise.
 @Suite("JSON: behaviour of the decoder")
 struct JSONBehaviourTests {
     /// The options of both decoders.
     typealias Configure = (inout JSON.DecodingOptions, JSONDecoder) -> Void
 
-    /// The results of ours and of Foundation's decoder.
+    /// Returns the results of Curlew's and of Foundation's decoder.
     private static func both<T: Decodable>(
         _ type: T.Type, _ text: String, _ configure: Configure = { _, _ in }
     ) throws -> [T] {
@@ -21,7 +21,7 @@ struct JSONBehaviourTests {
         return [try json.decode(type, from: text.utf8), try decoder.decode(type, from: Data(text.utf8))]
     }
 
-    /// The case and the path of an error.
+    /// Returns the case and the path of the error, or the decoded value.
     private static func failure<T: Decodable>(_ type: T.Type, _ decode: () throws -> T) -> String {
         func text(_ kind: String, _ context: DecodingError.Context) -> String {
             ([kind] + context.codingPath.map { $0.stringValue }).joined(separator: "/")
@@ -59,7 +59,7 @@ struct JSONBehaviourTests {
 
     // MARK: Names
 
-    @Test func ofANameGivenTwiceTheFirstCounts() throws {
+    @Test func firstOfDuplicateNamesIsUsed() throws {
         for value in try Self.both([String: Int].self, #"{"a":1,"b":2,"a":3}"#) { #expect(value == ["a": 1, "b": 2]) }
         for value in try Self.both(Name.self, #"{"oneTwo":1,"oneTwo":2}"#) { #expect(value.oneTwo == 1) }
         for text in [#"{"one_two":1,"oneTwo":2}"#, #"{"oneTwo":1,"one_two":2}"#, #"{"x":0,"ONE_TWO":1,"one_two":2}"#] {
@@ -70,7 +70,7 @@ struct JSONBehaviourTests {
         }
     }
 
-    /// Asks for a name, for another, and for the first again.
+    /// Decodes two keys in turn, twice.
     struct AskingAgain: Decodable, Equatable {
         var values: [Int]
 
@@ -80,8 +80,8 @@ struct JSONBehaviourTests {
         }
     }
 
-    @Test("The first counts however often a name is asked for")
-    func askedAgain() throws {
+    @Test("Repeated decoding of a key returns its first value")
+    func repeatedDecodingReturnsTheFirstDuplicate() throws {
         for text in [#"{"a":1,"b":2,"a":3}"#, #"{"a":1,"b":2,"a":3,"b":4}"#, #"{"b":2,"a":1,"b":3}"#] {
             for value in try Self.both(AskingAgain.self, text) { #expect(value.values == [1, 2, 1, 2], "\(text)") }
         }
@@ -103,7 +103,7 @@ struct JSONBehaviourTests {
         ("ONE", "ONE"), ("one_two_three", "oneTwoThree"), ("one_two_", "oneTwo_"), ("one_TWO", "oneTwo"), ("", ""),
     ]
 
-    /// A key of any name.
+    /// A key with any name.
     struct AnyKey: CodingKey {
         var stringValue: String
         var intValue: Int? { nil }
@@ -112,7 +112,7 @@ struct JSONBehaviourTests {
         init?(intValue: Int) { nil }
     }
 
-    /// All names of an object, in order.
+    /// Decodes all names of an object, in order.
     struct Names: Decodable {
         var names: [String]
         var path: [String]
@@ -126,7 +126,7 @@ struct JSONBehaviourTests {
     }
 
     @Test(arguments: snakes)
-    func namesInSnakeCase(name: String, property: String) throws {
+    func snakeCaseNamesAreConverted(name: String, property: String) throws {
         let values = try Self.both([Names].self, #"[{"\#(name)":null}]"#) {
             ($0.keyDecodingStrategy, $1.keyDecodingStrategy) = (.convertFromSnakeCase, .convertFromSnakeCase)
         }
@@ -137,7 +137,7 @@ struct JSONBehaviourTests {
         for value in dictionaries { #expect(value == [name: [name: 1]]) }
     }
 
-    @Test func customKeysAndTheirPaths() throws {
+    @Test func customKeyDecodingStrategyGetsThePath() throws {
         let values = try Self.both([Name].self, #"[{"ONETWO":1},{"oneTwo":2}]"#) { options, decoder in
             let strategy = JSONDecoder.KeyDecodingStrategy.custom { path in
                 path.last?.stringValue == "ONETWO" && path.first?.intValue == 0
@@ -148,8 +148,8 @@ struct JSONBehaviourTests {
         for value in values { #expect(value.map(\.oneTwo) == [1, 2]) }
     }
 
-    @Test("All keys: ours in the order of the text, without duplicates")
-    func allKeys() throws {
+    @Test("allKeys: in the order of the text, without duplicates (Foundation: in any order)")
+    func allKeysInTheOrderOfTheText() throws {
         let values = try Self.both(Names.self, #"{"z":null,"a":null,"m":null,"a":null,"b":null}"#)
         #expect(values[0].names == ["z", "a", "m", "b"] && Set(values[1].names) == ["z", "a", "m", "b"])
     }
@@ -181,10 +181,10 @@ struct JSONBehaviourTests {
     }
 
     @Test(arguments: failures)
-    func errors(text: String, expected: String) {
+    func decodingErrorsHaveCaseAndPath(text: String, expected: String) {
         #expect(Self.ours(Sample.self, text) == expected)
         #expect(Self.foundation(Sample.self, text) == expected)
-        // Below others, the path is longer.
+        // In nested containers, the path is longer.
         let inner = expected.split(separator: "/", maxSplits: 1).map(String.init)
         let path = ([inner[0], "x", "Index 1"] + inner.dropFirst()).joined(separator: "/")
         let whole = #"{"x":[{"name":"","list":[]},\#(text)]}"#
@@ -192,9 +192,9 @@ struct JSONBehaviourTests {
         #expect(Self.foundation([String: [Sample]].self, whole) == path)
     }
 
-    @Test("Where ours differs on purpose")
-    func differences() throws {
-        // Trailing commas, and values that are not asked for, are checked.
+    @Test("Intended differences from Foundation's decoder")
+    func differencesFromFoundation() throws {
+        // Trailing commas are rejected, and values that are not decoded are validated.
         for text in [
             #"{"oneTwo":1,}"#, #"{"oneTwo":1,"x":01}"#, #"{"oneTwo":1,"x":"\q"}"#, #"{"oneTwo":1,"x":"\ud800"}"#,
         ] {
@@ -206,14 +206,14 @@ struct JSONBehaviourTests {
             #expect(Self.ours([UInt8].self, "[0,\(text)]") == "corrupted/Index 1")
             #expect(Self.foundation([UInt8].self, "[0,\(text)]") == "corrupted")
         }
-        // A number too small is zero, an error to Foundation.
+        // A number below the smallest `Double` is zero; Foundation throws.
         #expect(try JSON().decode([Double].self, from: "[1e-400]".utf8) == [0])
-        // A null in an array of `Bool` is one.
+        // A null in an array of `Bool` throws `valueNotFound`.
         #expect(Self.ours([Bool].self, "[null]") == "null/Index 0")
-        // UTF-32 with a mark is read.
+        // UTF-32 with a byte order mark is decoded.
         let wide: [UInt8] = [0xFF, 0xFE, 0, 0, 0x37, 0, 0, 0]
         #expect(try JSON().decode(Int.self, from: wide) == 7)
-        // Of a date, nothing stands behind the zone, and its error has the path of the field.
+        // Text after the time zone of a date is rejected, and the error has the path of the field.
         let json = JSON { $1.dateDecodingStrategy = .iso8601 }
         #expect(Self.ours([Date].self, #"["2026-11-24T18:30:00Zx"]"#, json) == "corrupted/Index 0")
         #expect(Self.ours([Date].self, #"["2026-11-24 18:30:00Z"]"#, json) == "corrupted/Index 0")
@@ -250,12 +250,12 @@ struct JSONBehaviourTests {
 
     // MARK: Containers
 
-    /// Uses an array in every way.
+    /// Calls all methods of an unkeyed container.
     struct Steps: Decodable {
         init(from decoder: any Decoder) throws {
             var list = try decoder.unkeyedContainer()
             #expect(list.count == 5 && list.currentIndex == 0 && !list.isAtEnd)
-            // What fails does not advance.
+            // A failed decode does not advance.
             #expect(throws: DecodingError.self) { try list.decode(String.self) }
             #expect(try list.currentIndex == 0 && !list.decodeNil() && list.currentIndex == 0)
             #expect(try list.decode(Int.self) == 1 && list.currentIndex == 1)
@@ -375,7 +375,7 @@ struct JSONBehaviourTests {
     ]
 
     @Test(arguments: dates)
-    func datesOfEveryStrategy(strategy: JSONDecoder.DateDecodingStrategy, text: String, seconds: Double) throws {
+    func dateDecodingStrategies(strategy: JSONDecoder.DateDecodingStrategy, text: String, seconds: Double) throws {
         let values = try Self.both([Date].self, "[\(text)]") {
             ($0.dateDecodingStrategy, $1.dateDecodingStrategy) = (strategy, strategy)
         }

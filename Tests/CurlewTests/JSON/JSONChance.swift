@@ -4,7 +4,7 @@
 import Curlew
 
 extension JSONValue {
-    /// Any JSON, at most `depth` levels deep.
+    /// Returns a random JSON value that is at most `depth` levels deep.
     static func random(_ chance: inout SeededChance, depth: Int) -> JSONValue {
         switch Int.random(in: 0..<(depth > 0 ? 10 : 7), using: &chance) {
         case 0: return .null
@@ -22,7 +22,7 @@ extension JSONValue {
         }
     }
 
-    /// An object, in which every encoding of Unicode can be told by the first two characters (RFC 4627 §3).
+    /// Returns a random object, whose first two characters reveal the encoding of its text (RFC 4627 §3).
     static func randomObject(_ chance: inout SeededChance, depth: Int) -> JSONValue {
         var members: [String: JSONValue] = [:]
         for _ in 0..<Int.random(in: 0...4, using: &chance) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// The options of a case, for both coders.
+/// Random options for both coders.
 struct JSONCaseOptions {
     var isISO: Bool
     var isSnake: Bool
@@ -53,9 +53,9 @@ struct JSONCaseOptions {
     }
 }
 
-@Suite("JSON: ours and Foundation's", .timeLimit(.minutes(20)))
+@Suite("JSON: differential test against Foundation", .timeLimit(.minutes(20)))
 struct JSONDifferentialTests {
-    /// What a decoder makes of a text, to be compared.
+    /// The outcome of a decoder, for comparison.
     enum Outcome<T: Equatable>: Equatable {
         case value(T)
         /// The case of a `DecodingError` and its path.
@@ -104,35 +104,35 @@ struct JSONDifferentialTests {
         Issue.record("\(type): \(String(decoding: data, as: UTF8.self)): ours \(one), Foundation's \(other)")
     }
 
-    /// Whether a difference is in the table of the guide.
+    /// Whether a difference is listed in the table of the guide.
     private static func isKnown<T>(_ ours: Outcome<T>, _ others: Outcome<T>, _ data: Data) -> Bool {
-        // What is not JSON is refused, whatever a type asks for.
+        // Invalid JSON is rejected for every type.
         if !JSONGrammar.accepts(Array(data)) { return ours == .failure("dataCorrupted", path: []) }
-        // Of any JSON, whole numbers beyond 2⁵³ with an exponent are a `Double`, to Foundation an integer.
+        // In a `JSONValue`, whole numbers beyond 2⁵³ with an exponent are a `Double`; for Foundation they are integers.
         if T.self == JSONValue.self || T.self == SampleOrder.self,
             String(decoding: data, as: UTF8.self).contains(/\d[eE][-+]?\d/)
         {
             if case .value = ours, case .value = others { return true }
         }
-        // Numbers too small for a `Double` are zero, and are not whole.
+        // Numbers below the smallest `Double` are zero, and are no integers.
         if String(decoding: data, as: UTF8.self).contains(/[eE]-\d{3,}/) { return true }
-        // Whole numbers of 128 bits are exact with a fraction and an exponent, too.
+        // Integers of 128 bits are also exact with a fraction or an exponent.
         if T.self == [UInt128].self || T.self == [Int128].self, case .failure("dataCorrupted", []) = others {
             return true
         }
         guard case .failure(let kind, let path) = ours, case .failure(let otherKind, let otherPath) = others else {
             return false
         }
-        // A number out of range, and a date, have a path.
+        // Errors of numbers out of range and of dates have a path.
         if kind == "dataCorrupted", otherKind == kind, path.starts(with: otherPath) { return true }
-        // A null in an array of `Bool` is a null.
+        // A null in an array of `Bool` throws `valueNotFound`.
         if kind == "valueNotFound", otherKind == "typeMismatch", path == otherPath { return true }
-        // Foundation reads the members of a dictionary in any order, so that another one may fail first.
+        // Foundation decodes the members of a dictionary in any order, so another member may fail first.
         return T.self == SampleOrder.self || "\(T.self)".contains("Dictionary")
     }
 
     @Test(arguments: 0..<24 as Range<UInt64>)
-    func codersAgree(seed: UInt64) throws {
+    func codersAgreeWithFoundation(seed: UInt64) throws {
         var chance = SeededChance(seed)
         for _ in 0..<60 {
             try Self.check(SampleOrder.self, &chance)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// What our encoder promises, and Foundation's with it unless a comment says otherwise.
+/// The behaviour of Curlew's encoder, which is also that of Foundation's encoder unless a comment says otherwise.
 @Suite("JSON: behaviour of the encoder")
 struct JSONEncodingBehaviourTests {
     /// The options of both encoders.
@@ -25,7 +25,7 @@ struct JSONEncodingBehaviourTests {
         func encode(to encoder: any Encoder) throws { try body(encoder) }
     }
 
-    /// The texts of ours and of Foundation's encoder, with sorted names unless changed.
+    /// Returns the texts of Curlew's and of Foundation's encoder, with sorted keys by default.
     private static func both(_ value: some Encodable, _ configure: Configure = { _, _ in }) throws -> [String] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -40,7 +40,7 @@ struct JSONEncodingBehaviourTests {
         { ($0.outputFormatting, $1.outputFormatting) = (formatting, formatting) }
     }
 
-    /// The path of an `EncodingError` of both encoders.
+    /// Returns the paths of the `EncodingError`s of both encoders.
     private static func paths(_ value: some Encodable) throws -> [[String]] {
         try [{ try JSON().encode(value) }, { try JSONEncoder().encode(value) }].map { (encode: () throws -> Data) in
             let error = try #require(#expect(throws: EncodingError.self) { try encode() })
@@ -116,13 +116,13 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both("x", Self.format([.prettyPrinted])) { #expect(text == #""x""#) }
     }
 
-    @Test func sortedNames() throws {
+    @Test func sortedKeys() throws {
         let value = Dictionary(uniqueKeysWithValues: ["é", "z", "b", "a9", "a10", "a", "B", ""].map { ($0, 0) })
         for text in try Self.both(value) { #expect(text == #"{"":0,"B":0,"a":0,"a10":0,"a9":0,"b":0,"z":0,"é":0}"#) }
     }
 
-    @Test("Members in the order in which they are written: ours alone")
-    func order() throws {
+    @Test("Members keep the order in which they are encoded (only Curlew)")
+    func membersKeepTheirOrder() throws {
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: Key.self)
             for key in [Key.c, .a, .b] { try container.encode(1, forKey: key) }
@@ -130,7 +130,7 @@ struct JSONEncodingBehaviourTests {
         #expect(String(decoding: try JSON().encode(value), as: UTF8.self) == #"{"c":1,"a":1,"b":1}"#)
     }
 
-    @Test func ofANameWrittenTwiceTheLastCounts() throws {
+    @Test func lastOfDuplicateNamesIsEncoded() throws {
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: Key.self)
             try container.encode([1, 2], forKey: .a)
@@ -151,7 +151,7 @@ struct JSONEncodingBehaviourTests {
         for text in texts { #expect(text == #"{"one_two":2}"#) }
     }
 
-    @Test func whatWritesNothing() throws {
+    @Test func valuesThatEncodeNothing() throws {
         let nothing = Sample { _ in }
         for path in try Self.paths(nothing) { #expect(path.isEmpty) }
         for text in try Self.both([nothing]) { #expect(text == "[{}]") }
@@ -161,7 +161,7 @@ struct JSONEncodingBehaviourTests {
         for text in try Self.both(Int?.none) { #expect(text == "null") }
     }
 
-    @Test func nestedContainersFilledLate() throws {
+    @Test func interleavedNestedContainers() throws {
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: Key.self)
             var object = container.nestedContainer(keyedBy: Key.self, forKey: .a)
@@ -222,7 +222,7 @@ struct JSONEncodingBehaviourTests {
     ]
 
     @Test(arguments: snakes)
-    func namesInSnakeCase(property: String, name: String) throws {
+    func namesAreConvertedToSnakeCase(property: String, name: String) throws {
         let value = Sample { encoder in
             var container = encoder.container(keyedBy: JSONBehaviourTests.AnyKey.self)
             try container.encode([property: 1], forKey: .init(stringValue: property))
@@ -230,11 +230,11 @@ struct JSONEncodingBehaviourTests {
         let texts = try Self.both(value) {
             ($0.keyEncodingStrategy, $1.keyEncodingStrategy) = (.convertToSnakeCase, .convertToSnakeCase)
         }
-        // Keys of dictionaries stay as they are.
+        // Keys of dictionaries are not converted.
         for text in texts { #expect(text == #"{"\#(name)":{"\#(property)":1}}"#) }
     }
 
-    @Test func customKeys() throws {
+    @Test func customKeyEncodingStrategy() throws {
         let value = [
             Sample { encoder in
                 var container = encoder.container(keyedBy: Key.self)
@@ -268,7 +268,7 @@ struct JSONEncodingBehaviourTests {
     ]
 
     @Test(arguments: dates)
-    func datesOfEveryStrategy(strategy: JSONEncoder.DateEncodingStrategy, seconds: Double, expected: String) throws {
+    func dateEncodingStrategies(strategy: JSONEncoder.DateEncodingStrategy, seconds: Double, expected: String) throws {
         let texts = try Self.both([Date(timeIntervalSince1970: seconds)]) {
             ($0.dateEncodingStrategy, $1.dateEncodingStrategy) = (strategy, strategy)
         }
@@ -308,7 +308,7 @@ struct JSONEncodingBehaviourTests {
         for text in texts { #expect(text == #"{"x":{"b":["info x.b.0"]}}"#) }
     }
 
-    /// Arrays in each other.
+    /// Nested arrays.
     struct Tower: Encodable {
         let levels: Int
 
@@ -318,8 +318,8 @@ struct JSONEncodingBehaviourTests {
         }
     }
 
-    @Test("512 levels are written, and one more is an error: ours alone")
-    func depth() throws {
+    @Test("512 levels are encoded, 513 are an error (only Curlew)")
+    func nestingIsLimited() throws {
         let data = try JSON().encode(Tower(levels: 512))
         #expect(data.count == 1024)
         #expect(throws: Never.self) { try JSONValue(parsing: data) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("JSON: where decoding failed, and what stands there")
+@Suite("JSON: locations and excerpts in decoding errors")
 struct JSONFaultTests {
     private struct User: Codable {
         var name: String
@@ -38,8 +38,8 @@ struct JSONFaultTests {
         ("", [], 0, 1, 1), ("\n\n", [], 2, 3, 1),
     ]
 
-    @Test("RS-16: byte, line and column", arguments: faults)
-    func places(text: String, path: [String], offset: Int, line: Int, column: Int) throws {
+    @Test("RS-16: byte offset, line and column", arguments: faults)
+    func faultsHaveOffsetLineAndColumn(text: String, path: [String], offset: Int, line: Int, column: Int) throws {
         let found = try Self.fault([User].self, text)
         #expect(found.path == path)
         #expect(found.fault.offset == offset && found.fault.line == line && found.fault.column == column)
@@ -60,13 +60,13 @@ struct JSONFaultTests {
     ]
 
     @Test(arguments: excerpts)
-    func excerptsShowNoSecrets(text: String, excerpt: String) throws {
+    func excerptsHideSecrets(text: String, excerpt: String) throws {
         let fault = try Self.fault([User].self, text).fault
         #expect(fault.excerpt == excerpt)
         #expect(!"\(fault)".contains("s3cret"))
     }
 
-    @Test func anExcerptIsAPieceOfTheText() throws {
+    @Test func excerptsAreShortAndEscaped() throws {
         let many = (0..<100).map { "{\"name\":\"\($0)\"}" }.joined(separator: ",")
         let fault = try Self.fault([User].self, "[\(many),{\"name\":[]},\(many)]").fault
         #expect(fault.excerpt.hasPrefix("…") && fault.excerpt.hasSuffix("…") && fault.excerpt.contains(#"{"name":[]}"#))
@@ -84,7 +84,7 @@ struct JSONFaultTests {
         }
     }
 
-    @Test func errorsOfTypesGetTheirPlace() throws {
+    @Test func errorsThrownByTypesGetALocation() throws {
         let found = try Self.fault([String: [Kind]].self, #"{"a": ["small"], "b": ["small", "s3cret"]}"#)
         #expect(found.path == ["b", "Index 1"] && found.fault.column == 33)
         #expect(found.fault.reason == "the value is malformed or out of range")
@@ -95,18 +95,18 @@ struct JSONFaultTests {
         #expect(failure.message.hasSuffix("expected Int, found the end of the array.") && failure.hint == nil)
     }
 
-    @Test func keysOfPaths() {
+    @Test func codingKeys() {
         #expect(JSONKey(intValue: 3).stringValue == "3" && JSONKey(intValue: 3).intValue == 3)
         #expect(JSONKey(index: 3).stringValue == "Index 3" && JSONKey(stringValue: "3").intValue == nil)
     }
 
-    @Test func prefixesAreSkipped() throws {
+    @Test func guardPrefixesAreStripped() throws {
         let json = JSON(stripping: JSON.guardPrefixes)
         #expect(try json.decode([Int].self, from: Array(")]}',\n[1]".utf8)) == [1])
         #expect(try json.decode([Int].self, from: Array("[1]".utf8)) == [1])
     }
 
-    @Test func aValueWithoutEndIsAnError() {
+    @Test func infinitelyNestedValueFails() {
         final class Endless: Encodable {
             func encode(to encoder: any Encoder) throws {
                 var container = encoder.unkeyedContainer()
@@ -125,8 +125,8 @@ struct JSONFaultTests {
         var endsAt: Date?
     }
 
-    @Test("JSON.web: snake case, and dates with fractions or without")
-    func web() throws {
+    @Test("JSON.web: snake case, and dates with or without fractions")
+    func webFormat() throws {
         let text = #"{"created_at":"2026-11-24T18:30:00.25Z","ends_at":"2026-11-24T19:30:00+01:00","event_id":7}"#
         let event = try JSON.web.decode(Event.self, from: text.utf8)
         let start = Date(timeIntervalSince1970: 1_795_545_000)
@@ -136,13 +136,13 @@ struct JSONFaultTests {
         #expect(try JSON.web.decode(Event.self, from: written.utf8) == event)
     }
 
-    @Test("Dates are written as Foundation writes them", arguments: 0..<40 as Range<UInt64>)
-    func dates(seed: UInt64) throws {
+    @Test("Encoded dates equal Foundation's", arguments: 0..<40 as Range<UInt64>)
+    func iso8601DatesEqualFoundations(seed: UInt64) throws {
         var chance = SeededChance(seed)
         for _ in 0..<200 {
             let date = Date(timeIntervalSince1970: Double.random(in: -30_000_000_000...400_000_000_000, using: &chance))
             #expect(ISODate.text(date) == date.formatted(.iso8601))
-            // Foundation writes the dates of other centuries, without fractions.
+            // Dates of distant centuries are compared only without fractions.
             guard abs(date.timeIntervalSince1970) < 12_000_000_000 else { continue }
             let text = ISODate.text(date, withMilliseconds: true)
             let read = try #require(ISODate.date(text))
@@ -159,7 +159,7 @@ struct JSONFaultTests {
     ]
 
     @Test(arguments: noDates)
-    func refusesDates(text: String) {
+    func invalidISO8601DatesAreRejected(text: String) {
         #expect(ISODate.date(text) == nil)
     }
 
@@ -172,7 +172,7 @@ struct JSONFaultTests {
     ]
 
     @Test(arguments: rareDates)
-    func readsDates(text: String, seconds: Double) {
+    func unusualISO8601DatesAreParsed(text: String, seconds: Double) {
         #expect(ISODate.date(text)?.timeIntervalSince1970 == seconds)
     }
 }

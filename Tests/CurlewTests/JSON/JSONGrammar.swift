@@ -1,11 +1,11 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The grammar of RFC 8259, written down once more for the tests: no index, no bytes at a time, no options.
+/// A second, simple implementation of the grammar of RFC 8259 for the tests: no index, no options.
 struct JSONGrammar {
     private var rest: Substring.UnicodeScalarView
 
-    /// Whether bytes are a text of JSON in UTF-8, at most 512 levels deep, without halves of surrogate pairs.
+    /// Whether bytes are valid JSON in UTF-8, at most 512 levels deep, without unpaired surrogates.
     static func accepts(_ bytes: [UInt8]) -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         var grammar = JSONGrammar(rest: Substring(text).unicodeScalars)

@@ -6,12 +6,12 @@ import Testing
 
 @testable import Curlew
 
-/// A row of the table: a text and what becomes of it.
+/// A row of the table: a text and the expected verdict.
 struct JSONGrammarRow: Sendable, CustomTestStringConvertible {
     enum Verdict: Sendable, Equatable {
         case accept
         case reject
-        /// The RFC leaves it to the parser: a refusal, or a value whose description is given.
+        /// The RFC leaves the choice to the parser: nil rejects the text, otherwise the value has this description.
         case chosen(String?)
     }
 
@@ -24,7 +24,7 @@ struct JSONGrammarRow: Sendable, CustomTestStringConvertible {
         texts.map { JSONGrammarRow(bytes: Array($0.utf8), verdict: verdict) }
     }
 
-    /// Strings of bytes that need not be UTF-8.
+    /// Rows of strings with any bytes, also invalid UTF-8.
     static func strings(_ verdict: Verdict, _ strings: [[UInt8]]) -> [JSONGrammarRow] {
         strings.map { JSONGrammarRow(bytes: [0x22] + $0 + [0x22], verdict: verdict) }
     }
@@ -34,7 +34,7 @@ struct JSONGrammarRow: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// RFC 8259 as a table: texts of JSON, other texts, and what the RFC leaves open.
+/// RFC 8259 as a table: valid JSON, invalid JSON, and texts for which the RFC leaves the choice to the parser.
 @Suite("JSON: the grammar of RFC 8259")
 struct JSONGrammarTests {
     private static let values = JSONGrammarRow.rows(
@@ -158,17 +158,17 @@ struct JSONGrammarTests {
         String(repeating: start, count: depth) + inmost + String(repeating: end, count: depth)
     }
 
-    // What the RFC leaves to a parser (§4, §6, §8.1, §8.2, §9), or to the version of Unicode.
+    // Texts for which the RFC leaves the choice to the parser (§4, §6, §8.1, §8.2, §9), or to the version of Unicode.
     private static let open = JSONGrammarRow.chosen(
         [
-            // §8.1: a mark is ignored.
+            // §8.1: a byte order mark is ignored.
             ("\u{FEFF}[1]", "[1]"), ("\u{FEFF}\"a\"", #""a""#), ("\u{FEFF}", nil), ("\u{FEFF} 1", "1"),
-            // §8.2: halves of surrogate pairs are refused.
+            // §8.2: unpaired surrogates are rejected.
             (#""\ud800""#, nil), (#""\udc00""#, nil), (#""\udbff""#, nil), (#""\udfff""#, nil),
             (#""\udc00\ud800""#, nil),
             (#""\ud800\ud800""#, nil), (#""\ud800a""#, nil), (#""\ud800\n""#, nil), (#""\ud800\u0041""#, nil),
             (#""a\udc00""#, nil), (#""\ud83d\ude00\ude00""#, nil), (#""\ud800é""#, nil), (#""\ud800\\dc00""#, nil),
-            // §6: numbers beyond Double are refused, those too small for it are zero.
+            // §6: numbers above the range of Double are rejected, numbers below its smallest value are zero.
             ("1e309", nil), ("-1e309", nil), ("1e400", nil), ("1e999999999999", nil), ("[1e400]", nil),
             (#"{"a":-1e400}"#, nil), ("1.8e308", nil), ("1e-400", "0"), ("-1e-400", "0"), ("1e-999999999999", "0"),
             ("2e-324", "0"), ("0e999999999999", "0"), ("1.7976931348623158e308", "1.7976931348623157e+308"),
@@ -176,16 +176,16 @@ struct JSONGrammarTests {
             ("18446744073709551616", "1.8446744073709552e+19"), ("1.0", "1"), ("100e-2", "1"), ("-0", "0"),
             (String(repeating: "9", count: 400), nil), ("0." + String(repeating: "0", count: 400) + "1", "0"),
             ("1" + String(repeating: "0", count: 308), "1e+308"), ("1" + String(repeating: "0", count: 309), nil),
-            // §4: of a name given twice, the first counts.
+            // §4: the first of two equal names is used.
             (#"{"a":1,"a":2}"#, #"{"a":1}"#), (#"{"a":1,"\u0061":2}"#, #"{"a":1}"#), (#"{"":1,"":2}"#, #"{"":1}"#),
             (#"{"a":{"b":1},"a":{"c":2}}"#, #"{"a":{"b":1}}"#), (#"{"a":1,"b":2,"a":3}"#, #"{"a":1,"b":2}"#),
             ("{\"é\":1,\"e\u{301}\":2}", #"{"é":1}"#),
-            // A NUL in second place is UTF-16.
+            // A NUL as the second byte means UTF-16.
             ("1\u{0}", "1"), ("12\u{0}", nil),
-            // Characters that are unusual but JSON.
+            // Unusual but valid characters.
             (#""\u0000""#, #""\u0000""#), (#""\uFFFF""#, "\"\u{FFFF}\""),
             (#""\/""#, #""/""#), (#""\ud83d\ude00""#, #""😀""#), (#""\uFEFF""#, "\"\u{FEFF}\""),
-            // §9: 512 levels are read.
+            // §9: up to 512 levels are parsed.
             (nested(512, "[", "]"), nested(512, "[", "]")), (nested(513, "[", "]"), nil),
             (nested(512, #"{"a":"#, "}", "1"), nested(512, #"{"a":"#, "}", "1")),
             (nested(513, #"{"a":"#, "}", "1"), nil),
@@ -198,7 +198,7 @@ struct JSONGrammarTests {
         wide("[1]", "[1]"), wide(#"{"a":"é😀"}"#, #"{"a":"é😀"}"#), wide("[1,]", nil), wide("7", "7"),
     ].flatMap { $0 }
 
-    /// A text in UTF-16 and UTF-32, with marks and without.
+    /// Rows of a text in UTF-16 and UTF-32, with and without byte order marks.
     private static func wide(_ text: String, _ value: String?) -> [JSONGrammarRow] {
         let encodings: [(String.Encoding, mark: [UInt8])] = [
             (.utf16LittleEndian, [0xFF, 0xFE]), (.utf16BigEndian, [0xFE, 0xFF]),
@@ -214,13 +214,13 @@ struct JSONGrammarTests {
         values, numbers, strings, noValues, noContainers, noNumbers, noStrings, characters, open, wide,
     ].flatMap { $0 }
 
-    @Test func theTableIsLarge() {
+    @Test func tableHasManyRows() {
         #expect(Self.rows.count >= 250)
         #expect(
             Set(Self.rows.filter { if case .chosen = $0.verdict { false } else { true } }.map(\.bytes)).count >= 250)
     }
 
-    /// The value of a text; nil when it is refused as `dataCorrupted`.
+    /// Returns the value of a text, or nil for `dataCorrupted`.
     private static func read(_ read: () throws -> JSONValue) throws -> JSONValue? {
         do {
             return try read()
@@ -231,7 +231,7 @@ struct JSONGrammarTests {
     }
 
     @Test(arguments: rows)
-    func verdict(row: JSONGrammarRow) throws {
+    func parserAgreesWithTheTable(row: JSONGrammarRow) throws {
         let value = try Self.read { try JSONValue(parsing: row.bytes) }
         switch row.verdict {
         case .accept: #expect(value != nil)
@@ -240,7 +240,7 @@ struct JSONGrammarTests {
         }
         if case .chosen = row.verdict { return }
         #expect(JSONGrammar.accepts(row.bytes) == (row.verdict == .accept))
-        // The same as an element and as a member, and in bytes that are not contiguous.
+        // The value is the same as an element, as a member, and from bytes that are not contiguous.
         for (start, end) in [("[", "]"), (#"{"a":"#, "}"), ("[0,", " ,\"b\"]")] where row.verdict == .accept {
             let text = Array(start.utf8) + row.bytes + Array(end.utf8)
             let whole = try JSON().decode(JSONValue.self, from: text)
@@ -249,8 +249,8 @@ struct JSONGrammarTests {
         #expect(try Self.read { try JSON().decode(from: row.bytes.lazy.map { $0 }) } == value)
     }
 
-    @Test("What is not JSON is refused by types that do not look", arguments: rows.filter { $0.verdict == .reject })
-    func refusedUnasked(row: JSONGrammarRow) {
+    @Test("Invalid JSON is rejected by types that decode nothing", arguments: rows.filter { $0.verdict == .reject })
+    func invalidJSONIsRejectedByTypesThatDecodeNothing(row: JSONGrammarRow) {
         struct Blank: Decodable {}
         let text = Array(#"{"a":"#.utf8) + row.bytes
         for text in [text, text + Array("}".utf8)] where !JSONGrammar.accepts(text) {
@@ -262,7 +262,7 @@ struct JSONGrammarTests {
         {"é": [1, -2.5e+3, true, false, null, "a\n\u00e9\ud83d\ude00/😀"], "b": {"c": [], "d": {}, "e": [[0.1]]}}
         """#
 
-    @Test func everyTruncationIsRefused() throws {
+    @Test func everyTruncationIsRejected() throws {
         let bytes = Array(Self.sample.utf8)
         #expect(throws: Never.self) { try JSONValue(parsing: bytes) }
         for count in 0..<bytes.count {
@@ -275,7 +275,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test func everyByteInEveryPlaceIsJudgedAsByTheGrammar() {
+    @Test func singleByteChangesAgreeWithTheReferenceGrammar() {
         let bytes = Array(#"{"a\n":[-1.5e2,true,"é"]}"#.utf8)
         for place in bytes.indices {
             for byte in Array("\0\t \"+,-.0:[\\]e{}u".utf8) + [0x80, 0xC3, 0xED, 0xFF] {
@@ -286,7 +286,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test func controlCharacters() {
+    @Test func controlCharactersAreRejected() {
         for byte in 0..<0x20 as Range<UInt8> {
             let isBlank = [0x09, 0x0A, 0x0D].contains(byte)
             #expect(((try? JSONValue(parsing: [0x20, byte, 0x31])) != nil) == isBlank)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Curlew
 
-/// What types do with coders that they should not, or seldom do.
-@Suite("JSON: unusual use of containers")
+/// Unusual or invalid use of coders by `Codable` types.
+@Suite("JSON: unusual use of coders")
 struct JSONMisuseTests {
     private enum Key: String, CodingKey { case a, b, c }
 
@@ -23,7 +23,7 @@ struct JSONMisuseTests {
         init(from decoder: any Decoder) throws { container = try decoder.container(keyedBy: Key.self) }
     }
 
-    @Test func containersOfAKeptDecoderKeepTheText() throws {
+    @Test func containersOfAStoredDecoderRetainTheText() throws {
         let json = JSON { _, _ in }
         for _ in 0..<20 {
             var kept: KeepsDecoder? = try json.decode(KeepsDecoder.self, from: Array(#"{"a":{"b":7}}"#.utf8))
@@ -35,7 +35,7 @@ struct JSONMisuseTests {
         }
     }
 
-    @Test func nestedContainersOfAKeptContainerKeepTheText() throws {
+    @Test func nestedContainersOfAStoredContainerRetainTheText() throws {
         let json = JSON { _, _ in }
         for _ in 0..<20 {
             var kept: KeepsContainer? = try json.decode(KeepsContainer.self, from: Array(#"{"a":{"b":7}}"#.utf8))
@@ -46,7 +46,7 @@ struct JSONMisuseTests {
         }
     }
 
-    @Test func nestedWritersAreFreed() throws {
+    @Test func nestedEncodersReleaseTheWriter() throws {
         weak var writer: JSONWriter?
         struct Watching: Encodable {
             let seen: (JSONWriter?) -> Void
@@ -63,7 +63,7 @@ struct JSONMisuseTests {
         #expect(writer == nil)
     }
 
-    @Test func whatASingleValueCouldNotWriteIsTakenBack() throws {
+    @Test func failedSingleValueIsRemoved() throws {
         struct Either: Encodable {
             func encode(to encoder: any Encoder) throws {
                 var container = encoder.singleValueContainer()
@@ -80,7 +80,7 @@ struct JSONMisuseTests {
         #expect(try JSON().encode([Silent()]) == Data("[{}]".utf8))
     }
 
-    @Test func aMemberDoesNotWriteAroundItself() throws {
+    @Test func encodingIntoTheParentDuringAMemberFails() throws {
         struct Inner: Encodable {
             let write: () throws -> Void
 
@@ -110,7 +110,7 @@ struct JSONMisuseTests {
         #expect(try JSON().encode(caught) == Data(#"{"a":1}"#.utf8))
     }
 
-    @Test func aConversionOfTheCallersOwnCountsForEveryObject() throws {
+    @Test func customKeyStrategyAppliesToEveryObject() throws {
         struct Row: Decodable { var id: Int }
         let json = JSON { _, decoder in
             decoder.keyDecodingStrategy = .custom { path in
@@ -122,7 +122,7 @@ struct JSONMisuseTests {
         for _ in 0..<2 { #expect(try json.decode([Row].self, from: text).map(\.id) == [2, 2]) }
     }
 
-    @Test func aKeyInSnakeCaseIsNotFoundAfterConversion() {
+    @Test func snakeCasePropertyIsNotFoundAfterConversion() {
         struct Row: Decodable { var my_url: Int }
         let json = JSON { $1.keyDecodingStrategy = .convertFromSnakeCase }
         #expect(throws: DecodingError.self) { try json.decode(Row.self, from: Array(#"{"my_url":1}"#.utf8)) }
@@ -133,12 +133,12 @@ struct JSONMisuseTests {
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            if (try? container.decode(Int.self)) != nil { Issue.record("a text became an integer") }
+            if (try? container.decode(Int.self)) != nil { Issue.record("a string must not decode as an integer") }
             text = try container.decode(String.self)
         }
     }
 
-    @Test func manyCaughtErrors() throws {
+    @Test func manyCaughtDecodingErrors() throws {
         let text = #"{"items":["# + (0..<10_000).map { "\"\($0)\"" }.joined(separator: ",") + "]}"
         #expect(try JSON().decode([String: [Union]].self, from: Array(text.utf8))["items"]?.count == 10_000)
     }
@@ -149,15 +149,15 @@ struct JSONMisuseTests {
         init(from decoder: any Decoder) throws { index = decoder.codingPath.last?.intValue }
     }
 
-    /// A search from the first element for each path would take minutes here.
-    @Test func pathsOfManyElements() throws {
+    /// Computing each path by a search from the first element would take minutes.
+    @Test func codingPathsOfManyElements() throws {
         let text = "[" + String(repeating: "0,", count: 299_999) + "0]"
         let places = try JSON().decode([Place].self, from: Array(text.utf8))
         #expect(places.enumerated().allSatisfy { $0.offset == $0.element.index })
         #expect(places.count == 300_000)
     }
 
-    @Test func manyMembersUnderAStrategyOfTheCallersOwn() throws {
+    @Test func manyMembersWithACustomKeyStrategy() throws {
         let json = JSON { encoder, _ in
             encoder.keyEncodingStrategy = .custom { path in JSONKey(stringValue: "x" + (path.last?.stringValue ?? "")) }
         }
@@ -171,7 +171,7 @@ struct JSONMisuseTests {
         #expect(value["a"]?["x4999"]?.asInt == 4999 && value["a"]?.asObject?.count == 5000)
     }
 
-    @Test func zeroWithAnyExponentIsADecimal() throws {
+    @Test func zeroWithLargeExponentDecodesAsDecimal() throws {
         #expect(try JSON().decode([Decimal].self, from: Array("[0e500,-0.0e-300]".utf8)) == [0, 0])
     }
 }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes texts of JSON: mostly into other JSON, sometimes into invalid JSON.
+/// Random changes of JSON texts: mostly into other valid JSON, sometimes into invalid JSON.
 enum JSONMutation {
     private static let tokens = [
         "null", "true", "false", "0", "-0", "-0.0", "1", "1.5", "1.0", "1e2", "1E+2", "25e-1", "256", "-1", "1e400",
@@ -16,7 +16,7 @@ enum JSONMutation {
         #"{"a":1,}"#, "\"\t\"",
     ]
 
-    /// The text with one to three changes.
+    /// Returns the text with one to three changes.
     static func mutated(_ text: [UInt8], _ chance: inout SeededChance) -> [UInt8] {
         var text = text
         for _ in 0..<chance.number(1...3) {
@@ -35,7 +35,7 @@ enum JSONMutation {
         return text
     }
 
-    /// Where tokens stand: strings, numbers, words and signs.
+    /// Returns the ranges of tokens: strings, numbers, literals and punctuation.
     private static func parts(of text: [UInt8]) -> [Range<Int>] {
         var (parts, place) = ([Range<Int>](), 0)
         while place < text.count {
@@ -51,13 +51,13 @@ enum JSONMutation {
             } else {
                 while place < text.count, !"{}[],: \n\"".utf8.contains(text[place]) { place += 1 }
             }
-            // Signs are changed less often than values.
+            // Punctuation is changed less often than values.
             if place - start > 1 || start % 5 == 0 { parts.append(start..<place) }
         }
         return parts
     }
 
-    /// A string with its first letter as an escape.
+    /// Returns a string token with its first letter replaced by an escape.
     private static func escaped(_ part: [UInt8]) -> [UInt8] {
         guard part.count > 2, part[0] == UInt8(ascii: "\""), 0x61...0x7A ~= part[1] else { return part }
         let escape = Array("\\u00\(String(part[1], radix: 16))".utf8)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Numbers, compared with those of the C library and of the standard library, bit by bit.
+/// Numbers, compared bit by bit with those of the C library and of the standard library.
 @Suite("JSON: numbers", .timeLimit(.minutes(5)))
 struct JSONNumberTests {
     private static let json = JSON()
@@ -16,9 +16,9 @@ struct JSONNumberTests {
         Array("[\(texts.joined(separator: ","))]".utf8)
     }
 
-    /// Whether every text of a batch is read as `strtod` reads it.
+    /// Checks that each text decodes to the result of `strtod`.
     private static func compare(_ texts: [String]) throws {
-        // Those too large are errors, and have a test of their own.
+        // Numbers out of range throw, which another test checks.
         let pairs = texts.map { ($0, strtod($0, nil)) }.filter(\.1.isFinite)
         let values = try json.decode([Double].self, from: list(pairs.map(\.0)))
         guard values.count == pairs.count else {
@@ -30,7 +30,7 @@ struct JSONNumberTests {
         }
     }
 
-    /// Whether every text of a batch is read as `strtof` reads it.
+    /// Checks that each text decodes to the result of `strtof`.
     private static func compareFloats(_ texts: [String]) throws {
         let pairs = texts.map { ($0, strtof($0, nil)) }.filter(\.1.isFinite)
         let values = try json.decode([Float].self, from: list(pairs.map(\.0)))
@@ -50,7 +50,7 @@ struct JSONNumberTests {
         }
     }
 
-    /// A number of 1 to 25 digits, with or without a point and an exponent.
+    /// Returns a random number of 1 to 25 digits, with or without a decimal point and an exponent.
     private static func decimal(_ chance: inout SeededChance) -> String {
         let count = Int(chance.next() % 25) + 1
         var digits = (0..<count).map { _ in UInt8(ascii: "0") + UInt8(chance.next() % 10) }
@@ -71,20 +71,20 @@ struct JSONNumberTests {
         return chance.next() % 2 == 0 ? "-\(text)" : text
     }
 
-    @Test("Any bits, as the standard library writes them", arguments: 0..<4 as Range<UInt64>)
-    func bits(seed: UInt64) throws {
+    @Test("Random bit patterns, as written by the standard library", arguments: 0..<4 as Range<UInt64>)
+    func randomBitPatterns(seed: UInt64) throws {
         var chance = SeededChance(seed)
         try Self.compare((0..<20_000).map { _ in "\(Self.finite(&chance))" })
     }
 
-    @Test("Any digits and exponents", arguments: 4..<8 as Range<UInt64>)
-    func decimals(seed: UInt64) throws {
+    @Test("Random digits and exponents", arguments: 4..<8 as Range<UInt64>)
+    func randomDecimals(seed: UInt64) throws {
         var chance = SeededChance(seed)
         try Self.compare((0..<20_000).map { _ in Self.decimal(&chance) })
     }
 
-    @Test("Any few digits, as prices and places have them", arguments: 8..<10 as Range<UInt64>)
-    func fewDigits(seed: UInt64) throws {
+    @Test("Random numbers with few digits, like prices and coordinates", arguments: 8..<10 as Range<UInt64>)
+    func numbersWithFewDigits(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let texts = (0..<10_000).map { _ in
             let (whole, digits) = (chance.next() % 100_000, String(chance.next() % 1_000_000_000))
@@ -92,7 +92,7 @@ struct JSONNumberTests {
         }
         try Self.compare(texts)
         try Self.compareFloats(texts)
-        // At the end of the text, and with other text behind them.
+        // The number is the end of the text, or is followed by other text.
         for text in texts.prefix(500) {
             #expect(try Self.json.decode(Double.self, from: text.utf8) == strtod(text, nil))
             #expect(
@@ -100,11 +100,11 @@ struct JSONNumberTests {
         }
     }
 
-    /// The digits of the number in the middle between a number and the next, exactly.
+    /// Returns the exact digits of the midpoint between a number and the next one, followed by `more`.
     private static func middle(_ value: Double, _ more: String) -> String? {
         let next = value.nextUp
         guard value.isFinite, next.isFinite, value > 1e-5, value < 1e18 else { return nil }
-        // A middle has one bit more than a `Double`: as a whole number of 128 bits over a power of two.
+        // A midpoint has one bit more than a `Double`: it is an integer of 128 bits over a power of two.
         let exponent = Int(value.exponent) - 53
         let size = UInt128(value.significandBitPattern | 1 << 52) * 2 + 1
         if exponent >= 0 { return "\(size << UInt128(exponent))" + (more.isEmpty ? "" : ".\(more)") }
@@ -127,8 +127,8 @@ struct JSONNumberTests {
         return "\(whole.isEmpty ? "0" : whole).\(fraction.isEmpty ? "0" : fraction)\(more)"
     }
 
-    @Test("Halfway between two numbers, and beside it", arguments: 10..<14 as Range<UInt64>)
-    func halfway(seed: UInt64) throws {
+    @Test("Midpoints between two numbers, and their neighbours", arguments: 10..<14 as Range<UInt64>)
+    func midpointsAreRoundedCorrectly(seed: UInt64) throws {
         var chance = SeededChance(seed)
         var texts: [String] = []
         for _ in 0..<1500 {
@@ -137,7 +137,7 @@ struct JSONNumberTests {
             let value = Double(bitPattern: exponent << 52 | bits)
             guard let exact = Self.middle(value, ""), let above = Self.middle(value, "1") else { continue }
             texts += [exact, above, "\(exact)e0", "-\(exact)"]
-            // The last digit one lower: all of them end with 5, but the whole ones, which are even.
+            // The last digit is lowered by one: all fractions end with 5, and all integers are even.
             if exact.hasSuffix("5") { texts.append("\(exact.dropLast())4999999") }
             if !exact.contains(".") { texts += ["\(exact)00e-2", "\(exact).000", "\(exact.dropLast(2)).99e2"] }
         }
@@ -145,8 +145,8 @@ struct JSONNumberTests {
         try Self.compare(texts)
     }
 
-    @Test("Seventeen digits, one more or less than those of a number", arguments: 14..<16 as Range<UInt64>)
-    func neighbours(seed: UInt64) throws {
+    @Test("Neighbours of random numbers, with up to seventeen digits", arguments: 14..<16 as Range<UInt64>)
+    func neighboursOfRandomNumbers(seed: UInt64) throws {
         var chance = SeededChance(seed)
         var texts: [String] = []
         for _ in 0..<3000 {
@@ -184,7 +184,7 @@ struct JSONNumberTests {
         try Self.compare(Self.places)
         try Self.compareFloats(Self.places)
         for text in Self.places {
-            // Alone, where nothing stands behind it.
+            // Alone, without text behind the number.
             #expect(
                 try Self.json.decode(Double.self, from: text.utf8).bitPattern == strtod(text, nil).bitPattern, "\(text)"
             )
@@ -192,19 +192,19 @@ struct JSONNumberTests {
     }
 
     @Test(arguments: ["1e309", "1.7976931348623159e308", "-1e309", "1e99999999999999999999", "0.1e310", "1000e306"])
-    func beyondDouble(text: String) throws {
+    func numbersBeyondDoubleFail(text: String) throws {
         let error = try #require(
             #expect(throws: DecodingError.self) { try Self.json.decode([Double].self, from: "[0,\(text)]".utf8) })
         guard case .dataCorrupted(let context) = error else { throw error }
         #expect(context.codingPath.map(\.intValue) == [1])
         #expect((context.underlyingError as? JSON.Fault)?.offset == 3)
-        // Asked for without a list, by a member, and as a value of any kind.
+        // The same error is thrown outside of an array, for `JSONValue` and for `Float`.
         #expect(throws: DecodingError.self) { try Self.json.decode(Double.self, from: text.utf8) }
         #expect(throws: DecodingError.self) { try Self.json.decode(JSONValue.self, from: text.utf8) }
         #expect(throws: DecodingError.self) { try Self.json.decode(Float.self, from: text.utf8) }
     }
 
-    /// The digits of a number that the encoder is to write.
+    /// Returns the expected text of a number from its description.
     private static func written(_ text: String) -> String { text.hasSuffix(".0") ? String(text.dropLast(2)) : text }
 
     private static func wholes(_ chance: inout SeededChance) -> [Double] {
@@ -212,8 +212,8 @@ struct JSONNumberTests {
         return [whole, whole / 8, whole / 100, whole / 1e6, whole * 1e-9, whole / 3]
     }
 
-    @Test("Written as the standard library writes them, and read back", arguments: 16..<20 as Range<UInt64>)
-    func writes(seed: UInt64) throws {
+    @Test("Encoded numbers equal the standard library's, and round-trip", arguments: 16..<20 as Range<UInt64>)
+    func encodedDoublesEqualTheStandardLibrarys(seed: UInt64) throws {
         var chance = SeededChance(seed)
         var values = (0..<4000).map { _ in Self.finite(&chance) }
         for _ in 0..<800 { values += Self.wholes(&chance) }
@@ -231,8 +231,8 @@ struct JSONNumberTests {
         #expect(try Self.json.decode([Double].self, from: data).map(\.bitPattern) == values.map(\.bitPattern))
     }
 
-    @Test("Float likewise", arguments: 20..<22 as Range<UInt64>)
-    func floats(seed: UInt64) throws {
+    @Test("Encoding and decoding of Float", arguments: 20..<22 as Range<UInt64>)
+    func encodedFloatsEqualTheStandardLibrarys(seed: UInt64) throws {
         var chance = SeededChance(seed)
         var values: [Float] = [
             0, -0.0, 1, 0.1, 16_777_216, 1e16, .greatestFiniteMagnitude, .leastNonzeroMagnitude, .pi,
@@ -246,7 +246,7 @@ struct JSONNumberTests {
         #expect(texts.map { String($0) } == values.map { Self.written("\($0)") })
         #expect(try Self.json.decode([Float].self, from: data).map(\.bitPattern) == values.map(\.bitPattern))
         try Self.compareFloats((0..<5000).map { _ in Self.decimal(&chance) })
-        // Halfway between two floats, where a rounding to Double first would give another one.
+        // Near the midpoint of two floats: rounding to Double first would return a wrong Float.
         try Self.compareFloats([
             "1.00000005960464477539", "1.000000059604644775390625", "1.00000005960464477539062500001",
         ])
@@ -277,13 +277,13 @@ struct JSONNumberTests {
         }
     }
 
-    /// The next whole number, digit by digit.
+    /// Returns the digits of the next integer.
     private static func increased(_ digits: String) -> String {
         guard let last = digits.last?.wholeNumberValue else { return "1" }
         return last < 9 ? "\(digits.dropLast())\(last + 1)" : "\(increased(String(digits.dropLast())))0"
     }
 
-    @Test func integers() throws {
+    @Test func integerLimits() throws {
         try Self.limits(Int.self)
         try Self.limits(Int8.self)
         try Self.limits(Int16.self)
@@ -298,8 +298,8 @@ struct JSONNumberTests {
         try Self.limits(UInt128.self)
     }
 
-    @Test("Any integers are read as they are written", arguments: 22..<24 as Range<UInt64>)
-    func anyIntegers(seed: UInt64) throws {
+    @Test("Random integers are decoded and encoded", arguments: 22..<24 as Range<UInt64>)
+    func randomIntegersRoundTrip(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let signed = (0..<5000).map { _ in Int64(bitPattern: chance.next()) >> Int64(chance.next() % 64) }
         let unsigned = (0..<5000).map { _ in chance.next() >> (chance.next() % 64) }

@@ -4,7 +4,7 @@
 import Curlew
 import FoundationEssentials
 
-/// A type whose values are made at random, to be coded by two coders.
+/// A type with random values, for the comparison of two coders.
 protocol JSONSample: Codable, Equatable, Sendable {
     static func random(_ chance: inout SeededChance) -> Self
 }
@@ -134,7 +134,7 @@ extension Dictionary: JSONSample where Key: JSONSample, Value: JSONSample {
     }
 }
 
-// MARK: - Types as users write them
+// MARK: - Types like those of users
 
 enum SampleColor: String, JSONSample, CodingKeyRepresentable, CaseIterable {
     case red, darkGreen, blue
@@ -234,7 +234,7 @@ final class SampleTree: JSONSample {
     }
 }
 
-/// Uses the rarer parts of containers: nested ones, `super`, `contains`, `allKeys`, arrays of different things.
+/// Uses the rarer features of containers: nested ones, `super`, `contains`, `allKeys`, arrays of mixed types.
 struct SampleManual: JSONSample {
     enum Key: String, CodingKey { case first, nested, list, rest, flag }
 
@@ -266,7 +266,7 @@ struct SampleManual: JSONSample {
         list = []
         while !unkeyed.isAtEnd {
             if try unkeyed.decodeNil() { continue }
-            // A failed attempt does not pass the element.
+            // A failed decode does not advance to the next element.
             if (try? unkeyed.decode(Bool.self)) != nil {
                 list.append(unkeyed.currentIndex)
             } else {

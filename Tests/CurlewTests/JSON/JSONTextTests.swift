@@ -6,13 +6,13 @@ import Testing
 
 @testable import Curlew
 
-@Suite("JSON of any shape and depth", .timeLimit(.minutes(5)))
+@Suite("JSON: parsing of JSONValue", .timeLimit(.minutes(5)))
 struct JSONTextTests {
     private static func read<T: Decodable>(_ type: T.Type, _ text: String, by json: JSON = JSON()) throws -> T {
         try json.decode(type, from: Data(text.utf8), of: ReadingScene.head(nil))
     }
 
-    /// Where a text is not JSON; nil when it is.
+    /// Returns the offset of the syntax error, or nil for valid JSON.
     private static func offset(_ text: some Collection<UInt8>) -> Int? {
         do {
             _ = try JSONValue(parsing: text)
@@ -37,8 +37,8 @@ struct JSONTextTests {
         "[1 , 2]", #"{"a":1,"a":2}"#, #"{"":[{}]," b ":{"c":[null,true,[[]]]}}"#, #"{ "a" : 1 , "b" : [ 2 ] }"#,
     ]
 
-    @Test("What the decoder says of it, it says too", arguments: valid)
-    func agrees(text: String) throws {
+    @Test("The parser agrees with Foundation's decoder", arguments: valid)
+    func parserAgreesWithFoundation(text: String) throws {
         let value = try JSONValue(parsing: text.utf8)
         let decoded = try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
         #expect(value == decoded)
@@ -55,23 +55,23 @@ struct JSONTextTests {
     ]
 
     @Test(arguments: invalid)
-    func refuses(text: String, offset: Int) {
+    func invalidJSONIsRejectedAtItsOffset(text: String, offset: Int) {
         #expect(Self.offset(text.utf8) == offset)
     }
 
-    // RFC 3629 §3, §4: a lone tail, a cut character, a surrogate, an overlong form, beyond U+10FFFF.
+    // RFC 3629 §3, §4: a lone continuation byte, a truncated character, a surrogate, an overlong form, above U+10FFFF.
     static let noText: [[UInt8]] = [
         [0x80], [0xC3], [0xED, 0xA0, 0x80], [0xC0, 0x80], [0xF4, 0x90, 0x80, 0x80], Array(#"\n"#.utf8) + [0xC3],
         [0xC3] + Array(#"\u00e9"#.utf8), [0xC3] + Array(#"\n"#.utf8) + [0xA9],
     ]
 
     @Test(arguments: noText)
-    func refusesWhatIsNoText(bytes: [UInt8]) {
+    func invalidUTF8IsRejected(bytes: [UInt8]) {
         #expect((Self.offset([0x5B, 0x22] + bytes + [0x22, 0x5D]) ?? -1) >= 2)
     }
 
     @Test(arguments: [("1e400", 0), ("-1e400", 0), ("[1,2e999]", 3)])
-    func refusesNumbersBeyondDouble(text: String, offset: Int) throws {
+    func numbersBeyondDoubleAreRejected(text: String, offset: Int) throws {
         #expect(Self.offset(text.utf8) == offset)
         let error = try #require(#expect(throws: DecodingError.self) { try Self.read(JSONValue.self, text) })
         let failure = NetworkError.decoding(error, as: JSONValue.self)
@@ -79,8 +79,8 @@ struct JSONTextTests {
         #expect(failure.hint?.hasPrefix("Numbers may have fractions") == true)
     }
 
-    @Test("Any value is read as the decoder reads it", arguments: 0..<200 as Range<UInt64>)
-    func agreesAboutAny(seed: UInt64) throws {
+    @Test("The parser agrees with Foundation's decoder for random values", arguments: 0..<200 as Range<UInt64>)
+    func parserAgreesWithFoundationForRandomValues(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let value = JSONValue.random(&chance, depth: 4)
         for data in [try JSONEncoder().encode(value), Data(value.description.utf8)] {
@@ -90,20 +90,20 @@ struct JSONTextTests {
         }
     }
 
-    @Test func numbersAreOfTheirOwnCase() throws {
+    @Test func numberCasesOfJSONValue() throws {
         guard case .integer(.max) = try JSONValue(parsing: "9223372036854775807".utf8),
             case .unsigned(1 << 63) = try JSONValue(parsing: "9223372036854775808".utf8),
             case .integer(1) = try JSONValue(parsing: "1.0".utf8),
             case .number(1e19) = try JSONValue(parsing: "1e19".utf8),
             case .number(1.5) = try JSONValue(parsing: "1.5".utf8)
         else {
-            Issue.record("another case")
+            Issue.record("a number has another case")
             return
         }
     }
 
-    @Test("Levels of arrays and objects")
-    func depth() throws {
+    @Test("Limit of nested arrays and objects")
+    func nestingIsLimited() throws {
         for (start, end, inmost) in [("[", "]", ""), (#"{"a":"#, "}", "1"), (#"[{"a":"#, "}]", "1")] {
             let limit = 512 / start.count(where: "[{".contains)
             let text = Self.nested(limit, start, end, inmost)
@@ -111,18 +111,18 @@ struct JSONTextTests {
             for depth in [limit + 1, 100_000] {
                 #expect(Self.offset(Self.nested(depth, start, end, inmost).utf8) == limit * start.utf8.count)
             }
-            // Not to the end: what has not even one.
+            // Unclosed arrays and objects fail, too.
             #expect(throws: (any Error).self) {
                 try JSONValue(parsing: String(repeating: start, count: 100_000).utf8)
             }
         }
-        // As many levels beside each other.
+        // Siblings do not add to the depth.
         let pair = "[\(Self.nested(511, "[", "]")),\(Self.nested(511, #"{"a":"#, "}", "1"))]"
         #expect(try JSONValue(parsing: pair.utf8).asArray?.count == 2)
     }
 
-    @Test("64 KiB of deep values are read, whoever is asked for them")
-    func hostile() throws {
+    @Test("64 KiB of deeply nested values are decoded by every type")
+    func deeplyNestedValuesAreDecoded() throws {
         let arrays = "[" + Array(repeating: Self.nested(500, "[", "]"), count: 65).joined(separator: ",") + "]"
         let objects = Array(repeating: Self.nested(500, #"{"a":"#, "}", "1"), count: 10).joined(separator: ",")
         #expect(try Self.read(JSONValue.self, arrays).asArray?.count == 65)
@@ -136,7 +136,7 @@ struct JSONTextTests {
         #expect(problem?.title == "T" && problem?.extensions.count == 2)
     }
 
-    @Test func errorsAreThoseOfTheDecoder() throws {
+    @Test func syntaxErrorsOfJSONValue() throws {
         let reasons = [
             ("[1", "column 3: expected “,” or “]”"), ("\n<html>", "line 2, column 1: expected a value"),
             (Self.nested(100_000, "[", "]"), "column 513: arrays and objects are nested more than 512 levels deep"),
@@ -148,13 +148,13 @@ struct JSONTextTests {
             #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
             #expect((error.hint != nil) == text.contains("<"))
         }
-        // JSON of another shape.
+        // Valid JSON of another type.
         #expect(throws: DecodingError.self) { try Self.read([JSONValue].self, "{}") }
         #expect(throws: DecodingError.self) { try Self.read([String: JSONValue].self, "[]") }
         #expect(throws: DecodingError.self) { try Self.read(ProblemDetails.self, "[]") }
     }
 
-    @Test func moreThanJSONIsTheDecoders() throws {
+    @Test func json5IsDecodedByFoundation() throws {
         let json = JSON { $1.allowsJSON5 = true }
         #expect(try Self.read(JSONValue.self, "{a:[1,],/**/}", by: json) == ["a": [1]])
         let members = JSON { $1.assumesTopLevelDictionary = true }
@@ -163,7 +163,7 @@ struct JSONTextTests {
 
     // RS-13.
     @Test(arguments: [#"["é😀"]"#, "7", "[]", #"{"a":"é"}"#])
-    func encodings(text: String) throws {
+    func utf16AndUTF32AreDecoded(text: String) throws {
         let value = try JSONValue(parsing: text.utf8)
         for width in [2, 4] {
             for (isBig, isMarked) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -175,14 +175,14 @@ struct JSONTextTests {
                 #expect(try JSON().decode(JSONValue.self, from: Data(bytes), of: ReadingScene.head(nil)) == value)
             }
         }
-        // A surrogate alone.
+        // An unpaired surrogate is rejected.
         #expect(throws: NetworkError.self) {
             try JSON().decode(JSONValue.self, from: Data([0x22, 0, 0, 0xD8, 0x22, 0]), of: ReadingScene.head(nil))
         }
     }
 
-    @Test("By Foundation's decoder, 64 levels are the most")
-    func insideOthers() throws {
+    @Test("With Foundation's decoder, the limit is 64 levels")
+    func nestingIsLimitedWithFoundationsDecoder() throws {
         let json = JSON(decoder: JSONDecoder())
         struct Row: Decodable {
             var value: JSONValue

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("JSON of no type")
+@Suite("JSONValue")
 struct JSONValueTests {
     private static func decoded(_ text: String) throws -> JSONValue {
         try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
@@ -23,11 +23,11 @@ struct JSONValueTests {
     ]
 
     @Test(arguments: texts)
-    func decodes(text: String, value: JSONValue) throws {
+    func valuesAreDecoded(text: String, value: JSONValue) throws {
         #expect(try Self.decoded(text) == value)
     }
 
-    @Test func namesAreKeptWhateverTheStrategy() throws {
+    @Test func keyStrategiesDoNotChangeNames() throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let value = try decoder.decode([String: JSONValue].self, from: Data(#"{"a_b":{"c_d":[{"e_f":1}]}}"#.utf8))
@@ -37,7 +37,7 @@ struct JSONValueTests {
         #expect(try encoder.encode(JSONValue.object(["aB": ["cD": 1]])) == Data(#"{"aB":{"cD":1}}"#.utf8))
     }
 
-    @Test func whatIsNoJSONFailsAtItsPlace() throws {
+    @Test func valuesWithoutJSONFailWithTheirPath() throws {
         let data = try PropertyListEncoder().encode(["a": [Date(timeIntervalSince1970: 0)]])
         let error = #expect(throws: DecodingError.self) { try PropertyListDecoder().decode(JSONValue.self, from: data) }
         guard case .dataCorrupted(let context)? = error else { throw try #require(error) }
@@ -107,21 +107,21 @@ struct JSONValueTests {
     ]
 
     @Test(arguments: descriptions)
-    func describes(value: JSONValue, text: String) {
+    func descriptionIsSortedJSON(value: JSONValue, text: String) {
         #expect(value.description == text)
     }
 
-    @Test func ofANameGivenTwiceTheLastCounts() {
+    @Test func lastOfDuplicateLiteralKeysIsUsed() {
         #expect(["a": 1, "a": 2] as JSONValue == ["a": 2])
     }
 
-    @Test("Any value survives JSON and its own description", arguments: 0..<200 as Range<UInt64>)
-    func roundTrips(seed: UInt64) throws {
+    @Test("Random values survive JSON and their description", arguments: 0..<200 as Range<UInt64>)
+    func randomValuesRoundTrip(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let value = JSONValue.random(&chance, depth: 4)
         #expect(try JSONDecoder().decode(JSONValue.self, from: JSONEncoder().encode(value)) == value)
         #expect(try Self.decoded(value.description) == value)
-        // In an array, since property lists have no single values.
+        // The value is in an array, because property lists have no scalars at the top level.
         let list = try PropertyListEncoder().encode(
             [value.removingNulls(from: .objectsAndArrays)].filter { !$0.isNull })
         #expect(throws: Never.self) { try PropertyListDecoder().decode([JSONValue].self, from: list) }

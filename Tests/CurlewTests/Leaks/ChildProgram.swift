@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Runs a program that stands beside the tests.
+/// Runs a program from the directory of the test executable.
 enum ChildProgram {
     struct Failed: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// What a program printed, and how it ended: 0, another status, or minus the number of a signal.
+    /// The output of a program and its status: 0, another exit status, or minus the number of a signal.
     struct End: Sendable {
         let output: Data
         let status: Int32
@@ -19,14 +19,14 @@ enum ChildProgram {
         }
     }
 
-    /// The variables that a program keeps of the environment: the rest might change its behaviour.
+    /// The environment variables that a program inherits; others might change its behaviour.
     ///
-    /// `LD_LIBRARY_PATH` says which libcurl runs; the last three, what sanitizers leave out.
+    /// `LD_LIBRARY_PATH` selects the libcurl to load; the last three name the suppressions of the sanitizers.
     private static let keptVariables: Set = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
 
-    /// The environment of a program: the kept variables, and those that a test adds.
+    /// Returns the environment of a program: the inherited variables and those that a test adds.
     ///
-    /// A program writes no coverage: a test may kill it while it writes, and one broken file fails the whole report.
+    /// The program writes no coverage: a test may kill it while it writes, and one broken file fails the whole report.
     static func environment(adding added: [String: String] = [:]) -> [String: String] {
         ProcessInfo.processInfo.environment
             .filter { keptVariables.contains($0.key) }
@@ -34,9 +34,9 @@ enum ChildProgram {
             .merging(added) { $1 }
     }
 
-    /// Waits until a program has ended.
+    /// Runs a program and waits until it has ended.
     ///
-    /// - Parameter environment: Joins the few variables that it gets.
+    /// - Parameter environment: Variables in addition to the inherited ones.
     static func run(
         _ name: String, _ arguments: [String], environment: [String: String] = [:]
     ) async throws -> End {
@@ -47,11 +47,11 @@ enum ChildProgram {
         process.arguments = arguments
         let output = Pipe()
         process.standardOutput = output
-        // Found before libcurl looks elsewhere: no proxy, no roots but those given.
+        // With these variables alone libcurl uses no proxy and no roots except the given ones.
         process.environment = Self.environment(adding: environment)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                // A thread of its own: reading to the end blocks, and a task's thread must not.
+                // A separate thread, because reading to the end blocks and a task must not block its thread.
                 Thread.detachNewThread {
                     do {
                         try process.run()

@@ -4,12 +4,12 @@
 import Testing
 
 @Suite struct ChildProgramTests {
-    /// A program that is killed while it writes its coverage leaves a file that fails the report of the whole run.
+    /// A program killed while it writes its coverage leaves a broken file that fails the report of the whole run.
     @Test func programsWriteNoCoverage() {
         #expect(ChildProgram.environment()["LLVM_PROFILE_FILE"] == "/dev/null")
     }
 
-    @Test func aTestAddsVariables() {
+    @Test func environmentAddsVariablesAndDropsUnlistedOnes() {
         let environment = ChildProgram.environment(adding: ["PATH": "/nowhere", "TERM": "xterm"])
         #expect(environment["PATH"] == "/nowhere")
         #expect(environment["TERM"] == "xterm")

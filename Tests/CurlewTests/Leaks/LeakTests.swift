@@ -5,7 +5,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What a process has open, what it runs and how much it holds, counted in a child process of its own.
+/// Open descriptors, running threads and memory, counted in a child process.
 @Suite("Leaks", .serialized, .timeLimit(.minutes(5)))
 struct LeakTests {
     private struct Figures: Decodable, Equatable {
@@ -97,7 +97,7 @@ struct LeakTests {
                 server.on("GET", "/closing", .text("hello").closing())
                 server.on("GET", "/stream", .pattern(PatternBody(seed: 1, length: 300_000)).chunked(size: 7001))
                 server.on("PUT", "/upload") { request in .text("\(request.bodyLength)", status: 201) }
-                // A gate that nobody opens: the server gives up when the client goes.
+                // The gate never opens: the server gives up when the client closes the connection.
                 server.on("GET", "/held", .text("hello").fault(.stall(Gate()), at: .body(2)))
                 server.on("GET", "/reset", .text("hello").fault(.reset, at: .body(2)))
                 server.on("GET", "/slow", .pattern(PatternBody(seed: 512, length: 512 << 20)))
@@ -107,7 +107,7 @@ struct LeakTests {
         func arguments(_ scene: String) -> [String] { [scene, plain.origin, secure.origin, authority.certificatePEM] }
     }
 
-    @Test func aThousandMixedTransfersLeaveNothing() async throws {
+    @Test func thousandMixedTransfersLeakNoDescriptorsThreadsOrMemory() async throws {
         let servers = try Servers()
         let report = try await SoakProcess.run(servers.arguments("mixed"), as: Mixed.self)
         #expect(
@@ -120,7 +120,7 @@ struct LeakTests {
         #expect(report.base.loopThreads == 0)
         #expect(report.final == report.base)
         #expect(report.base.descriptors.count < 20, "\(report.base.descriptors)")
-        // An engine transfer with its head and counters is over 2 KiB: a thousand lost ones would show.
+        // An engine transfer with its head and counters takes over 2 KiB: a thousand leaks would exceed the bound.
         #expect(report.finalMemory - report.baseMemory < 2048, "KiB")
         #expect(await servers.plain.waitUntil(openConnections: 0))
         #expect(await servers.secure.waitUntil(openConnections: 0))
@@ -128,7 +128,7 @@ struct LeakTests {
         #expect(servers.secure.violations == [])
     }
 
-    @Test func aSlowReaderOfALongBodyNeedsNoMoreThanItsBuffer() async throws {
+    @Test func slowReaderOfLongBodyUsesBoundedMemory() async throws {
         let servers = try Servers()
         let report = try await SoakProcess.run(servers.arguments("slow"), as: Slow.self)
         #expect(report.received == 512 << 20)
@@ -138,7 +138,7 @@ struct LeakTests {
         #expect(report.peak - report.base <= 8 << 10, "KiB")
     }
 
-    @Test func aLongFormNeedsNoMoreThanItsPipe() async throws {
+    @Test func multipartUploadUsesBoundedMemory() async throws {
         let servers = try Servers()
         servers.plain.on("POST", "/form") { request in .text("\(request.bodyLength)") }
         let report = try await SoakProcess.run(["multipart", servers.plain.origin, "512"], as: Multipart.self)
@@ -148,7 +148,7 @@ struct LeakTests {
         #expect(report.peak - report.base <= 8 << 10, "KiB")
     }
 
-    @Test func anIdleProcessGivesItsMemoryBack() async throws {
+    @Test func idleProcessReturnsMemory() async throws {
         let servers = try Servers()
         servers.plain.on("GET", "/large", .pattern(PatternBody(seed: 4, length: 4 << 20)))
         let report = try await SoakProcess.run(["memory", servers.plain.origin], as: Memory.self)
@@ -157,7 +157,7 @@ struct LeakTests {
         #expect(report.final - report.base <= 16 << 10, "KiB")
     }
 
-    @Test func aProgramStartedInMidTransferGetsNoneOfOurDescriptors() async throws {
+    @Test func childProcessInheritsNoDescriptors() async throws {
         let servers = try Servers()
         let report = try await SoakProcess.run(servers.arguments("exec"), as: Exec.self)
         #expect(report.inherited == [])
@@ -166,28 +166,28 @@ struct LeakTests {
         #expect(report.open > 10, "epoll, eventfd, wake-up pairs, four sockets")
     }
 
-    @Test func aThousandHandshakesLeaveNothing() async throws {
+    @Test func thousandTLSHandshakesLeakNothing() async throws {
         let servers = try Servers()
         let report = try await SoakProcess.run(servers.arguments("handshakes"), as: Handshakes.self)
         #expect(report.outcomes == ["200": 500, "pin": 250, "revocation": 250])
         #expect(report.final == report.base)
-        // A TLS connection takes some 50 KiB and a trust domain some 10, so a thousand lost ones of either would show.
+        // A TLS connection takes about 50 KiB and a trust domain about 10 KiB: a thousand leaks would exceed the bound.
         #expect(report.finalMemory - report.baseMemory < 2048, "KiB")
         #expect(servers.secure.requestCount == 600)
     }
 
-    @Test func theEnvironmentDoesNotLogKeys() async throws {
+    @Test func keyLogFileVariableIsIgnored() async throws {
         let servers = try Servers()
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).keys").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        // The child is born with the variable: to set it there would race with threads that read the environment.
+        // The child starts with the variable: setting it later would race with threads that read the environment.
         let report = try await SoakProcess.run(
             servers.arguments("keylog"), environment: ["SSLKEYLOGFILE": path], as: KeyLog.self)
         #expect(servers.secure.requestCount == 1)
         #expect(report == KeyLog(status: 200, written: 0))
     }
 
-    @Test func aMachineWithoutRootsSaysSo() async throws {
+    @Test func missingSystemRootsAreReportedWithHint() async throws {
         let servers = try Servers()
         let report = try await SoakProcess.run(servers.arguments("rootless"), as: Rootless.self)
         #expect(report.system == "roots" && report.both == "roots" && report.hint.contains("ca-certificates"))
@@ -195,7 +195,7 @@ struct LeakTests {
         #expect(servers.secure.requestCount == 2)
     }
 
-    @Test func tenThousandCallsAtOnceAllSucceed() async throws {
+    @Test func tenThousandConcurrentRequestsSucceed() async throws {
         let report = try await SoakProcess.run(["crowd"], as: Crowd.self)
         #expect(report.successes == 10_000)
         #expect(report.failures == [:])

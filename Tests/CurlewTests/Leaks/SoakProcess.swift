@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Runs the program `curlew-soak`, which stands beside the tests, and reads what it reports.
+/// Runs the program `curlew-soak` from the directory of the test executable and decodes its report.
 enum SoakProcess {
     static func run<Report: Decodable & Sendable>(
         _ arguments: [String], environment: [String: String] = [:], as type: Report.Type
@@ -12,7 +12,7 @@ enum SoakProcess {
         do {
             return try JSONDecoder().decode(Report.self, from: output)
         } catch {
-            throw ChildProgram.Failed(description: "curlew-soak said: \(String(decoding: output, as: UTF8.self))")
+            throw ChildProgram.Failed(description: "curlew-soak printed: \(String(decoding: output, as: UTF8.self))")
         }
     }
 
@@ -25,7 +25,7 @@ enum SoakProcess {
     }
 }
 
-/// How many digits the length of a file has.
+/// Returns the number of digits of a file's length.
 func lengthOfLength(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     return "\(attributes[.size] as? Int ?? -1)".count

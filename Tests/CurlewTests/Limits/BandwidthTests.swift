@@ -6,14 +6,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Limits of bandwidth: whoever is held back is slower, and otherwise as whole as everybody.
+/// Bandwidth limits: a limited transfer is slower, but complete.
 @Suite(.timeLimit(.minutes(5)))
 struct BandwidthTests {
     private static let body = PatternBody(seed: 5, length: 300_000)
 
     private func limited(_ limit: BandwidthLimit) -> Session { Session { $0.limits.bandwidth = limit } }
 
-    /// The least time that so many bytes take: a tenth of a second is credit, and one piece is taken before it is paid.
+    /// The minimum time for so many bytes, less a credit of 100 ms and one chunk that is transferred in advance.
     private func least(_ bytes: Int, at rate: Int) -> Duration {
         .milliseconds(Int64(Double(bytes - min(rate / 20, 64 << 10)) / Double(rate) * 1000) - 101)
     }
@@ -23,7 +23,7 @@ struct BandwidthTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func downloads(ofTheSession: Bool, streamed: Bool) async throws {
+    func downloadLimit(ofTheSession: Bool, streamed: Bool) async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let limit = BandwidthLimit(download: 600_000)
         let session = limited(ofTheSession ? limit : BandwidthLimit())
@@ -44,7 +44,7 @@ struct BandwidthTests {
     }
 
     @Test(arguments: ["bytes", "stream", "endless"], [false, true])
-    func uploads(of kind: String, ofTheSession: Bool) async throws {
+    func uploadLimit(of kind: String, ofTheSession: Bool) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let limit = BandwidthLimit(upload: 600_000)
         let session = limited(ofTheSession ? limit : BandwidthLimit())
@@ -63,7 +63,7 @@ struct BandwidthTests {
         #expect(spent >= least(300_000, at: 600_000))
     }
 
-    @Test func bothWaysAtOnce() async throws {
+    @Test func uploadAndDownloadLimitsApplyTogether() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let session = limited(BandwidthLimit(upload: 1_000_000, download: 1_000_000))
         let request = Request(.post, server.url("/"), body: .bytes(Self.body.bytes))
@@ -86,7 +86,7 @@ struct BandwidthTests {
         #expect(spent >= least(800_000 - 8 * 50_000, at: 1_000_000))
     }
 
-    @Test func smallBodiesCountToo() async throws {
+    @Test func smallBodiesCountTowardsTheLimit() async throws {
         let server = try MockServer { _ in .text("ok") }
         let session = limited(BandwidthLimit(upload: 100_000))
         let spent = try await time {
@@ -99,7 +99,7 @@ struct BandwidthTests {
         #expect(spent >= least(50_000, at: 100_000))
     }
 
-    @Test func streamsOfHTTP2() async throws {
+    @Test func http2StreamsAreLimited() async throws {
         let scene = try HTTP2Scene(configure: {
             $0.limits.bandwidth = BandwidthLimit(upload: 600_000, download: 600_000)
         }) {
@@ -113,7 +113,7 @@ struct BandwidthTests {
         #expect(scene.server.violations == [])
     }
 
-    @Test func theWaitIsNotTheServersSilence() async throws {
+    @Test func bandwidthWaitDoesNotTriggerTheIdleTimeout() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 2048)) }
         let session = Session { $0.timeouts.idle = .seconds(1) }
         // At least 1 KiB is received at once, and 512 bytes are sent: each wait takes two seconds.
@@ -125,18 +125,18 @@ struct BandwidthTests {
         #expect(try await session.data(for: post).0.count == 2048)
     }
 
-    @Test func aServerThatFallsSilentIsNoticed() async throws {
+    @Test func idleTimeoutStillAppliesUnderALimit() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .pattern(Self.body).fault(.stall(gate), at: .body(8000)) }
         var request = Request(server.url("/"))
-        // When the idle limit is first looked at, the transfer is held back.
+        // At the first check of the idle timeout, the bandwidth limit holds the transfer.
         request.options = [.bandwidth(download: 20_000), .timeouts(Timeouts(idle: .milliseconds(300)))]
         let error = try await networkError { try await Session().data(for: request) }
         #expect(error.kind == .timedOut && error.message.contains("idle"))
         gate.open()
     }
 
-    @Test func manySmallStreamsDoNotTakeTheLimitOfALargeOne() async throws {
+    @Test func smallStreamsDoNotStarveALargeTransfer() async throws {
         let server = try MockServer { $0.path == "/" ? .pattern(Self.body) : .text("small") }
         let session = limited(BandwidthLimit(download: 400_000))
         let large = session.transfer(Request(server.url("/"))).start()
@@ -152,7 +152,7 @@ struct BandwidthTests {
         #expect(try await large.value.count == 300_000)
     }
 
-    @Test func whoIsHeldBackCanBeCancelledAndPaused() async throws {
+    @Test func limitedTransferCanBePausedAndCancelled() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let session = limited(BandwidthLimit(download: 1))
         let transfer = session.transfer(Request(server.url("/"))).start()
@@ -168,7 +168,7 @@ struct BandwidthTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func theDeadlineCountsTheWait() async throws {
+    @Test func totalTimeoutIncludesTheBandwidthWait() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         var request = Request(server.url("/"))
         request.options = [.bandwidth(download: 1000), .timeout(.milliseconds(300))]
@@ -176,7 +176,7 @@ struct BandwidthTests {
         #expect(error.kind == .timedOut && error.message.contains("300 ms (`options.timeout`)"))
     }
 
-    @Test func aSessionClosesWhileTransfersAreHeldBack() async throws {
+    @Test func sessionShutdownEndsLimitedTransfers() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
         let session = limited(BandwidthLimit(download: 1))
         let transfer = session.transfer(Request(server.url("/"))).start()
@@ -186,7 +186,7 @@ struct BandwidthTests {
         #expect(error.kind == .sessionClosed)
     }
 
-    @Test func aRedirectIsUnderTheSameLimit() async throws {
+    @Test func redirectKeepsTheBandwidthLimit() async throws {
         let server = try MockServer { request in
             request.path == "/" ? .status(307).field("Location", "/there") : .text("ok")
         }
@@ -196,7 +196,7 @@ struct BandwidthTests {
         #expect(server.requests.last?.bodyLength == 40_000)
     }
 
-    @Test func whatMakesNoSenseIsRefused() async throws {
+    @Test func invalidBandwidthLimitsAreRefused() async throws {
         let limits: [(BandwidthLimit, String)] = [
             (BandwidthLimit(upload: 0), "upload"), (BandwidthLimit(upload: 1, download: -1), "download"),
         ]
@@ -210,7 +210,7 @@ struct BandwidthTests {
         }
     }
 
-    @Test func limitsAreReadAndWritten() throws {
+    @Test func bandwidthLimitRoundTripsThroughJSON() throws {
         let options: Request.Options = [.bandwidth(upload: 5, download: 7), .label("x")]
         let written = try JSONEncoder().encode(options)
         #expect(try JSONDecoder().decode(Request.Options.self, from: written) == options)

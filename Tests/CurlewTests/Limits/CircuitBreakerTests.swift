@@ -8,10 +8,10 @@ import Testing
 
 @testable import Curlew
 
-/// Requests that are not sent because those before them failed.
+/// Requests that a circuit breaker refuses after earlier failures.
 @Suite(.timeLimit(.minutes(5)))
 struct CircuitBreakerTests {
-    private let clock = HandClock()
+    private let clock = ManualClock()
 
     private func server(_ statuses: [Int]) throws -> MockServer {
         let left = Lock(statuses)
@@ -23,11 +23,11 @@ struct CircuitBreakerTests {
 
     private func session(_ failures: Int = 2, statuses: StatusSet = CircuitBreaker.failing) -> Session {
         Session(interceptors: [
-            CircuitBreaker(failures: failures, rest: .seconds(30), statuses: statuses, clock: clock)
+            CircuitBreaker(failures: failures, cooldown: .seconds(30), statuses: statuses, clock: clock)
         ])
     }
 
-    @Test func itOpensRestsAndCloses() async throws {
+    @Test func circuitOpensCoolsDownAndCloses() async throws {
         let server = try server([500, 503, 502])
         let session = session()
         let request = Request(.post, server.url("/"))
@@ -46,7 +46,7 @@ struct CircuitBreakerTests {
         #expect(server.requestCount == 6)
     }
 
-    @Test func oneTriesAndItsCancellationFreesThePlace() async throws {
+    @Test func cancelledProbeAllowsTheNextProbe() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x", status: 500) }
         server.on("GET", "/slow", .text("slow").fault(.stall(gate), at: .start))
@@ -60,12 +60,12 @@ struct CircuitBreakerTests {
         #expect(refused.kind == .circuitOpen && refused.retryAfter == .zero)
         probe.cancel()
         #expect(try await networkError { try await probe.value }.kind == .cancelled)
-        #expect(try await session.data(for: request).1.status == 500, "another one tries")
+        #expect(try await session.data(for: request).1.status == 500, "the next request is the probe")
         #expect(try await networkError { try await session.data(for: request) }.retryAfter == .seconds(30))
         #expect(server.requestCount == 3)
     }
 
-    @Test func failuresOfTheConnectionCount() async throws {
+    @Test func connectionFailuresOpenTheCircuit() async throws {
         let gone = try MockServer { _ in .text("") }
         let url = gone.url("/")
         gone.stop()
@@ -80,7 +80,7 @@ struct CircuitBreakerTests {
         #expect(try await networkError { try await session.data(for: Request(breaking.url("/"))) }.kind == .circuitOpen)
     }
 
-    @Test func whatSaysNothingAboutTheServerDoesNotCount() async throws {
+    @Test func otherOutcomesDoNotOpenTheCircuit() async throws {
         let gate = Gate()
         let server = try server([429, 404, 401])
         server.on("GET", "/slow", .text("slow").fault(.stall(gate), at: .start))
@@ -105,7 +105,7 @@ struct CircuitBreakerTests {
         (.sessionClosed, .preparing, false), (.resourceExhausted, .connecting, false),
     ]
 
-    @Test(arguments: failures.indices) func whatCounts(_ index: Int) async throws {
+    @Test(arguments: failures.indices) func errorKindsThatOpenTheCircuit(_ index: Int) async throws {
         let (kind, phase, counts) = Self.failures[index]
         var request: Request = "http://127.0.0.1:1/"
         request.interceptors = [
@@ -118,7 +118,7 @@ struct CircuitBreakerTests {
         #expect(second.kind == (counts ? .circuitOpen : kind))
     }
 
-    @Test func originsHaveTheirOwn() async throws {
+    @Test func originsHaveSeparateCircuits() async throws {
         let (bad, good) = (try server([500]), try server([]))
         let session = session(1)
         _ = try await session.data(for: Request(bad.url("/")))
@@ -126,24 +126,24 @@ struct CircuitBreakerTests {
         #expect(try await session.data(for: Request(good.url("/"))).1.status == .ok)
     }
 
-    @Test func repetitionsCountAndEndWithTheCircuit() async throws {
+    @Test func retriesOpenTheCircuitAndEndWithIt() async throws {
         let server = try server([500, 500])
-        let notes = NotingClock()
+        let notes = RecordingClock()
         var request = Request(server.url("/"))
-        let policy = RetryPolicy(limit: 5, backOff: .none)
+        let policy = RetryPolicy(limit: 5, backoff: .none)
         request.interceptors = [
-            RetryInterceptor(policy, clock: notes), CircuitBreaker(failures: 2, rest: .seconds(30), clock: clock),
+            RetryInterceptor(policy, clock: notes), CircuitBreaker(failures: 2, cooldown: .seconds(30), clock: clock),
         ]
         let error = try await networkError { try await Session().data(for: request) }
         #expect(error.kind == .circuitOpen && error.attempts == 3 && server.requestCount == 2)
         #expect(error.earlier.map { $0.response?.status.code } == [500, 500])
-        #expect(await notes.notes.all() == [], "it fails at once")
+        #expect(await notes.notes.all() == [], "an open circuit ends the retries at once")
     }
 
-    @Test func numbersThatMakeNoSense() async throws {
+    @Test func invalidCircuitBreakersAreRefused() async throws {
         let server = try server([])
         for breaker: CircuitBreaker in [
-            .circuitBreaker(failures: 0), .circuitBreaker(rest: .zero), .circuitBreaker(window: 0),
+            .circuitBreaker(failures: 0), .circuitBreaker(cooldown: .zero), .circuitBreaker(window: 0),
             .circuitBreaker(window: 65), .circuitBreaker(failureRate: 0), .circuitBreaker(failureRate: .nan),
         ] {
             let session = Session(interceptors: [breaker])

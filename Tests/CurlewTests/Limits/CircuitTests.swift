@@ -5,9 +5,9 @@ import Testing
 
 @testable import Curlew
 
-/// The states of a circuit, at times that the test chooses.
+/// The states of `Circuit` at times that the test chooses.
 @Suite struct CircuitTests {
-    private let rule = Circuit.Rule(failures: 3, failureRate: nil, window: 20, rest: .seconds(30))
+    private let rule = Circuit.Rule(failures: 3, failureRate: nil, window: 20, cooldown: .seconds(30))
 
     private func run(_ circuit: inout Circuit, _ rule: Circuit.Rule, _ outcomes: String, at time: Duration = .zero) {
         for letter in outcomes {
@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: [
         ("fff", true), ("ff", false), ("ffsff", false), ("ffuf", true), ("uuuuuu", false), ("sssfff", true),
         ("ffsffsffs", false),
-    ]) func failuresInARow(outcomes: String, opens: Bool) {
+    ]) func consecutiveFailuresOpenTheCircuit(outcomes: String, opens: Bool) {
         var circuit = Circuit()
         run(&circuit, rule, outcomes)
         #expect(isOpen(circuit) == opens)
@@ -34,14 +34,14 @@ import Testing
     @Test(arguments: [
         ("sfsfsfsf", true), ("sfsfsff", false), ("sssfsfsf", false), ("ssssfsfsfsf", true), ("ffffssss", false),
         ("fufsufsusf", false), ("fufsffsusf", true),
-    ]) func failuresByRate(outcomes: String, opens: Bool) {
+    ]) func failureRateOpensTheCircuit(outcomes: String, opens: Bool) {
         var circuit = Circuit()
-        run(&circuit, Circuit.Rule(failures: 100, failureRate: 0.5, window: 8, rest: .seconds(1)), outcomes)
+        run(&circuit, Circuit.Rule(failures: 100, failureRate: 0.5, window: 8, cooldown: .seconds(1)), outcomes)
         #expect(isOpen(circuit) == opens)
     }
 
-    @Test func theWidestWindow() {
-        let rule = Circuit.Rule(failures: 100, failureRate: 1, window: 64, rest: .seconds(1))
+    @Test func failureRateOverTheWidestWindow() {
+        let rule = Circuit.Rule(failures: 100, failureRate: 1, window: 64, cooldown: .seconds(1))
         var circuit = Circuit()
         run(&circuit, rule, "s" + String(repeating: "f", count: 63))
         #expect(!isOpen(circuit))
@@ -49,38 +49,38 @@ import Testing
         #expect(isOpen(circuit))
     }
 
-    @Test func oneTries() {
+    @Test func halfOpenCircuitAdmitsOneProbe() {
         var circuit = Circuit()
         run(&circuit, rule, "fff")
-        #expect(circuit.admit(now: .seconds(10)) == .refused(rest: .seconds(20), after: "f"))
+        #expect(circuit.admit(now: .seconds(10)) == .refused(cooldown: .seconds(20), after: "f"))
         #expect(!circuit.isInUse)
         let probe = circuit.admit(now: .seconds(30))
         #expect(probe == .probe(period: 1) && circuit.isInUse)
-        #expect(circuit.admit(now: .seconds(31)) == .refused(rest: .zero, after: "f"))
+        #expect(circuit.admit(now: .seconds(31)) == .refused(cooldown: .zero, after: "f"))
         circuit.settle(probe, .unknown, rule, now: .seconds(32))
         let second = circuit.admit(now: .seconds(32))
-        #expect(second == .probe(period: 1), "the place of one that was cancelled is free")
+        #expect(second == .probe(period: 1), "a cancelled probe makes way for the next")
         circuit.settle(second, .failure("g"), rule, now: .seconds(33))
-        #expect(circuit.admit(now: .seconds(62)) == .refused(rest: .seconds(1), after: "g"))
+        #expect(circuit.admit(now: .seconds(62)) == .refused(cooldown: .seconds(1), after: "g"))
         let third = circuit.admit(now: .seconds(63))
         circuit.settle(third, .success, rule, now: .seconds(64))
         #expect(circuit.admit(now: .seconds(64)) == .pass(period: 3))
     }
 
-    @Test func oneThatTriesForTooLongIsNotWaitedFor() {
+    @Test func slowProbeIsReplacedAfterTheCooldown() {
         var circuit = Circuit()
         run(&circuit, rule, "fff")
         let slow = circuit.admit(now: .seconds(30))
-        #expect(circuit.admit(now: .seconds(59)) == .refused(rest: .zero, after: "f"))
+        #expect(circuit.admit(now: .seconds(59)) == .refused(cooldown: .zero, after: "f"))
         let next = circuit.admit(now: .seconds(60))
         #expect(next == .probe(period: 2))
         circuit.settle(slow, .failure("late"), rule, now: .seconds(61))
-        #expect(circuit.admit(now: .seconds(61)) == .refused(rest: .zero, after: "f"), "the next one still tries")
+        #expect(circuit.admit(now: .seconds(61)) == .refused(cooldown: .zero, after: "f"), "the next probe still runs")
         circuit.settle(next, .success, rule, now: .seconds(62))
         #expect(circuit.admit(now: .seconds(62)) == .pass(period: 3))
     }
 
-    @Test func whatWasUnderWaySaysNothingOfTheNewState() {
+    @Test func lateOutcomesDoNotAffectTheNewState() {
         var circuit = Circuit()
         let old = circuit.admit(now: .zero)
         run(&circuit, rule, "fff")
@@ -92,12 +92,12 @@ import Testing
         #expect(!isOpen(circuit, at: .seconds(31)))
     }
 
-    /// Requests that begin and end in any order, against a plain account of what the rules say.
-    @Test(arguments: 0..<60) func anyCourse(seed: UInt64) {
+    /// Compares a circuit with a simple model while requests begin and end in random order.
+    @Test(arguments: 0..<60) func circuitEqualsASimpleModel(seed: UInt64) {
         var chance = SeededChance(seed)
         let rule = Circuit.Rule(
             failures: Int.random(in: 1...4, using: &chance), failureRate: Bool.random(using: &chance) ? 0.5 : nil,
-            window: Int.random(in: 2...6, using: &chance), rest: .seconds(10))
+            window: Int.random(in: 2...6, using: &chance), cooldown: .seconds(10))
         var (circuit, now, model) = (Circuit(), Duration.zero, Model(rule: rule))
         var underWay: [(admission: Circuit.Admission, period: Int)] = []
         var opened = 0
@@ -126,7 +126,7 @@ import Testing
         #expect(opened > 5)
     }
 
-    /// What the rules say, written down as plainly as possible.
+    /// A simple model of the rules.
     private struct Model {
         let rule: Circuit.Rule
         var period = 0
@@ -138,7 +138,7 @@ import Testing
             guard let openUntil else { return "pass" }
             if now < max(openUntil, probedUntil ?? .zero) { return "refused" }
             if probedUntil != nil { period += 1 }
-            probedUntil = now + rule.rest
+            probedUntil = now + rule.cooldown
             return "probe"
         }
 
@@ -147,7 +147,7 @@ import Testing
             if openUntil != nil {
                 probedUntil = nil
                 if outcome == .unknown { return }
-                change(openUntil: outcome == .success ? nil : now + rule.rest)
+                change(openUntil: outcome == .success ? nil : now + rule.cooldown)
             } else if outcome != .unknown {
                 outcomes.append(outcome == .success)
                 guard outcome != .success else { return }
@@ -156,7 +156,7 @@ import Testing
                 let isInARow = row.count == rule.failures && !row.contains(true)
                 let share = Double(latest.filter { !$0 }.count) / Double(rule.window)
                 let isTooOften = rule.failureRate.map { latest.count == rule.window && share >= $0 } ?? false
-                if isInARow || isTooOften { change(openUntil: now + rule.rest) }
+                if isInARow || isTooOften { change(openUntil: now + rule.cooldown) }
             }
         }
 

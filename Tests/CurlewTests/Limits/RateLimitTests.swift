@@ -9,12 +9,12 @@ import Testing
 
 @testable import Curlew
 
-/// Requests that wait because a server wants it, or because there is a rate.
+/// Requests that wait because of rate limits of the server or of the client.
 @Suite(.timeLimit(.minutes(5)))
 struct RateLimitTests {
-    private let clock = HandClock()
+    private let clock = ManualClock()
 
-    /// A server whose first answers are given, and then 200.
+    /// A server that sends the given responses first, and then 200.
     private func server(_ answers: [MockResponse]) throws -> MockServer {
         let left = Lock(answers)
         return try MockServer { _ in left.withLock { $0.isEmpty ? .text("fine") : $0.removeFirst() } }
@@ -24,7 +24,7 @@ struct RateLimitTests {
         .text("busy", status: status).field(field, value)
     }
 
-    /// Starts transfers one after the other, so that their order in line is known.
+    /// Starts transfers one after the other, so that their order in the queue is known.
     private func line(_ session: Session, _ server: MockServer, _ count: Int) async -> [Transfer<Data>] {
         var transfers: [Transfer<Data>] = []
         for number in 1...count {
@@ -34,7 +34,7 @@ struct RateLimitTests {
         return transfers
     }
 
-    @Test func oneAfterTheOtherWhenTheTimeHasPassed() async throws {
+    @Test func requestsAreSentInOrderAfterRetryAfter() async throws {
         let server = try server([busy()])
         let session = Session(interceptors: [RateLimitInterceptor(clock: clock, chance: { 1 })])
         #expect(try await session.data(for: Request(server.url("/0"))).1.status == .tooManyRequests)
@@ -55,14 +55,14 @@ struct RateLimitTests {
         #expect(server.requests.map(\.path) == ["/0", "/1", "/2", "/3"])
     }
 
-    @Test func aLongerHoldThatComesMeanwhileCounts() async throws {
+    @Test func laterRetryAfterExtendsTheHold() async throws {
         let server = try server([busy(), busy("Retry-After", "9")])
         let session = Session(interceptors: [RateLimitInterceptor(clock: clock, chance: { 1 })])
         _ = try await session.data(for: Request(server.url("/0")))
         let transfers = await line(session, server, 2)
         clock.advance(by: .seconds(7))
         #expect(try await transfers[0].response().head.status == 429)
-        // The second one was first in line when the answer to the first one came, or is by now.
+        // The second request reaches the front of the queue before or after the first response arrives.
         await clock.waitForSleeper(at: .milliseconds(7020), .seconds(16))
         clock.advance(by: .milliseconds(20))
         await clock.waitForSleeper(at: .seconds(16))
@@ -78,7 +78,7 @@ struct RateLimitTests {
         ("RateLimit", #""a";r=0;t=7"#, 404, true),
     ]
 
-    @Test(arguments: fields.indices) func whatHoldsRequests(_ index: Int) async throws {
+    @Test(arguments: fields.indices) func responseFieldsThatHoldRequests(_ index: Int) async throws {
         let (name, value, status, isHeld) = Self.fields[index]
         let server = try server([busy(name, value, status: status)])
         let limit = RateLimitInterceptor(longestWait: .seconds(1), clock: clock)
@@ -93,19 +93,19 @@ struct RateLimitTests {
         #expect(server.requestCount == (isHeld ? 1 : 2))
     }
 
-    @Test func usedUpQuotasWithOlderNames() async throws {
+    @Test func olderRateLimitFieldsHoldRequests() async throws {
         for prefix in ["", "X-"] {
             let answer = MockResponse.text("fine").field("\(prefix)RateLimit-Remaining", "0")
                 .field("\(prefix)RateLimit-Reset", "61")
             let server = try server([answer])
-            let session = Session(interceptors: [RateLimitInterceptor(clock: HandClock())])
+            let session = Session(interceptors: [RateLimitInterceptor(clock: ManualClock())])
             #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
             let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
             #expect(error.retryAfter == .seconds(61))
         }
     }
 
-    @Test func whatWouldWaitTooLongFailsAtOnce() async throws {
+    @Test func requestWithTooLongAWaitFailsAtOnce() async throws {
         let server = try server([busy("Retry-After", "61")])
         let session = Session(interceptors: [RateLimitInterceptor(clock: clock)])
         _ = try await session.data(for: Request(server.url("/")))
@@ -126,7 +126,7 @@ struct RateLimitTests {
         #expect(server.requestCount == 2)
     }
 
-    @Test func whoeverWaitsBehindOthersWaitsNoLongerThanItCan() async throws {
+    @Test func queuedRequestFailsAtItsOwnTimeout() async throws {
         let gate = Gate()
         let server = try server([busy("Retry-After", "50").fault(.stall(gate), at: .start), busy()])
         let session = Session(interceptors: [RateLimitInterceptor(clock: clock, chance: { 1 })])
@@ -150,7 +150,7 @@ struct RateLimitTests {
         #expect(try await first.response().head.status == .ok && server.requestCount == 3)
     }
 
-    @Test func originsHaveTheirOwn() async throws {
+    @Test func originsHaveSeparateRateLimits() async throws {
         let (busy, free) = (try server([busy()]), try server([]))
         let session = Session(interceptors: [RateLimitInterceptor(longestWait: .zero, clock: clock)])
         _ = try await session.data(for: Request(busy.url("/")))
@@ -158,7 +158,7 @@ struct RateLimitTests {
         #expect(try await session.data(for: Request(free.url("/"))).1.status == .ok)
     }
 
-    @Test func aRateOfOnesOwn() async throws {
+    @Test func clientSideRateIsKept() async throws {
         let server = try server([])
         let limit = RateLimitInterceptor(requests: 10, per: .seconds(1), burst: 3, clock: clock)
         let session = Session(interceptors: [limit])
@@ -173,7 +173,7 @@ struct RateLimitTests {
         #expect(server.requests.suffix(3).map(\.path) == ["/1", "/2", "/3"])
     }
 
-    @Test func ratesThatMakeNoSense() async throws {
+    @Test func invalidRateLimitsAreRefused() async throws {
         let server = try server([])
         for limit: RateLimitInterceptor in [
             .rateLimit(requests: 0, per: .seconds(1)), .rateLimit(requests: 1, per: .zero),
@@ -186,7 +186,7 @@ struct RateLimitTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func cancellingGivesUpAPlace() async throws {
+    @Test func cancelledRequestLeavesTheQueue() async throws {
         let server = try server([busy()])
         let limit = RateLimitInterceptor(clock: clock, chance: { 0 })
         let session = Session(interceptors: [limit])
@@ -200,12 +200,12 @@ struct RateLimitTests {
         await clock.waitForSleeper(at: .seconds(7))
         clock.advance(by: .seconds(7))
         for index in [1, 3] { #expect(try await transfers[index].response().head.status == .ok) }
-        // Both may go at once, over connections of their own.
+        // Both may be sent at once, over separate connections.
         #expect(server.requests.map(\.path).sorted() == ["/0", "/2", "/4"])
         #expect(limit.waiting(for: Request(server.url("/"))) == 0)
     }
 
-    @Test func aSessionThatClosesEndsTheWaits() async throws {
+    @Test func sessionShutdownEndsRateLimitWaits() async throws {
         let server = try server([busy()])
         let session = Session(interceptors: [RateLimitInterceptor(clock: clock)])
         _ = try await session.data(for: Request(server.url("/0")))
@@ -217,7 +217,7 @@ struct RateLimitTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func onlyTheFirstOfAThousandLooksAtTheTime() async throws {
+    @Test func onlyTheFirstQueuedRequestSleepsForTheLimit() async throws {
         let server = try server([busy()])
         let limit = RateLimitInterceptor(clock: clock, chance: { 0 })
         let session = Session(interceptors: [limit])
@@ -227,11 +227,11 @@ struct RateLimitTests {
             for _ in 0..<1000 { group.addTask { try await session.data(for: request).1.status == .ok } }
             await clock.waitUntil(sleepers: 1000)
             await clock.waitForSleeper(at: .seconds(7))
-            // A limit for each, and what the first one waits for.
+            // One sleep for the timeout of each request, and one for the first request in the queue.
             let before = clock.sleeps
             #expect(before <= 1001 && limit.waiting(for: request) == 1000)
             for _ in 0..<60 { clock.advance(by: .milliseconds(100)) }
-            #expect(clock.sleeps == before, "nobody looks whether it may go")
+            #expect(clock.sleeps == before, "no request wakes up to check")
             clock.advance(by: .seconds(1))
             return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
@@ -239,16 +239,16 @@ struct RateLimitTests {
         #expect(clock.sleeps <= 2001)
     }
 
-    @Test func retriesWaitOnce() async throws {
+    @Test func retryWaitsOnlyOnceForRetryAfter() async throws {
         let server = try server([busy()])
-        let notes = NotingClock()
+        let notes = RecordingClock()
         var request = Request(server.url("/"))
         request.interceptors = [
-            RetryInterceptor(RetryPolicy(limit: 1, backOff: .none), clock: notes),
+            RetryInterceptor(RetryPolicy(limit: 1, backoff: .none), clock: notes),
             RateLimitInterceptor(longestWait: .seconds(8), clock: clock),
         ]
         let transfer = Session().transfer(request).start()
-        // The retry's own wait is over at once by its clock, so the line is what holds it.
+        // The retry's own wait returns at once, so only the rate limit holds the request.
         await clock.waitForSleeper(at: .seconds(7))
         clock.advance(by: .seconds(7))
         #expect(try await transfer.response().head.status == .ok && server.requestCount == 2)

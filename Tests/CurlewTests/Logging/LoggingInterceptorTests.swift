@@ -28,11 +28,11 @@ struct LoggingInterceptorTests {
             ])
     }
 
-    @Test func basicIsOneLineEachWay() async throws {
+    @Test func basicLevelLogsOneLinePerRequestAndResponse() async throws {
         let server = try MockServer { _ in .text("twelve bytes", status: 404) }
         let url = server.url("/a?page=2&key=SECRET")
         var request = Request(.post, url, fields: [.authorization: "SECRET"], body: .text("abc"))
-        request.urlText = request.urlText.replacing("http://", with: "http://user:SECRET@")
+        request.url = request.url.replacing("http://", with: "http://user:SECRET@")
         let (data, _) = try await session(.basic, showing: ["page"]).data(for: request)
         #expect(data == Data("twelve bytes".utf8))
         let entries = entries
@@ -61,7 +61,7 @@ struct LoggingInterceptorTests {
         #expect(entries[1].fields?["Set-Cookie"] == "<redacted>")
     }
 
-    @Test func theScopeSaysWhatIsSeen() async throws {
+    @Test func attemptScopeLogsEachRedirect() async throws {
         let server = try MockServer { _ in .text("fine") }
         server.on("GET", "/old", .redirect(to: "/new"))
         _ = try await session(.basic).data(for: Request(server.url("/old")))
@@ -71,7 +71,7 @@ struct LoggingInterceptorTests {
         #expect(entries.dropFirst(2).map(\.status) == [nil, .found, nil, .ok])
     }
 
-    @Test func aFailureIsAnEntry() async throws {
+    @Test func failureIsLogged() async throws {
         let server = try MockServer { _ in .text("never").fault(.close, at: .start) }
         await #expect(throws: NetworkError.self) {
             try await session(.basic).data(for: Request(.post, server.url("/?a=SECRET"), body: .text("x")))
@@ -82,7 +82,7 @@ struct LoggingInterceptorTests {
         #expect("\(entries[1])".contains(", connection lost while "))
     }
 
-    @Test func bodiesAreSampledAsTheyPass() async throws {
+    @Test func bodiesAreSampledWhileStreaming() async throws {
         let body = PatternBody(seed: 3, length: 3 << 20)
         let server = try MockServer { .bytes($0.path == "/text" ? Array("line\r\n#1 ← 200".utf8) : body.bytes) }
         let session = session(.bodies(upTo: 40))
@@ -102,7 +102,7 @@ struct LoggingInterceptorTests {
         #expect(last.body?.hasPrefix("hex ") == true && last.body?.hasSuffix(" …") == true)
     }
 
-    @Test func aBodyThatBreaksOffOrIsLeftIsAnEntry() async throws {
+    @Test func interruptedAndAbandonedBodiesAreLogged() async throws {
         let server = try MockServer { _ in .bytes([UInt8](repeating: 0x61, count: 9)).fault(.close, at: .body(4)) }
         let error = await #expect(throws: NetworkError.self) {
             try await session(.bodies(upTo: 100)).data(for: Request(server.url("/")))
@@ -114,14 +114,14 @@ struct LoggingInterceptorTests {
         let whole = try MockServer { _ in .bytes(PatternBody(seed: 1, length: 1 << 20).bytes) }
         let count = entries.count
         for try await _ in session(.bodies(upTo: 4)).transfer(Request(whole.url("/"))).bytes { break }
-        // Request, response, body: whoever leaves does not wait for the last.
+        // Three entries: request, response, body. A reader that breaks out does not wait for the last one.
         while entries.count < count + 3, !Task.isCancelled { await Task.yield() }
         let left = try #require(entries.last)
         #expect(left.event == .responseBody && left.error == nil)
         #expect(left.bodyBytes ?? 0 < 1 << 20)
     }
 
-    @Test func aLineIsALineWhateverItHolds() {
+    @Test func logEntryDescriptionEscapesLineBreaks() {
         var entry = LogEntry(event: .response, transfer: 1, method: "G\nT", url: "http://h/\u{1B}[2J")
         entry.fields = ["A\n#2 ← 200 OK": "b\r\n\u{2028}"]
         #expect(!"\(entry)".unicodeScalars.contains(where: String.needsEscape))
@@ -136,14 +136,14 @@ struct LoggingInterceptorTests {
             ([0xFF, 1, 2], 2, "hex ff 01 …"),
             ([0x61, 0xE2, 0x82], 4, "hex 61 e2 82"), ([1], 0, "…"), ([0x0A, 0x61], 9, #"\na"#),
         ] as [([UInt8], Int64, String)])
-    func samples(_ bytes: [UInt8], _ limit: Int64, _ text: String) {
+    func bodySampleText(_ bytes: [UInt8], _ limit: Int64, _ text: String) {
         var sample = BodySample(limit: ByteCount(limit))
         for byte in bytes { sample.take([byte]) }
         #expect(sample.text == text)
         #expect(sample.count == Int64(bytes.count))
     }
 
-    @Test func chosenValuesOfQueriesAreShown() {
+    @Test func redactedURLShowsChosenQueryValues() {
         let url = "http://h/?a=1&b=2&a&aa=3&=4#f"
         #expect(
             redactedURL(url, showingQueryOf: ["a"])

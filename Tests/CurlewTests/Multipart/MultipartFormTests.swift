@@ -6,18 +6,18 @@ import Testing
 
 @testable import Curlew
 
-/// How forms are written, byte by byte, before anything is sent.
+/// The bytes of encoded forms, without sending them.
 struct MultipartFormTests {
     private func text(_ form: MultipartForm) throws -> String {
-        guard case .joined(let joined) = form.layout.body.content else { return "no joined body" }
-        return String(decoding: try #require(joined.bytesAtHand), as: UTF8.self)
+        guard let joined = form.layout.body.source as? JoinedBody else { return "no joined body" }
+        return String(decoding: try #require(joined.bytes), as: UTF8.self)
     }
 
     private func boundary(_ text: String = "B") throws -> MultipartBoundary { try #require(MultipartBoundary(text)) }
 
     private func disposition(_ part: Part) -> String? { part.fields[.contentDisposition] }
 
-    @Test func framing() throws {
+    @Test func formIsEncoded() throws {
         let form = MultipartForm(boundary: try boundary()) {
             Part("title", "Alps")
             Part("raw", bytes: [UInt8]("x\r\n".utf8), filename: "a.png")
@@ -53,19 +53,19 @@ struct MultipartFormTests {
         ("\n\r", "%0D%0A%0D%0A"), ("\r\r\n\n", "%0D%0A%0D%0A%0D%0A"), ("é漢👴🏻", "é漢👴🏻"), ("a\\b%22;", "a\\b%22;"),
         ("", ""),
     ])
-    func names(_ name: String, _ written: String) {
+    func partNamesAreEscaped(_ name: String, _ written: String) {
         #expect(disposition(Part(name, "")) == "form-data; name=\"\(written)\"")
     }
 
-    /// Line breaks of file names stay what they are (WHATWG HTML).
+    /// Line breaks in file names are not normalised to CRLF (WHATWG HTML).
     @Test(arguments: [("a\rb", "a%0Db"), ("a\nb", "a%0Ab"), ("a\r\n\"b", "a%0D%0A%22b"), ("ä.png", "ä.png")])
-    func filenames(_ name: String, _ written: String) {
+    func fileNamesAreEscaped(_ name: String, _ written: String) {
         #expect(
             disposition(Part("n", bytes: [1], filename: name)) == "form-data; name=\"n\"; filename=\"\(written)\"")
         #expect(disposition(Part("n", file: "/x", filename: name))?.hasSuffix("filename=\"\(written)\"") == true)
     }
 
-    @Test func typesOfParts() {
+    @Test func contentTypesOfParts() {
         func type(_ part: Part) -> String? { part.fields[.contentType] }
         #expect(type(Part("a", "text")) == nil)
         #expect(type(Part("a", file: "/srv/x.tar.gz")) == "application/gzip")
@@ -78,7 +78,7 @@ struct MultipartFormTests {
         #expect(type(Part("a", body: .text("x"), filename: "a.json", type: .formData)) == "multipart/form-data")
     }
 
-    @Test func aBuilderTakesWhatSwiftHas() throws {
+    @Test func resultBuilderSupportsControlFlow() throws {
         let (isLong, few): (Bool, [Part]) = (true, [Part("c", ""), Part("d", "")])
         let form = MultipartForm {
             Part("a", "")
@@ -95,7 +95,7 @@ struct MultipartFormTests {
 
     // MARK: Boundaries
 
-    @Test func boundariesAreDrawnAtRandom() {
+    @Test func boundariesAreRandom() {
         let all = Set((0..<200).map { _ in MultipartBoundary().text })
         #expect(all.count == 200)
         for text in all {
@@ -103,10 +103,10 @@ struct MultipartFormTests {
             #expect(MultipartBoundary(text)?.text == text)
         }
         let digits = all.map { Array($0.utf8.dropFirst(7)) }
-        for place in 0..<32 { #expect(Set(digits.map { $0[place] }).count > 8, "all digits are drawn") }
+        for place in 0..<32 { #expect(Set(digits.map { $0[place] }).count > 8, "each digit is random") }
     }
 
-    @Test func boundariesAreChecked() {
+    @Test func invalidBoundariesAreRejected() {
         let long = String(repeating: "b", count: 70)
         for text in ["a", "a b", "'()+_,-./:=?", long] { #expect(MultipartBoundary(text)?.text == text) }
         for text in ["", " ", "a ", long + "b", "a\r\nb", "a\"", "ä", "a;b", "a\\"] {
@@ -127,10 +127,10 @@ struct MultipartFormTests {
         var key = Data([0xFF, 0x00])
     }
 
-    @Test func parametersAreFlattenedAsQueriesAre() throws {
+    @Test func parametersAreFlattenedLikeQueries() throws {
         func pairs(_ parts: [Part]) -> [String] {
             parts.map { part in
-                guard case .bytes(let bytes) = part.body.content else { return "?" }
+                guard let bytes = part.body.bytes else { return "?" }
                 let shown = String(validating: bytes, as: UTF8.self) ?? "\(bytes)"
                 return "\(part.name ?? "")=\(shown)" + (part.fields[.contentType].map { " \($0)" } ?? "")
             }
@@ -151,7 +151,7 @@ struct MultipartFormTests {
         #expect(throws: EncodingError.self) { try Part.fields(of: Query.percentEncoded("a=b")) }
     }
 
-    // MARK: What cannot be sent
+    // MARK: Invalid forms
 
     @Test(arguments: [
         ([Part](), "has no parts"),
@@ -161,7 +161,7 @@ struct MultipartFormTests {
         ([Part("s", body: .descriptor(0, length: -1))], "The length of the part “s” is negative"),
         ([Part("s", body: .multipart(MultipartForm([])))], "has no parts"),
     ])
-    func formsThatCannotBeSent(_ parts: [Part], _ message: String) {
+    func invalidFormsAreRejected(_ parts: [Part], _ message: String) {
         let request = Request(.post, "http://x.test/", body: .multipart(MultipartForm(parts)))
         let error = #expect(throws: NetworkError.self) { try request.validated() }
         let said = error?.message ?? ""
@@ -169,28 +169,29 @@ struct MultipartFormTests {
         #expect(error?.hint != nil)
     }
 
-    @Test func whatCanBeReplayed() {
+    @Test func formIsReplayableIfAllPartsAre() {
         let once = AsyncStream<[UInt8]> { $0.finish() }
         let form = MultipartForm {
             Part("a", file: "/x")
             Part("b", stream: once, length: 3, canReplay: true)
         }
         let body = RequestBody.multipart(form)
-        #expect(body.canReplay && !body.isSpent && !body.isNone && body.length == nil && body.onceOnlyPart == nil)
+        #expect(
+            body.canReplay && !body.isConsumed && !body.isNone && body.length == nil && body.nonReplayablePart == nil)
         let other = RequestBody.multipart(MultipartForm(form.parts + [Part("log", stream: once, length: 4)]))
-        #expect(!other.canReplay && !other.isSpent && other.onceOnlyPart == "the part “log”")
+        #expect(!other.canReplay && !other.isConsumed && other.nonReplayablePart == "the part “log”")
     }
 
-    @Test func aFormInsideAForm() throws {
+    @Test func nestedForms() throws {
         let inner = MultipartForm([Part("x", "1"), Part("f", body: .file("/f"))], boundary: try boundary("I"))
         let outer = MultipartForm([Part("in", body: .multipart(inner), type: inner.contentType)])
-        guard case .joined(let joined) = RequestBody.multipart(outer).content else { return }
+        let joined = try #require(RequestBody.multipart(outer).source as? JoinedBody)
         #expect(joined.pieces.count == 7)
         #expect(joined.pieces.map(\.label).dropFirst().dropLast().allSatisfy { $0 == "the part “in”" })
         #expect(outer.progress(at: TransferProgress()).count == 1)
     }
 
-    @Test func commandsForCurl() throws {
+    @Test func curlDescriptionsOfForms() throws {
         let known = MultipartForm([Part("a", "1")], boundary: try boundary())
         let request = Request(.post, "http://x.test/", fields: known.fields, body: .multipart(known))
         #expect(request.curlDescription.contains("--data-binary '<redacted: "))

@@ -8,10 +8,10 @@ import Testing
 
 @testable import Curlew
 
-/// Multipart bodies read in chunks.
+/// The parser of multipart bodies, with any split into chunks.
 @Suite(.timeLimit(.minutes(5)))
 struct MultipartParserTests {
-    /// A body read: each part as its fields and bytes, and whether the end was right.
+    /// A parsed body: the fields and bytes of each part, and the error.
     private struct Reading: Equatable, CustomStringConvertible {
         var parts: [(fields: HeaderFields, bytes: [UInt8])] = []
         var isOpen = false
@@ -57,7 +57,7 @@ struct MultipartParserTests {
     private func read(_ text: String, limits: MultipartLimits = MultipartLimits()) -> Reading {
         let bytes = Array(text.utf8)
         let whole = read([bytes], limits: limits)
-        // Cut into single bytes, and in two at each place, it says the same.
+        // Single bytes and splits in two at each offset have the same result.
         let single = read(bytes.map { [$0] }, limits: limits)
         #expect(single == whole, "\(text.debugDescription): \(single) instead of \(whole)")
         for cut in 0..<bytes.count {
@@ -92,9 +92,9 @@ struct MultipartParserTests {
         ("\r\n--B--\r\n", []),
         ("--B\r\nContent-Type: multipart/mixed\r\n\r\n--C\r\n\r\nin\r\n--C--\r\n--B--", ["--C\r\n\r\nin\r\n--C--"]),
     ])
-    func bodies(_ text: String, _ parts: [String]) { #expect(contents(text) == parts, "\(read(text))") }
+    func validBodies(_ text: String, _ parts: [String]) { #expect(contents(text) == parts, "\(read(text))") }
 
-    @Test func fields() {
+    @Test func partFieldsAreParsed() {
         let text = "--B\r\nContent-Type: text/plain\r\nX-Folded: a\r\n b\r\nno field\r\nX: 1\r\nX: 2\r\n\r\n\r\n--B--"
         #expect(read(text).parts[0].fields == ["Content-Type": "text/plain", "X-Folded": "a b", "X": "1", "X": "2"])
     }
@@ -105,12 +105,12 @@ struct MultipartParserTests {
         ("--B\r\n\r\nx\r\n--B", "ends inside part 1"), ("--B\r\n\r\nx\r\n--B-", "ends inside part 1"),
         ("--B\r\n\r\nx\r\n--B\r\n\r\n", "ends inside part 2"), ("--B\r\nA: 1\r\n--B--\r\n", "ends inside its fields"),
     ])
-    func malformed(_ text: String, _ message: String) {
+    func malformedBodiesFail(_ text: String, _ message: String) {
         let failure = read(text).failure ?? "none"
         #expect(failure.contains(message), "\(failure)")
     }
 
-    @Test func limits() {
+    @Test func partsAndFieldsAreLimited() {
         let two = "--B\r\nA: 1234567890\r\n\r\nx\r\n--B\r\n\r\ny\r\n--B--"
         #expect(read(two, limits: MultipartLimits(parts: 2)).failure == nil)
         #expect(read(two, limits: MultipartLimits(parts: 1)).failure?.contains("more than 1 parts") == true)
@@ -119,8 +119,8 @@ struct MultipartParserTests {
         #expect(failure?.contains("the fields of part 1 have more than 16 bytes") == true, "\(failure ?? "none")")
     }
 
-    /// A boundary that is not the body's would else be looked for until the connection ends, which cameras never do.
-    @Test func whatComesBeforeTheFirstPartIsBounded() {
+    /// Without the limit, a wrong boundary would be searched for until the response ends, and cameras never end theirs.
+    @Test func preambleIsLimited() {
         let lines = String(repeating: "--other\r\n", count: 7281)
         #expect(read([Array("\(lines)--B\r\n\r\nx\r\n--B--".utf8)]).failure == nil)
         for size in [100, 70_000] {
@@ -132,7 +132,7 @@ struct MultipartParserTests {
         }
     }
 
-    @Test func elementsBeforeAMistakeAreGiven() throws {
+    @Test func elementsBeforeAnErrorAreReturned() throws {
         let head = ResponseHead(status: .ok, fields: ["Content-Type": "multipart/mixed; boundary=B"])
         let serializer = MultipartElements(MultipartLimits(parts: 1))
         var (state, elements) = (try serializer.begin(head), [MultipartElement]())
@@ -141,20 +141,20 @@ struct MultipartParserTests {
         #expect(elements == [.part([:]), .bytes(ByteChunk([0x78])), .end])
     }
 
-    /// Blanks behind a delimiter are kept until the line ends, so there is a limit to them.
-    @Test func paddingIsBounded() {
+    /// The parser buffers blanks after a delimiter until the line ends, so their number is limited.
+    @Test func paddingAfterADelimiterIsLimited() {
         let blanks = String(repeating: " ", count: 256)
         #expect(contents("--B\r\n\r\nx\r\n--B--\(blanks)\r\n") == ["x"])
         let more = "x\r\n--B--\(blanks) "
         #expect(contents("--B\r\n\r\n\(more)\r\n--B--") == [more])
     }
 
-    /// Whatever parts hold, and however the body is cut, they come out as they were; and nothing is held back for long.
-    @Test func anyContentsAnyCutting() {
+    /// Random parts survive writing and parsing for any split of the body.
+    @Test func randomPartsRoundTripForEverySplit() {
         for seed in 0..<300 as Range<UInt64> {
             var chance = SeededChance(seed)
             let boundary = ["B", "curlew-0123456789abcdef", "--", "a b", "-"][Int.random(in: 0..<5, using: &chance)]
-            // Pieces of what could be mistaken.
+            // Pieces that resemble delimiters.
             let pieces = [
                 "\r", "\n", "\r\n", "-", "--", boundary, "\r\n--", "\r\n--" + boundary.dropLast(), " ", "x", "é",
             ]
@@ -162,7 +162,7 @@ struct MultipartParserTests {
                 let text = (0..<Int.random(in: 0...30, using: &chance)).map { _ in
                     pieces[Int.random(in: 0..<pieces.count, using: &chance)]
                 }.joined()
-                // By bytes, since a line break of two is one character, and as long as another one comes of it.
+                // Delimiters are removed from the bytes, because CRLF is one `Character`; a removal can form a new one.
                 let wanted = Array("\n--\(boundary)".utf8)
                 var bytes = Array(("\n" + text).utf8)
                 while bytes.contains(wanted) { bytes.replace(wanted, with: [0x0A]) }
@@ -170,7 +170,7 @@ struct MultipartParserTests {
             }
             let form = MultipartForm(
                 contents.map { Part("n", bytes: $0) }, boundary: MultipartBoundary(boundary) ?? MultipartBoundary())
-            guard case .joined(let joined) = form.layout.body.content, let body = joined.bytesAtHand else { return }
+            guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
             var chunks: [[UInt8]] = []
             var position = 0
             while position < body.count {
@@ -184,7 +184,7 @@ struct MultipartParserTests {
         }
     }
 
-    @Test func contentIsGivenAsItComes() throws {
+    @Test func contentIsReturnedBeforeThePartEnds() throws {
         var parser = MultipartParser(boundary: "B", limits: MultipartLimits())
         var elements: [MultipartElement] = []
         try parser.read(ByteChunk("--B\r\n\r\nabc".utf8)) { elements.append($0) }
@@ -192,14 +192,14 @@ struct MultipartParserTests {
         try parser.read(ByteChunk("d\r\n--".utf8)) { elements.append($0) }
         #expect(elements.count == 3 && elements.last == .bytes(ByteChunk("d".utf8)))
         try parser.read(ByteChunk("B\r\n".utf8)) { elements.append($0) }
-        #expect(elements.last == .end, "a part ends with its delimiter, whatever comes then")
+        #expect(elements.last == .end, "a part ends with its delimiter")
     }
 
-    /// A body of line breaks and starts of delimiters that is forty times as long takes forty times the work, and not
-    /// 1600 times.
+    /// The parsing time of line breaks and incomplete delimiters is linear: a body of forty times the length takes
+    /// about forty times as long, and not 1600 times.
     ///
-    /// Only this thread's own time counts, so that a busy machine changes nothing.
-    @Test func timeGrowsWithTheBytes() {
+    /// The test measures the CPU time of its thread, so that a busy machine does not matter.
+    @Test func parsingTimeIsLinear() {
         func now() -> Duration {
             var time = timespec()
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -221,14 +221,14 @@ struct MultipartParserTests {
         "text/plain", "multipart/mixed", "multipart/mixed; boundary=", "multipart/mixed; boundary=\"a\r\nb\"",
         "multipart/mixed; boundary=\(String(repeating: "b", count: 257))",
     ])
-    func boundariesThatAreNone(_ type: String) {
+    func invalidResponseBoundariesFail(_ type: String) {
         let head = ResponseHead(status: .ok, fields: [.contentType: type])
         let error = #expect(throws: NetworkError.self) { try MultipartElements().begin(head) }
         #expect(error?.kind == .decodingFailed)
         #expect(error?.message.hasPrefix("The multipart response is malformed: its Content-Type ") == true)
     }
 
-    @Test func namesOfParts() {
+    @Test func partNamesAndFileNames() {
         let fields: HeaderFields = [
             "Content-Disposition": "form-data; name=\"a\\\"b\"; FileName=c.txt", "Content-Type": "text/plain",
         ]

@@ -8,14 +8,14 @@ import Testing
 
 @testable import Curlew
 
-/// Forms on their way to a server, and what becomes of them there.
+/// Sent forms: kinds of parts, redirects and retries, failures, progress, spooling; and multipart responses.
 @Suite(.timeLimit(.minutes(5)))
 struct MultipartTransferTests {
     private func request(_ form: MultipartForm, _ url: String, _ method: Curlew.Method = .post) -> Request {
         Request(method, url, fields: form.fields, body: .multipart(form))
     }
 
-    /// The parts that a server got, read by our own reader.
+    /// Parses the body that a server received with `MultipartParser`.
     private func parts(of seen: RecordedRequest) throws -> [MultipartPart] {
         let type = try #require(seen.field("Content-Type").flatMap { MediaType($0) })
         var parser = MultipartParser(boundary: try #require(type[parameter: "boundary"]), limits: MultipartLimits())
@@ -37,7 +37,7 @@ struct MultipartTransferTests {
     private func pattern(_ seed: UInt64, _ length: Int) -> PatternBody { PatternBody(seed: seed, length: length) }
 
     @Test(arguments: [10, 70_000, 200_000], [false, true])
-    func everyKindOfPart(_ size: Int, _ isLengthKnown: Bool) async throws {
+    func partsOfEveryKindAreSent(_ size: Int, _ isLengthKnown: Bool) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let patterns = (0..<3).map { pattern(UInt64($0), size + $0) }
         let file = try ScratchFile(patterns[1].bytes)
@@ -74,7 +74,7 @@ struct MultipartTransferTests {
     }
 
     @Test(arguments: [Curlew.Method.put, .patch, .delete, "REPORT"])
-    func anyMethod(_ method: Curlew.Method) async throws {
+    func formsWithAnyMethod(_ method: Curlew.Method) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let form = MultipartForm([Part("a", "1")])
         _ = try await Session().data(for: request(form, server.url("/"), method))
@@ -83,7 +83,7 @@ struct MultipartTransferTests {
         #expect(try parts(of: seen).map(\.name) == ["a"])
     }
 
-    @Test func byAClient() async throws {
+    @Test func formsWithAClient() async throws {
         let server = try MockServer { request in .json("{\"id\": \(request.bodyLength)}") }
         let api = Client(try BaseURL(server.url("/v1")))
         let answer: [String: Int] = try await api.post("photos", .multipart { Part("title", "Alps") })
@@ -94,7 +94,7 @@ struct MultipartTransferTests {
         #expect(empty.kind == .invalidRequest && empty.message.contains("no parts") && server.requestCount == 1)
     }
 
-    @Test func overHTTP2() async throws {
+    @Test func formsOverHTTP2() async throws {
         let scene = try HTTP2Scene { _ in .respond(text: "thanks") }
         let patterns = (0..<2).map { pattern(UInt64($0), 200_000) }
         let file = try ScratchFile(patterns[0].bytes)
@@ -107,9 +107,9 @@ struct MultipartTransferTests {
         #expect(try parts(of: seen).map { SHA256Stream.hex(of: $0.body) } == patterns.map(\.sha256))
     }
 
-    // MARK: Again
+    // MARK: Redirects and retries
 
-    @Test func filesAreSentAgainAfterARedirect() async throws {
+    @Test func formIsResentAfterARedirect() async throws {
         let server = try MockServer { _ in .text("thanks") }
         server.on("POST", "/from", .redirect(to: "/to", status: 307))
         let file = try ScratchFile(pattern(1, 200_000).bytes)
@@ -123,7 +123,7 @@ struct MultipartTransferTests {
         #expect(server.requests.last?.field("Content-Type") == form.contentType.description)
     }
 
-    @Test func aPartThatCanBeReadOnceIsNamed() async throws {
+    @Test func nonReplayablePartIsNamedAfterARedirect() async throws {
         let server = try MockServer { _ in .text("thanks") }
         server.on("POST", "/from", .redirect(to: "/to", status: 308))
         let form = MultipartForm {
@@ -138,8 +138,8 @@ struct MultipartTransferTests {
         #expect(again.hint?.contains("the part “log”") == true && server.requestCount == 1)
     }
 
-    /// The connection that was there is gone, which shows only when the form is on it.
-    @Test func formsAreSentAgainOnAStaleConnection() async throws {
+    /// The server has closed the kept connection, which the client notices only after it has begun to send the form.
+    @Test func formIsResentAfterAStaleConnection() async throws {
         let server = try MockServer { _ in .text("thanks") }
         server.on("GET", "/", .text("hello").closing())
         let file = try ScratchFile(pattern(3, 100_000).bytes)
@@ -164,22 +164,24 @@ struct MultipartTransferTests {
         return error
     }
 
-    @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func noRegularFile(_ path: String) async throws {
+    @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func partsThatAreNoRegularFilesFail(_ path: String)
+        async throws
+    {
         let error = try await failure(Part("image", file: path))
         #expect(error.kind == .invalidRequest && error.phase == .preparing)
         #expect(error.message.contains("the part “image”: ") && error.message.contains(path), "\(error)")
     }
 
-    @Test(arguments: [0, 999, 5000]) func aFileThatChangesItsSize(_ length: Int) async throws {
+    @Test(arguments: [0, 999, 5000]) func fileThatChangesItsSizeBeforeSendingFails(_ length: Int) async throws {
         let file = try ScratchFile(pattern(1, 1000).bytes)
         let error = try await failure(Part("image", file: file.path)) { try file.write(pattern(2, length).bytes) }
         #expect(error.kind == .bodyFailed && error.phase == .sending)
         #expect(error.message.contains("the part “image”: \(file.path) changed its size"), "\(error)")
     }
 
-    @Test func aFileThatGrowsWhileItIsSent() async throws {
+    @Test func fileThatGrowsWhileSendingFails() async throws {
         let gate = Gate()
-        // With holes, and longer than all buffers together.
+        // A sparse file that is larger than all buffers together.
         let file = try ScratchFile([])
         #expect(truncate(file.path, 64 << 20) == 0)
         let server = try MockServer { _ in .text("x") }
@@ -195,7 +197,7 @@ struct MultipartTransferTests {
         #expect(error.kind == .bodyFailed && error.message.contains("changed its size while it was sent"), "\(error)")
     }
 
-    @Test func sourcesThatBreakTheirWord() async throws {
+    @Test func streamsOfTheWrongLengthFail() async throws {
         let body = pattern(1, 1000)
         let short = try await failure(Part("log", stream: ChunkSource(body: body, chunk: 300), length: 1001))
         #expect(short.kind == .bodyFailed, "\(short)")
@@ -207,7 +209,7 @@ struct MultipartTransferTests {
         #expect(broken.cause as? ChunkSource.Broken == ChunkSource.Broken(reason: "chunk 2"))
     }
 
-    @Test func anEmptyStreamThatSaysSoIsNotAsked() async throws {
+    @Test func streamOfDeclaredLengthZeroIsNotRead() async throws {
         let server = try MockServer { _ in .text("x") }
         let source = ChunkSource(body: pattern(1, 100))
         let form = MultipartForm([Part("none", stream: source, length: 0), Part("a", "1")])
@@ -216,7 +218,7 @@ struct MultipartTransferTests {
         #expect(await source.meter.iterations == 0)
     }
 
-    @Test func aHeldStreamIsLetGoWhenTheTransferIsCancelled() async throws {
+    @Test func cancellationEndsAStalledStreamPart() async throws {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()
         let form = MultipartForm([
@@ -234,7 +236,7 @@ struct MultipartTransferTests {
 
     // MARK: Progress
 
-    @Test func progressOfPartsAsTheyAreSent() async throws {
+    @Test func progressOfParts() async throws {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()
         let file = try ScratchFile(pattern(1, 1000).bytes)
@@ -266,7 +268,7 @@ struct MultipartTransferTests {
 
     // MARK: Spooling
 
-    @Test func aSpooledFormIsTheSameBytes() async throws {
+    @Test func spooledFormHasTheSameBytes() async throws {
         let server = try MockServer { _ in .text("x") }
         let file = try ScratchFile(pattern(1, 700_000).bytes)
         let form = MultipartForm {
@@ -287,10 +289,10 @@ struct MultipartTransferTests {
         #expect(stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o600)
         let taken = try await networkError { try await form.spool(to: path) }
         #expect(taken.kind == .invalidRequest && taken.message.contains("File exists"), "\(taken)")
-        #expect(stat(path, &facts) == 0 && facts.st_size > 1_000_000, "it was not touched")
+        #expect(stat(path, &facts) == 0 && facts.st_size > 1_000_000, "the existing file is unchanged")
     }
 
-    @Test func aFailedSpoolLeavesNoFile() async throws {
+    @Test func failedSpoolRemovesTheFile() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let cases: [(MultipartForm, NetworkError.Kind)] = [
             (MultipartForm([]), .invalidRequest), (MultipartForm([Part("f", file: "/no/file")]), .invalidRequest),
@@ -305,10 +307,10 @@ struct MultipartTransferTests {
         let nowhere = try await networkError { try await MultipartForm([Part("a", "")]).spool(to: "/no/folder/x") }
         #expect(nowhere.kind == .invalidRequest && nowhere.hint != nil)
         let full = try await networkError { try await MultipartForm([Part("a", "")]).spool(to: "/dev/full") }
-        #expect(full.kind == .invalidRequest, "it is there already")
+        #expect(full.kind == .invalidRequest, "the file exists already")
     }
 
-    @Test func aCancelledSpoolLeavesNoFile() async throws {
+    @Test func cancelledSpoolRemovesTheFile() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let gate = Gate()
         let source = ChunkSource(body: pattern(1, 100), chunk: 10, hold: (5, gate))
@@ -320,7 +322,7 @@ struct MultipartTransferTests {
         gate.open()
     }
 
-    @Test func aCancelledTaskSpoolsNothingSmallEither() async throws {
+    @Test func spoolInACancelledTaskCreatesNoFile() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -332,7 +334,7 @@ struct MultipartTransferTests {
 
     // MARK: Responses
 
-    @Test func allPartsTogetherAreLimited() async throws {
+    @Test func responseLimitAppliesToAllParts() async throws {
         let bytes = Array("--B\r\n\r\n\(String(repeating: "x", count: 3000))\r\n--B--\r\n".utf8)
         let server = try MockServer { _ in .status(200, [("Content-Type", "multipart/mixed; boundary=B")], body: bytes)
         }
@@ -345,12 +347,12 @@ struct MultipartTransferTests {
     }
 
     @Test(arguments: [1, 7, 1000])
-    func partsOfAResponse(_ size: Int) async throws {
+    func responsePartsAreParsed(_ size: Int) async throws {
         let form = MultipartForm {
             Part("a", "1")
             Part("b", bytes: pattern(4, 3000).bytes, filename: "b.bin")
         }
-        guard case .joined(let joined) = form.layout.body.content, let bytes = joined.bytesAtHand else { return }
+        guard let joined = form.layout.body.source as? JoinedBody, let bytes = joined.bytes else { return }
         let type = "Multipart/Mixed; boundary=\"\(form.boundary)\""
         let server = try MockServer { _ in .status(200, [("Content-Type", type)], body: bytes).chunked(size: size) }
         let api = Client(try BaseURL(server.url("/")))
@@ -375,7 +377,7 @@ struct MultipartTransferTests {
         #expect(many.kind == .decodingFailed && many.message.contains("more than 1 parts"))
     }
 
-    @Test func aResponseThatIsCut() async throws {
+    @Test func truncatedMultipartResponseFails() async throws {
         let server = try MockServer { _ in
             .status(
                 200, [("Content-Type", "multipart/x-mixed-replace; boundary=B")], body: Array("--B\r\n\r\nabc".utf8))

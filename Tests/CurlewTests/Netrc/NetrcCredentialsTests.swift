@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Names and passwords from files, over the wire.
+/// Requests with credentials from .netrc files.
 @Suite(.timeLimit(.minutes(5)))
 struct NetrcCredentialsTests {
     private func request(_ url: String, _ credentials: NetrcCredentials) -> Request {
@@ -27,7 +27,7 @@ struct NetrcCredentialsTests {
 
     private func basic(_ text: String) -> String { "Basic " + Data(text.utf8).base64EncodedString() }
 
-    @Test func entriesForHosts() async throws {
+    @Test func entriesAreChosenByHost() async throws {
         #expect(try await sent("machine 127.0.0.1 login ann password pass") == basic("ann:pass"))
         #expect(try await sent("machine other login x password y default login ann password pass") == basic("ann:pass"))
         #expect(try await sent("machine 127.0.0.1 login ann machine 127.0.0.1 login b password c") == basic("ann:"))
@@ -36,7 +36,7 @@ struct NetrcCredentialsTests {
         #expect(try await sent("") == nil)
     }
 
-    @Test func namesAreComparedAsHosts() async throws {
+    @Test func machineNamesAreComparedAsHosts() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("machine LocalHost. login ann password pass".utf8)
         let url = "http://localhost:\(server.port)/"
@@ -44,15 +44,15 @@ struct NetrcCredentialsTests {
         #expect(server.requests[0].field("Authorization") == basic("ann:pass"))
     }
 
-    @Test func whatTheRequestBringsWins() async throws {
+    @Test func requestsOwnCredentialsTakePrecedence() async throws {
         let text = "machine 127.0.0.1 login ann password pass"
         #expect(try await sent(text) { $0.fields[.authorization] = "Bearer mine" } == "Bearer mine")
-        let url = try await sent(text) { $0.urlText = $0.urlText.replacing("http://", with: "http://eve:own@") }
+        let url = try await sent(text) { $0.url = $0.url.replacing("http://", with: "http://eve:own@") }
         #expect(url == basic("eve:own"))
         #expect(try await sent(text) { $0.options = .anonymous } == nil)
     }
 
-    @Test func passwordsGoOverTLS() async throws {
+    @Test func credentialsAreSentOverTLS() async throws {
         let file = try ScratchFile("default login ann password pass".utf8)
         let authority = try TestAuthority()
         let secure = try MockServer(tls: try authority.issue()) { _ in .text("fine") }
@@ -61,7 +61,7 @@ struct NetrcCredentialsTests {
         #expect(secure.requests[0].field("Authorization") == basic("ann:pass"))
     }
 
-    @Test func nothingGoesToAnotherOrigin() async throws {
+    @Test func crossOriginRedirectsGetNoCredentials() async throws {
         let (first, second) = (try MockServer(), try MockServer { _ in .text("fine") })
         first.on("GET", "/", .redirect(to: second.url("/")))
         let file = try ScratchFile("default login ann password pass".utf8)
@@ -70,7 +70,7 @@ struct NetrcCredentialsTests {
         #expect(second.requests[0].field("Authorization") == nil)
     }
 
-    @Test func theFileIsReadOnce() async throws {
+    @Test func fileIsReadOnce() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("default login ann password pass".utf8)
         let credentials: NetrcCredentials = .netrc(file.path)
@@ -81,10 +81,10 @@ struct NetrcCredentialsTests {
         #expect(server.requests.map { $0.field("Authorization") } == [basic("ann:pass"), basic("ann:pass")])
     }
 
-    @Test func aFileThatIsNotThere() async throws {
+    @Test func missingFileFailsUnlessItIsTheDefault() async throws {
         let server = try MockServer { _ in .text("fine") }
         for path in ["/nonexistent/netrc", "/etc/passwd/netrc"] {
-            // Nobody has said that it is there.
+            // A missing file is no error unless the caller has named its path.
             let usual = NetrcCredentials(path: nil, allowsPlainHTTP: true, environment: ["NETRC": path])
             _ = try await Session().data(for: request(server.url("/"), usual))
             let error = try await networkError {
@@ -95,7 +95,7 @@ struct NetrcCredentialsTests {
         #expect(server.requests.count == 2 && server.requests.allSatisfy { $0.field("Authorization") == nil })
     }
 
-    @Test func aFileThatCouldNotBeReadIsReadAgain() async throws {
+    @Test func malformedFileIsReadAgain() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile("machine".utf8)
         let credentials: NetrcCredentials = .netrc(file.path)
@@ -107,7 +107,7 @@ struct NetrcCredentialsTests {
         #expect(server.requests.map { $0.field("Authorization") } == [basic("ann:pass")])
     }
 
-    @Test func filesThatCannotBeUsed() async throws {
+    @Test func unusableFilesFailWithoutSecrets() async throws {
         func failure(_ path: String) async throws -> NetworkError {
             try await networkError {
                 try await Session().data(for: request("http://127.0.0.1:1/", .netrc(path)))
@@ -127,7 +127,7 @@ struct NetrcCredentialsTests {
         #expect(!refused.detailedDescription.contains("SECRET"))
     }
 
-    @Test func wherePathsComeFrom() {
+    @Test func defaultPathsComeFromTheEnvironment() {
         func path(_ environment: [String: String], given path: String? = nil) -> String? {
             NetrcCredentials(path: path, allowsPlainHTTP: false, environment: environment).path
         }

@@ -6,13 +6,13 @@ import Testing
 
 @testable import Curlew
 
-/// Files of names and passwords: what they say, and what is wrong with them.
+/// The parser of .netrc files: entries and errors.
 @Suite struct NetrcFileTests {
     private typealias Entry = NetrcFile.Entry
 
     private func entries(_ text: String) throws(InvalidNetrc) -> [NetrcFile.Entry] { try NetrcFile(text.utf8).entries }
 
-    @Test func everythingThereIs() throws {
+    @Test func entriesWithEverySyntax() throws {
         let text = """
             # a comment with machine words
             machine a.example port 8443 protocol https login anna password s3cret account x
@@ -38,11 +38,11 @@ import Testing
     }
 
     @Test(arguments: ["", " \t\r\n", "# only this", "macdef x", "macdef x\nmachine", "\u{FEFF}"])
-    func nothing(text: String) throws {
+    func filesWithoutEntries(text: String) throws {
         #expect(try entries(text).isEmpty)
     }
 
-    @Test func marksOfTheOrder() throws {
+    @Test func entryOrderAndByteOrderMark() throws {
         #expect(try entries("\u{FEFF}machine a").map(\.machine) == ["a"])
         #expect(try entries("machine a login x login y").first?.login == "y")
         let file = try NetrcFile("machine a login 1 machine a login 2 machine b default login 3".utf8)
@@ -61,31 +61,31 @@ import Testing
         ("machine a password \"x\\\n\"", 1, .unterminatedQuote), ("default\nmachine a", 2, .entryAfterDefault),
         ("default default", 1, .entryAfterDefault), ("macdef x\n\n\nfoo", 4, .unknownKeyword),
     ])
-    func mistakes(text: String, line: Int, reason: InvalidNetrc.Reason) throws {
+    func malformedFilesFailWithTheLine(text: String, line: Int, reason: InvalidNetrc.Reason) throws {
         let error = #expect(throws: InvalidNetrc.self) { try entries(text) }
         #expect(error == InvalidNetrc(line, reason))
         let description = try #require(error).description
         #expect(description.hasPrefix("Line \(line) ") && !description.contains("SECRET"))
     }
 
-    @Test func whatIsNoText() throws {
+    @Test func nonUTF8FilesFail() throws {
         let error = #expect(throws: InvalidNetrc.self) { try NetrcFile("machine a login ".utf8 + [0xFF]) }
         #expect(error == InvalidNetrc(1, .notUTF8))
         #expect(Set(InvalidNetrc.Reason.allCases.map { InvalidNetrc(1, $0).description }).count == 6)
     }
 
-    /// What is written is read, however it is spaced, quoted and commented.
-    @Test func readingIsTheInverseOfWriting() throws {
+    /// Random files with any spacing, quotes and comments are parsed into the entries that they were written from.
+    @Test func writtenFilesRoundTrip() throws {
         var chance = SeededChance(41)
         for _ in 0..<500 {
-            let file = NetrcWriting(&chance)
+            let file = RandomNetrcFile(&chance)
             #expect(try entries(file.text) == file.entries, "\(file.text)")
         }
     }
 }
 
-/// A file by chance, and what stands in it.
-struct NetrcWriting {
+/// A random file and its entries.
+struct RandomNetrcFile {
     let entries: [NetrcFile.Entry]
     let text: String
 
@@ -94,7 +94,7 @@ struct NetrcWriting {
     ]
     private static let spaces = [" ", "\n", "\t ", "\r\n", "\n\n  "]
 
-    /// - Parameter plain: Whether it keeps to what every reader takes the same way.
+    /// - Parameter plain: Whether the file uses only syntax that all parsers read in the same way.
     init(_ chance: inout SeededChance, plain: Bool = false) {
         var (entries, text) = ([NetrcFile.Entry](), "")
         for index in 0..<Int.random(in: 0...5, using: &chance) {
@@ -105,7 +105,7 @@ struct NetrcWriting {
                 set(&entry, value)
                 text += name + Self.space(&chance) + Self.written(value, &chance) + Self.space(&chance)
             }
-            // Python's reader knows a comment after an empty line for none.
+            // Python's parser does not recognise a comment after an empty line.
             if !plain, Bool.random(using: &chance) { text += "\n# a \"comment login\n" }
             if Int.random(in: 0..<4, using: &chance) == 0 { text += "\nmacdef m\nmachine z login\n\n" }
             entries.append(entry)
@@ -123,7 +123,7 @@ struct NetrcWriting {
 
     private static func space(_ chance: inout SeededChance) -> String { spaces.randomElement(using: &chance) ?? " " }
 
-    /// Quoted, where chance has it.
+    /// Returns the word, with quotes in half of the cases.
     private static func written(_ word: String, _ chance: inout SeededChance) -> String {
         guard Bool.random(using: &chance) else { return word }
         return "\"" + word + "\""

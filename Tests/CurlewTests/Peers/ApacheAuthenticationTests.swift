@@ -9,10 +9,10 @@ import Testing
 
 @testable import Curlew
 
-/// Names and passwords as Apache's mod_auth_basic and mod_auth_digest take them.
+/// Basic and Digest authentication with Apache's mod_auth_basic and mod_auth_digest.
 @Suite(.enabledIfInstalled(.apache2), .peer(.apache2), .timeLimit(.minutes(5)))
 struct ApacheAuthenticationTests {
-    /// What came over the wire: each status, and whether a nonce was called stale.
+    /// An interceptor that records the status, the nonce and the stale flag of each attempt.
     private final class Wire: Interceptor {
         private let all = Lock<[(status: Int, isStale: Bool, nonce: String?)]>([])
 
@@ -49,17 +49,17 @@ struct ApacheAuthenticationTests {
         return Int(head.status.code)
     }
 
-    @Test(arguments: PeerRoute.allCases) func basic(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func basicAuthentication(_ route: PeerRoute) async throws {
         let (url, wire) = (route.url(server, "/basic/small.txt"), Wire())
         #expect(try await small(session(route, .basic("anna", "open sesame"), wire), url) == 200)
         #expect(try await small(session(route, .basic("anna", "wrong"), wire), url) == 401)
         let demanded = try session(route, .password("anna", "open sesame"), wire)
-        // The server is on this machine, which gets passwords by plain http, too.
+        // The server runs on the loopback interface, where passwords are allowed over plain HTTP.
         for _ in 0..<2 { #expect(try await small(demanded, url) == 200) }
         #expect(wire.statuses == [200, 401, 401, 200, 200])
     }
 
-    @Test(arguments: PeerRoute.allCases) func digest(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func digestAuthentication(_ route: PeerRoute) async throws {
         let (url, wire) = (route.url(server, "/digest/small.txt?a=b%20c"), Wire())
         for auth in [.digest("anna", "open sesame"), .password("anna", "open sesame")] as [any Authenticator] {
             let session = try session(route, auth, wire)
@@ -70,7 +70,7 @@ struct ApacheAuthenticationTests {
         #expect(wire.statuses.suffix(2) == [401, 401] && !wire.wasStale)
     }
 
-    @Test(arguments: PeerRoute.allCases) func manyAtOnce(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func concurrentDigestRequestsShareANonce(_ route: PeerRoute) async throws {
         let (url, wire) = (route.url(server, "/digest/small.txt"), Wire())
         let session = try session(route, .digest("anna", "open sesame"), wire)
         #expect(try await small(session, url) == 200)
@@ -81,7 +81,7 @@ struct ApacheAuthenticationTests {
         #expect(statuses == Array(repeating: 200, count: 50) && wire.statuses.count == 52)
     }
 
-    @Test(arguments: PeerRoute.http1Only) func bodiesThatCanBeReadOnce(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http1Only) func digestWithNonReplayableBodies(_ route: PeerRoute) async throws {
         let pattern = PatternBody(seed: 8, length: 200_000)
         let wire = Wire()
         let session = try session(route, .digest("anna", "open sesame"), wire)
@@ -95,16 +95,16 @@ struct ApacheAuthenticationTests {
         #expect(wire.statuses == [401, 201, 201], "Apache refuses before the body is sent")
     }
 
-    /// Apache's nonces live for less than half a minute here, so it gives the next one with every response.
-    @Test func nextNonces() async throws {
+    /// Apache's nonces live for 25 seconds here, so it sends a `nextnonce` with every response.
+    @Test func nextnonceIsUsedForTheFollowingRequest() async throws {
         let (url, wire) = (PeerRoute.plain.url(server, "/next/small.txt"), Wire())
         let session = try session(.plain, .digest("anna", "open sesame"), wire)
         for _ in 0..<4 { #expect(try await small(session, url) == 200) }
         #expect(wire.statuses == [401, 200, 200, 200, 200] && wire.nonces.count == 4)
     }
 
-    /// Apache's nonces live for a second here: while others go on, somebody's grows too old.
-    @Test func staleNonces() async throws {
+    /// Apache's nonces live for a second here: the nonce of one session expires while another sends requests.
+    @Test func staleNonceIsReplaced() async throws {
         let (url, wire) = (PeerRoute.plain.url(server, "/brief/small.txt"), Wire())
         let session = try session(.plain, .digest("anna", "open sesame"), wire)
         #expect(try await small(session, url) == 200)
@@ -112,7 +112,7 @@ struct ApacheAuthenticationTests {
         let start = ContinuousClock.now
         while ContinuousClock.now - start < .milliseconds(1500) { #expect(try await small(other, url) == 200) }
         #expect(try await small(session, url) == 200)
-        // On a busy machine the first one may have been too old, too.
+        // On a busy machine the nonce may have expired before the first authenticated request as well.
         #expect(wire.wasStale && wire.statuses.first == 401 && wire.statuses.suffix(2) == [401, 200])
     }
 }

@@ -6,15 +6,15 @@ import Glibc
 
 @testable import Curlew
 
-/// An Apache of our own: static files, uploads and an echo, with a certificate made for it.
+/// An Apache process with static files, uploads and an echo, and with a certificate of its own.
 ///
-/// Neither the system's service nor anything of its configuration.
+/// It uses neither the system's service nor its configuration.
 struct ApacheServer: PeerServer {
-    /// The one that tests share.
+    /// Returns the server that the tests share.
     static func shared() throws -> ApacheServer { try sharedResult.get() }
     private static let sharedResult = Result { try ApacheServer() }
 
-    /// What is compressed with Brotli, if this Apache can.
+    /// Whether this Apache has mod_brotli.
     static var hasBrotli: Bool { FileManager.default.fileExists(atPath: "\(modules)/mod_brotli.so") }
 
     private static let modules = "/usr/lib/apache2/modules"
@@ -32,7 +32,7 @@ struct ApacheServer: PeerServer {
         }
     }
 
-    /// Answers with the request's body.
+    /// A script that responds with the body of the request.
     private static let echo = """
         function handle(r)
             r.content_type = "application/octet-stream"
@@ -42,7 +42,7 @@ struct ApacheServer: PeerServer {
 
         """
 
-    /// anna's password, "open sesame", as htpasswd and htdigest write it.
+    /// The password "open sesame" of the user anna, in the formats of htpasswd and htdigest.
     private static let passwords = "anna:{SHA}W8r/fyL/UzygmbNAjq2HbA67qac=\n"
     private static let digests = """
         anna:staff:\(MessageDigest.digest(.md5, of: "anna:staff:open sesame".utf8)?.hexadecimal ?? "")
@@ -59,7 +59,7 @@ struct ApacheServer: PeerServer {
             .map { "LoadModule \($0)_module \(modules)/mod_\($0).so" }.joined(separator: "\n")
     }
 
-    /// The files below one path and the uploads below another, for those who know the password.
+    /// Configures the paths `/name` and `/name/upload`, which require a password.
     private static func protected(_ name: String, _ scheme: String, _ rules: String, _ folder: String) -> String {
         """
         Alias /\(name)/upload \(folder)/upload
@@ -74,7 +74,7 @@ struct ApacheServer: PeerServer {
         """
     }
 
-    /// The log goes to standard output until the start is over, then to a file, so that nobody has to read on.
+    /// Returns the configuration; the log goes to standard output until the server has started, then to a file.
     private static func configuration(_ folder: String, _ ports: [PeerListener: UInt16]) -> String {
         func virtualHost(_ listener: PeerListener, _ protocols: String) -> String {
             let isSecure = listener == .secure || listener == .http1Only

@@ -14,21 +14,21 @@ struct ApacheTests {
 
     private func on(_ route: PeerRoute) throws -> PeerScenario<ApacheServer> { try PeerScenario(server, route) }
 
-    @Test(arguments: PeerRoute.allCases) func small(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func smallFileReusesTheConnection(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         #expect(try await !scenario.small().isConnectionReused)
         #expect(try await scenario.small().isConnectionReused == route.reusesConnections)
     }
 
-    @Test(arguments: PeerRoute.allCases) func large(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func largeFile(_ route: PeerRoute) async throws {
         try await on(route).getsLarge()
     }
 
-    @Test(arguments: PeerRoute.allCases) func head(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func headRequest(_ route: PeerRoute) async throws {
         try await on(route).asksForHead()
     }
 
-    @Test(arguments: PeerRoute.allCases) func storesSmall(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func smallUploadIsStored(_ route: PeerRoute) async throws {
         try await on(route).stores(PatternBody(seed: 1, length: 3000))
     }
 
@@ -36,29 +36,29 @@ struct ApacheTests {
         try await on(route).uploads(scene)
     }
 
-    @Test(arguments: PeerRoute.allCases) func echoes(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func echoedBodies(_ route: PeerRoute) async throws {
         for length in [0, 1, 3000, 500_000] { try await on(route).echoes(PatternBody(seed: 4, length: length)) }
     }
 
-    @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func requestsAreMultiplexed(_ route: PeerRoute) async throws {
         try await on(route).multiplexes(100)
     }
 
     @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)
-    func leavesOthers(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
+    func streamsDoNotDisturbEachOther(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
         try await on(route).leavesOthers(scene, uploadingTo: "/upload/\(UUID().uuidString)")
     }
 
-    @Test(arguments: PeerRoute.allCases) func decodesGzip(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func gzipIsDecoded(_ route: PeerRoute) async throws {
         try await on(route).decodes("gzip", "/gzip/text.txt")
     }
 
     @Test(.enabled(if: ApacheServer.hasBrotli, "this Apache has no mod_brotli"), arguments: PeerRoute.allCases)
-    func decodesBrotli(_ route: PeerRoute) async throws {
+    func brotliIsDecoded(_ route: PeerRoute) async throws {
         try await on(route).decodes("br", "/brotli/text.txt")
     }
 
-    @Test func fallsBackToHTTP1() async throws {
+    @Test func alpnFallsBackToHTTP1() async throws {
         let session = try PeerRoute.http2.session(server)
         for isReused in [false, true] {
             let response = try await session.transfer(Request(server.url(.http1Only, "/small.txt"))).response()

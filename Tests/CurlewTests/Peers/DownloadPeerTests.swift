@@ -8,7 +8,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Downloads from a server that we did not write: its ranges, conditions and names.
+/// Downloads from nginx: ranges, conditional requests and file names.
 @Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct DownloadPeerTests {
     private let server: NginxServer
@@ -20,11 +20,11 @@ struct DownloadPeerTests {
         folder = try Folder()
     }
 
-    @Test(arguments: PeerRoute.allCases) func theRestIsFetchedByRange(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func cancelledDownloadResumesByRange(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         var request = Request(route.url(server, "/large.bin"))
         request.options.bandwidth = BandwidthLimit(download: .mebibytes(8))
-        let first = session.transfer(request, to: .directory(folder.path), expecting: whole).start()
+        let first = session.downloadTransfer(request, to: .directory(folder.path), expecting: whole).start()
         for await progress in first.progress where progress.received >= 1 << 20 { break }
         let token = try #require(await first.cancel(producingResumeToken: true))
         #expect(token.offset >= 1 << 20 && token.total == Int64(PeerInstance.large.length))
@@ -35,9 +35,9 @@ struct DownloadPeerTests {
         #expect(folder.names == ["large.bin"])
     }
 
-    /// Over HTTP/1.1 by several connections, over HTTP/2 by several streams of one.
+    /// HTTP/1.1 uses several connections, HTTP/2 uses several streams of one connection.
     @Test(arguments: PeerRoute.allCases.filter(\.reusesConnections))
-    func oneFileByRanges(_ route: PeerRoute) async throws {
+    func segmentedDownload(_ route: PeerRoute) async throws {
         let seen = SeenConnections()
         var request = Request(route.url(server, "/large.bin"))
         request.interceptors = [seen]
@@ -45,26 +45,26 @@ struct DownloadPeerTests {
         options.segments = 4
         let session = try route.session(server)
         let file = try await session.download(
-            request, to: .directory(folder.path), expecting: whole, saving: options)
+            request, to: .directory(folder.path), expecting: whole, options: options)
         #expect(file.checksum == whole && folder.names == ["large.bin"])
         #expect(seen.responses > 1 && seen.connections.count <= (route.isHTTP2 ? 1 : 4))
     }
 
-    /// What a server gives each connection, several get more of.
-    @Test func severalConnectionsGetMore() async throws {
+    /// The server limits the rate of each connection, so several connections are faster.
+    @Test func segmentedDownloadUsesSeveralConnectionsUnderARateLimit() async throws {
         let seen = SeenConnections()
         var request = Request(PeerRoute.plain.url(server, "/paced.bin"))
         request.interceptors = [seen]
         var options = DownloadOptions()
         options.segments = 8
         let file = try await PeerRoute.plain.session(server).download(
-            request, to: .directory(folder.path), expecting: whole, saving: options)
-        // The one in front alone would take half a minute; it may have come as far as one piece in eight.
+            request, to: .directory(folder.path), expecting: whole, options: options)
+        // One connection would need half a minute for the whole file.
         #expect(file.checksum == whole && seen.responses > 32)
         #expect((2...8).contains(seen.connections.count))
     }
 
-    @Test func manyAtOnce() async throws {
+    @Test func concurrentDownloadsGetUniqueNames() async throws {
         let session = try PeerRoute.allCases[0].session(server)
         let (url, path, whole) = (PeerRoute.allCases[0].url(server, "/large.bin"), folder.path, whole)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ struct DownloadPeerTests {
     }
 }
 
-/// Takes note of the connections that a request, and all that is sent for it, goes over.
+/// Records the connections of a request and of all attempts sent for it.
 private final class SeenConnections: Interceptor, Sendable {
     private let seen = Lock<[String]>([])
 

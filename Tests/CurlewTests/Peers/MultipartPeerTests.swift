@@ -6,21 +6,21 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Forms that other people's servers read back.
+/// Multipart forms and their expected contents as parsed by servers of other projects.
 private enum FormScene {
-    /// Names that mean something to fields, quotes or forms, and how they arrive.
+    /// Names with characters that are special in fields, quoted strings or forms, sent unchanged.
     static let names = [
         "plain", "with space", "é漢👴🏻", "e\u{301}", "a;b", "a=b", "a'b", "a,b", "a/b", "[]", "k[0]", "%41", "%", "<>",
         "a:b",
         "\u{2028}", "{}|^`~!*()$@",
     ]
 
-    /// Those that have to be written otherwise.
+    /// Names that must be escaped, and their escaped form.
     static let escaped = ["a\"b": "a%22b", "a\rb": "a%0D%0Ab", "a\n\nb": "a%0D%0A%0D%0Ab", "\r\n--x": "%0D%0A--x"]
 
     static func hash(_ bytes: some Collection<UInt8>) -> String { SHA256Stream.hex(of: bytes) }
 
-    /// Texts with awkward names and contents.
+    /// Text parts with awkward names and contents.
     static func texts() -> (parts: [Part], expected: [(String, String)]) {
         var (parts, expected): ([Part], [(String, String)]) = ([], [])
         for name in names {
@@ -44,7 +44,7 @@ private enum FormScene {
         }
     }
 
-    /// Many files, streams and bytes, of which the streams say their length or do not.
+    /// Parts from files, streams and bytes; the streams have a declared length if `lengthsKnown` is true.
     static func files(_ lengthsKnown: Bool) throws -> (parts: [Part], files: [ScratchFile], hashes: [String]) {
         var (parts, files, hashes): ([Part], [ScratchFile], [String]) = ([], [], [])
         for index in 0..<30 {
@@ -83,13 +83,13 @@ private enum FormScene {
 
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonMultipartTests {
-    @Test func awkwardNames() async throws {
+    @Test func multipartNamesWithSpecialCharacters() async throws {
         let (parts, expected) = FormScene.texts()
-        // Its reader takes a backslash for the start of a pair, as mail does.
+        // Python's mail parser treats a backslash as the start of a quoted pair, so no name contains one.
         FormScene.check(try await FormScene.post(parts, try PythonServer.shared().url("/")), is: expected)
     }
 
-    @Test(arguments: [true, false]) func manyFiles(_ lengthsKnown: Bool) async throws {
+    @Test(arguments: [true, false]) func multipartWithManyFiles(_ lengthsKnown: Bool) async throws {
         let (parts, files, hashes) = try FormScene.files(lengthsKnown)
         let form = try await FormScene.post(parts, try PythonServer.shared().url("/"))
         withExtendedLifetime(files) { FormScene.check(form, hashes, lengthsKnown) }
@@ -98,12 +98,12 @@ struct PythonMultipartTests {
 
 @Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugMultipartTests {
-    @Test func awkwardNames() async throws {
+    @Test func multipartNamesWithSpecialCharacters() async throws {
         let (parts, expected) = FormScene.texts()
         FormScene.check(try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts")), is: expected)
     }
 
-    @Test(arguments: [true, false]) func manyFiles(_ lengthsKnown: Bool) async throws {
+    @Test(arguments: [true, false]) func multipartWithManyFiles(_ lengthsKnown: Bool) async throws {
         let (parts, files, hashes) = try FormScene.files(lengthsKnown)
         let form = try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts"))
         withExtendedLifetime(files) { FormScene.check(form, hashes, lengthsKnown) }
@@ -115,7 +115,7 @@ struct WerkzeugMultipartTests {
         var near = ["lat": 48.5]
     }
 
-    @Test func parametersBesideAFile() async throws {
+    @Test func multipartWithEncodedFieldsAndAFile() async throws {
         let parts = try Part.fields(of: Search()) + [Part("f", bytes: [1, 2], filename: "f.bin")]
         let form = try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts"))
         #expect(form.parts.map(\.name) == ["near[lat]", "tags[]", "tags[]", "text", "f"])

@@ -6,12 +6,12 @@ import Testing
 
 @testable import Curlew
 
-/// Files of names and passwords say what Python's reader finds in them.
+/// `NetrcFile` and Python's `netrc` module read the same entries.
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct NetrcPeerTests {
-    @Test func filesByChance() async throws {
+    @Test func randomFilesAreParsedLikePython() async throws {
         var chance = SeededChance(42)
-        let files = (0..<60).map { _ in NetrcWriting(&chance, plain: true) }
+        let files = (0..<60).map { _ in RandomNetrcFile(&chance, plain: true) }
         let texts = try ScratchFile(try JSONEncoder().encode(files.map(\.text)))
         let script = try ScratchFile(Self.script.utf8)
         let output = try await ShellCommand.output("/usr/bin/python3 -B '\(script.path)' '\(texts.path)'")

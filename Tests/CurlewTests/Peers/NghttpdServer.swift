@@ -3,9 +3,9 @@
 
 import FoundationEssentials
 
-/// An nghttpd of our own, which speaks nothing but HTTP/2: static files, and an echo of what is uploaded.
+/// An nghttpd process, which supports HTTP/2 only, with static files and an echo of uploads.
 struct NghttpdServer: PeerServer {
-    /// The ones that tests share, by https and by http.
+    /// Returns the server that the tests share, one for https and one for http.
     static func shared(_ route: PeerRoute) throws -> NghttpdServer {
         try (route.isSecure ? sharedSecure : sharedPlain).get()
     }
@@ -14,9 +14,9 @@ struct NghttpdServer: PeerServer {
 
     let instance: PeerInstance
 
-    /// Starts one for a route.
+    /// Starts a server for a route.
     ///
-    /// - Parameter options: More of the command line.
+    /// - Parameter options: Further command-line options.
     init(
         _ route: PeerRoute, streams: Int = 256, hasLargeFile: Bool = false,
         options: [String] = ["--echo-upload", "--trailer=checksum: none"]
@@ -31,7 +31,7 @@ struct NghttpdServer: PeerServer {
         }
     }
 
-    /// The program says that it listens when it says everything: that goes on to a file, so that nobody has to read on.
+    /// A script that passes the verbose output on until nghttpd listens, and writes the rest to a file.
     private static let script = """
         mkfifo "$1/log"
         { sed -u /listen/q; exec cat > "$1/frames.log"; } < "$1/log" &
@@ -39,7 +39,7 @@ struct NghttpdServer: PeerServer {
         exec "$@" > "$log" 2>&1
         """
 
-    /// How many connections there were, by the frames it has logged.
+    /// Returns the number of connections in the log of frames.
     func countConnections() throws -> Int {
         let log = try String(contentsOf: URL(filePath: "\(instance.folder)/frames.log"), encoding: .utf8)
         return Set(log.split(separator: "\n").filter { $0.hasPrefix("[id=") }.map { $0.prefix { $0 != "]" } }).count

@@ -12,54 +12,54 @@ struct NghttpdTests {
         try PeerScenario(NghttpdServer.shared(route), route)
     }
 
-    /// Its responses end with a trailer field, which is none of the head's.
-    @Test(arguments: PeerRoute.http2Only) func smallWithTrailer(_ route: PeerRoute) async throws {
+    /// The responses end with a trailer field, which must not appear in the head.
+    @Test(arguments: PeerRoute.http2Only) func trailersAreNotPartOfTheHead(_ route: PeerRoute) async throws {
         let response = try await on(route).response(.get, "/small.txt")
         #expect(String(decoding: response.value, as: UTF8.self) == PeerInstance.small)
         #expect(response.head[HeaderName("checksum")] == nil)
         #expect(response.head.contentType == "text/plain")
     }
 
-    @Test(arguments: PeerRoute.http2Only) func large(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func largeFile(_ route: PeerRoute) async throws {
         try await on(route).getsLarge()
     }
 
-    @Test(arguments: PeerRoute.http2Only) func head(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func headRequest(_ route: PeerRoute) async throws {
         try await on(route).asksForHead()
     }
 
-    @Test(arguments: PeerRoute.http2Only) func missing(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func missingFileIsNotFound(_ route: PeerRoute) async throws {
         let response = try await on(route).response(.get, "/missing.txt")
         #expect(response.status == .notFound)
         #expect(String(decoding: response.value, as: UTF8.self).contains("404 Not Found"))
     }
 
     @Test(arguments: PeerRoute.http2Only, [Curlew.Method.post, .put])
-    func echoes(_ route: PeerRoute, _ method: Curlew.Method) async throws {
+    func echoedBodies(_ route: PeerRoute, _ method: Curlew.Method) async throws {
         for length in [1, 3000, 500_000] {
             try await on(route).echoes(PatternBody(seed: 4, length: length), by: method)
         }
     }
 
-    @Test(arguments: PeerRoute.http2Only) func echoesLarge(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func echoedLargeFile(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         try await scenario.echoes(PeerInstance.large, as: .file(scenario.server.instance.largeFile))
     }
 
-    @Test(arguments: PeerRoute.http2Only) func echoesStreamOfUnknownLength(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func echoedStreamOfUnknownLength(_ route: PeerRoute) async throws {
         let source = ChunkSource(body: PatternBody(seed: 2, length: 5_000_000), chunk: 70_001)
         try await on(route).echoes(source.body, as: .stream(source))
     }
 
-    @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func requestsAreMultiplexed(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route)
         try await PeerScenario(server, route).multiplexes(100)
         #expect(try server.countConnections() == (route.reusesConnections ? 1 : 100))
     }
 
-    /// A server that answers before it has read the body, and speaks no HTTP/1.1 to ask again by: the answer comes, or an
-    /// error that says that it was lost, and others go on.
-    @Test(arguments: PeerRoute.http2Only) func answersEarly(_ route: PeerRoute) async throws {
+    /// The server responds before it has read the body and has no HTTP/1.1 for a retry: the response arrives, or an
+    /// error reports the lost connection, and other requests continue.
+    @Test(arguments: PeerRoute.http2Only) func earlyResponseDuringAnUpload(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
         let scenario = try PeerScenario(server, route)
         try await scenario.small()
@@ -74,8 +74,8 @@ struct NghttpdTests {
         try await scenario.small()
     }
 
-    /// The same with an answer as long as the body.
-    @Test(arguments: PeerRoute.http2Only) func answersEarlyAtLength(_ route: PeerRoute) async throws {
+    /// The server responds early with a response as long as the request body.
+    @Test(arguments: PeerRoute.http2Only) func longEarlyResponseDuringAnUpload(_ route: PeerRoute) async throws {
         let server = try NghttpdServer(route, hasLargeFile: true, options: ["--early-response"])
         let scenario = try PeerScenario(server, route)
         let body = RequestBody.file(server.instance.largeFile)
@@ -89,9 +89,9 @@ struct NghttpdTests {
         try await scenario.small()
     }
 
-    /// More at once than the server takes on one connection.
+    /// 200 concurrent requests exceed the ten streams that the server allows on a connection.
     @Test(.differsWithNewerLibcurl("After five refused streams it gives up, and Curlew reports a lost connection."))
-    func moreThanStreams() async throws {
+    func requestsBeyondTheStreamLimitSucceed() async throws {
         let server = try NghttpdServer(.http2, streams: 10)
         let all = try await PeerScenario(server, .http2).small(times: 200, atOnce: 200)
         #expect(all.count == 200)
@@ -99,7 +99,7 @@ struct NghttpdTests {
     }
 
     @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)
-    func leavesOthers(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
+    func streamsDoNotDisturbEachOther(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
         try await on(route).leavesOthers(scene, uploadingTo: "/echo")
     }
 }

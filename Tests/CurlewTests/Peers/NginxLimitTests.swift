@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// nginx where it refuses, closes, paces and goes away.
+/// nginx with refused uploads, limited rates, closed connections and reloads.
 @Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct NginxLimitTests {
     private let server: NginxServer
@@ -17,7 +17,7 @@ struct NginxLimitTests {
 
     // MARK: Uploads
 
-    @Test(arguments: PeerRoute.allCases) func storesPosted(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func postedBodyIsStored(_ route: PeerRoute) async throws {
         try await on(route).stores(PatternBody(seed: 6, length: 300_000), by: .post, in: "/post")
     }
 
@@ -25,9 +25,9 @@ struct NginxLimitTests {
         try await on(route).uploads(scene)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    @Test(arguments: PeerRoute.allCases) func nothing(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func noContentResponse(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         for isReused in [false, true] {
             let response = try await scenario.response(.get, "/nothing")
@@ -37,7 +37,7 @@ struct NginxLimitTests {
         }
     }
 
-    @Test(arguments: PeerRoute.allCases) func errorPage(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func errorPageKeepsTheConnection(_ route: PeerRoute) async throws {
         let scenario = try on(route)
         let response = try await scenario.response(.get, "/broken")
         #expect(response.status == .serviceUnavailable)
@@ -45,18 +45,18 @@ struct NginxLimitTests {
         #expect(try await scenario.small().isConnectionReused == route.reusesConnections)
     }
 
-    @Test(arguments: PeerRoute.allCases) func decodesGzip(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func gzipIsDecoded(_ route: PeerRoute) async throws {
         try await on(route).decodes("gzip", "/gzip/text.txt")
     }
 
-    @Test(arguments: PeerRoute.allCases) func paced(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func rateLimitedResponse(_ route: PeerRoute) async throws {
         let response = try await on(route).response(.get, "/paced.bin", fields: [.range: "bytes=0-1048575"])
         #expect(response.status == .partialContent)
         #expect(SHA256Stream.hex(of: response.value) == PatternBody(seed: 64, length: 1 << 20).sha256)
         #expect(response.metrics.receive >= .milliseconds(300))
     }
 
-    @Test func fallsBackToHTTP1() async throws {
+    @Test func alpnFallsBackToHTTP1() async throws {
         let session = try PeerRoute.http2.session(server)
         for isReused in [false, true] {
             let response = try await session.transfer(Request(server.url(.http1Only, "/small.txt"))).response()
@@ -69,18 +69,18 @@ struct NginxLimitTests {
 
     // MARK: One connection
 
-    @Test(arguments: PeerRoute.http2Only) func multiplexes(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.http2Only) func requestsAreMultiplexed(_ route: PeerRoute) async throws {
         try await on(route).multiplexes(100)
     }
 
     @Test(arguments: PeerRoute.http2Only, NeighbourScene.allCases)
-    func leavesOthers(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
+    func streamsDoNotDisturbEachOther(_ route: PeerRoute, _ scene: NeighbourScene) async throws {
         try await on(route).leavesOthers(scene, uploadingTo: "/upload/\(UUID().uuidString)")
     }
 
     // MARK: The server closes
 
-    /// The answer of one of a mixture of requests.
+    /// Sends a GET or a POST, depending on the number, and checks the response.
     private func answer(_ number: Int, _ scenario: PeerScenario<NginxServer>) async throws -> TransferMetrics {
         let isPost = number % 2 == 1
         let response = try await scenario.response(
@@ -90,16 +90,23 @@ struct NginxLimitTests {
         return response.metrics
     }
 
-    @Test(arguments: PeerRoute.allCases) func closesAfterThreeRequests(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func connectionsClosedAfterThreeRequestsAreReplaced(_ route: PeerRoute)
+        async throws
+    {
         let scenario = try PeerScenario(NginxServer(.init(keepAliveRequests: 3)), route)
         var all: [TransferMetrics] = []
         for number in 0..<100 { all.append(try await answer(number, scenario)) }
         #expect(all.count { !$0.isConnectionReused } == (route.reusesConnections ? 34 : 100))
     }
 
-    /// Over HTTP/2 many requests are on their way when this server resets the connection, with which its notice of what it
-    /// has acted on is lost: then the error tells whether the request can be repeated.
-    @Test(arguments: PeerRoute.allCases) func closesAfterThreeOfManyRequests(_ route: PeerRoute) async throws {
+    /// Requests survive a connection that closes after three requests, or their errors report whether they can be
+    /// retried.
+    ///
+    /// Over HTTP/2 many requests are in flight when nginx resets the connection, and its GOAWAY with the last processed
+    /// stream is lost.
+    @Test(arguments: PeerRoute.allCases) func concurrentRequestsSurviveOrReportClosedConnections(_ route: PeerRoute)
+        async throws
+    {
         let scenario = try PeerScenario(NginxServer(.init(keepAliveRequests: 3)), route)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<50 {
@@ -117,11 +124,11 @@ struct NginxLimitTests {
         }
     }
 
-    /// A reload makes connections go away under requests, which are answered all the same.
+    /// A reload closes connections that have requests in flight; all requests get their response.
     ///
-    /// Over HTTP/2 libcurl 7.88 gives up an answer that is on its way when it cannot send on the connection any more: then
-    /// the error says that the request can be repeated, and it is answered.
-    @Test(arguments: PeerRoute.allCases) func reloads(_ route: PeerRoute) async throws {
+    /// Over HTTP/2 libcurl 7.88 drops a response that is arriving when it can no longer send on the connection. The
+    /// error then reports that the request can be retried, and the retry succeeds.
+    @Test(arguments: PeerRoute.allCases) func requestsSurviveServerReloads(_ route: PeerRoute) async throws {
         let server = try NginxServer()
         let scenario = try PeerScenario(server, route)
         try await withThrowingTaskGroup(of: Void.self) { group in

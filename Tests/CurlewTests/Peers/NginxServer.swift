@@ -4,20 +4,20 @@
 import FoundationEssentials
 import Glibc
 
-/// An nginx of our own: static files and uploads, with a certificate made for it.
+/// An nginx process with static files and uploads, and with a certificate of its own.
 struct NginxServer: PeerServer {
-    /// What tests change.
+    /// The settings that tests change.
     struct Settings {
-        /// How long an idle connection is kept, in nginx's words.
+        /// The time for which an idle connection is kept, in nginx's notation.
         var keepAlive = "60s"
-        /// How many requests a connection serves.
+        /// The number of requests that a connection serves.
         var keepAliveRequests = 1000
         var hasLargeFile = false
-        /// Whether it shows an OCSP response, and asks clients for a certificate of its own authority.
+        /// Whether the server staples an OCSP response and requires client certificates of its own authority.
         var isStrict = false
     }
 
-    /// The one that tests share, unless they look at all its connections or change its settings.
+    /// Returns the server shared by the tests that neither count its connections nor change its settings.
     static func shared() throws -> NginxServer { try sharedResult.get() }
     private static let sharedResult = Result { try NginxServer(Settings(hasLargeFile: true)) }
 
@@ -33,14 +33,14 @@ struct NginxServer: PeerServer {
         }
     }
 
-    /// Makes new connections go to a new worker; the old one ends when it has answered what it was asked.
+    /// Starts a new worker for new connections; the old worker ends after its pending responses.
     func reload() throws {
         let text = try String(contentsOf: URL(filePath: "\(instance.folder)/nginx.pid"), encoding: .utf8)
         guard let process = pid_t(text.filter(\.isNumber)) else { throw PeerFailure("nginx.pid says \(text)") }
         kill(process, SIGHUP)
     }
 
-    /// What is logged before the `http` block goes to standard error, where the start is waited for; the rest to a file.
+    /// Returns the configuration; the log goes to standard error until the server has started, then to a file.
     private static func configuration(
         _ folder: String, _ ports: [PeerListener: UInt16], _ settings: Settings
     ) -> String {

@@ -44,7 +44,7 @@ struct NginxTests {
         #expect(transfer.currentProgress.isFinished)
     }
 
-    @Test(arguments: PeerRoute.allCases) func keepsConnectionAlive(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func connectionIsReused(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let request = Request(route.url(server, "/small.txt"))
         let first = try await session.transfer(request).response().metrics
@@ -58,7 +58,7 @@ struct NginxTests {
     }
 
     @Test(arguments: SessionConfiguration.TLS.Version.allCases)
-    func resumesTLSSession(_ version: SessionConfiguration.TLS.Version) async throws {
+    func tlsSessionIsResumed(_ version: SessionConfiguration.TLS.Version) async throws {
         let session = try PeerRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
         let request = Request(server.secureURL("/once.txt"))
         let first = try await session.transfer(request).response()
@@ -70,7 +70,7 @@ struct NginxTests {
         #expect(second.metrics.tlsVersion == "TLSv\(version.rawValue)")
     }
 
-    @Test(arguments: PeerRoute.allCases) func sixtyFourAtOnce(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func concurrentRangeRequests(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let bodies = try await withThrowingTaskGroup(of: (Int, Data, Status).self) { group in
             for number in 0..<64 {
@@ -90,7 +90,7 @@ struct NginxTests {
         }
     }
 
-    @Test func range() async throws {
+    @Test func rangeRequest() async throws {
         let session = try PeerRoute.plain.session(server)
         let request = Request(server.url("/large.bin"), fields: [.range: "bytes=1000000-1000999"])
         let (body, head) = try await session.data(for: request)
@@ -99,7 +99,7 @@ struct NginxTests {
         #expect(Array(body) == PeerInstance.large.bytes(in: 1_000_000..<1_001_000))
     }
 
-    @Test(arguments: PeerRoute.allCases) func uploadsFile(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func fileUpload(_ route: PeerRoute) async throws {
         let body = PatternBody(seed: 16, length: 16 << 20)
         let name = UUID().uuidString
         let source = FileManager.default.temporaryDirectory.appending(path: "curlew-\(name)")
@@ -116,7 +116,7 @@ struct NginxTests {
         #expect(SHA256Stream.hex(of: stored) == body.sha256)
     }
 
-    @Test(arguments: PeerRoute.allCases) func head(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func headRequest(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let (body, head) = try await session.data(for: Request(.head, route.url(server, "/large.bin")))
         #expect(head.status == .ok)
@@ -124,7 +124,7 @@ struct NginxTests {
         #expect(body.isEmpty)
     }
 
-    /// Absolute and relative, each with the body that nginx gives a redirect, and to plain HTTP.
+    /// Absolute and relative redirects with the body that nginx adds, and a redirect to plain HTTP.
     @Test(arguments: PeerRoute.allCases) func redirects(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         for (path, status) in [("/moved", 301), ("/elsewhere", 307)] {
@@ -148,8 +148,8 @@ struct NginxTests {
         #expect(String(decoding: body, as: UTF8.self).contains("404 Not Found"))
     }
 
-    /// Others share the connection of a transfer whose reader stands still, and what is held for that one is bounded.
-    @Test func slowReaderHoldsBackItsStreamOnly() async throws {
+    /// Other requests use the connection of a transfer whose reader has stopped, and its buffered bytes are limited.
+    @Test func slowReaderBlocksOnlyItsStream() async throws {
         let session = try PeerRoute.http2.session(server)
         let transfer = session.transfer(Request(server.secureURL("/large.bin")))
         var stream = SHA256Stream()
@@ -171,7 +171,7 @@ struct NginxTests {
         #expect(stream.hex == PeerInstance.large.sha256)
     }
 
-    @Test(arguments: PeerRoute.allCases) func cancelsMidway(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func cancellationDuringTheBody(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         let transfer = session.transfer(Request(route.url(server, "/large.bin")))
         var received = 0
@@ -187,11 +187,12 @@ struct NginxTests {
 
         let next = try await session.transfer(Request(route.url(server, "/small.txt"))).response()
         #expect(String(decoding: next.value, as: UTF8.self) == PeerInstance.small)
-        // A connection of HTTP/2 is kept where libcurl holds nothing of the stream back.
+        // An HTTP/2 connection is kept unless libcurl has buffered data of the stream.
         if !route.isHTTP2 { #expect(!next.metrics.isConnectionReused) }
     }
 
-    @Test(arguments: PeerRoute.allCases) func idleConnectionClosedByServer(_ route: PeerRoute) async throws {
+    @Test(arguments: PeerRoute.allCases) func idleConnectionClosedByTheServerIsReplaced(_ route: PeerRoute) async throws
+    {
         let impatient = try NginxServer(.init(keepAlive: "50ms"))
         let session = try route.session(impatient)
         let request = Request(route.url(impatient, "/small.txt"))
@@ -210,8 +211,8 @@ struct NginxTests {
         #expect(first.metrics.localAddress != second.metrics.localAddress)
     }
 
-    /// Requests that meet the end of an idle connection halfway are answered all the same.
-    @Test(arguments: PeerRoute.http1Only) func requestsRaceKeepAlive(_ route: PeerRoute) async throws {
+    /// Requests succeed even if the server closes the idle connection at the same moment.
+    @Test(arguments: PeerRoute.http1Only) func requestsSurviveClosingIdleConnections(_ route: PeerRoute) async throws {
         let impatient = try NginxServer(.init(keepAlive: "1ms"))
         let session = try route.session(impatient)
         for _ in 0..<500 {

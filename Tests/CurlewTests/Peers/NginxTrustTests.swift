@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Pins, OCSP responses and client certificates with a server that is not ours.
+/// Pinned keys, OCSP responses, revocation lists and client certificates with nginx.
 @Suite(.enabledIfInstalled(.nginx), .peer(.nginx), .timeLimit(.minutes(5)))
 struct NginxTrustTests {
     private let server: NginxServer
@@ -38,7 +38,9 @@ struct NginxTrustTests {
         return "\(head.status.code) \(String(decoding: data, as: UTF8.self))"
     }
 
-    @Test(arguments: versions) func pinsAndIdentities(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: versions) func pinnedKeysAndClientCertificates(_ version: SessionConfiguration.TLS.Version)
+        async throws
+    {
         let own = try pins(PublicKeyHash(server.authority.certificate))
         for isHTTP2 in [false, true] {
             let text = try await text(own, version, isHTTP2: isHTTP2)
@@ -46,15 +48,17 @@ struct NginxTrustTests {
         }
         let error = try await networkError { try await self.text(pins(.unknown), version) }
         #expect(error.kind == .untrusted && (error.cause as? TrustFailure)?.rule == .pin)
-        // This server shakes hands with everybody, and says in HTTP what it thinks of it.
+        // nginx completes the handshake without a client certificate and rejects the request with a 400 response.
         let nobody = Session(trust: own)
         let (_, head) = try await nobody.data(for: Request(server.url(.secure, "/who")))
         #expect(head.status == .badRequest)
     }
 
-    @Test(arguments: versions) func staples(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: versions) func requiredOCSPResponseAndRevocationList(_ version: SessionConfiguration.TLS.Version)
+        async throws
+    {
         let own = try pins(PublicKeyHash(server.authority.certificate))
-        let text = try await text(own.checkingRevocation(staple: .required), version)
+        let text = try await text(own.checkingRevocation(ocspResponse: .required), version)
         #expect(text.hasPrefix("200 "))
         let list = try RevocationList(der: server.authority.revocationList().der)
         #expect(try await self.text(own.checkingRevocation(lists: [list]), version).hasPrefix("200 "))

@@ -1,19 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Peers: real servers and tools that others wrote. A suite names its peer with the two traits below; it is skipped where
-// that is not installed, unless CURLEW_REQUIRE_PEERS=1 demands it.
+// Peers: servers and tools of other projects. A suite names its peer with the two traits below; it is skipped if the
+// peer is not installed, unless CURLEW_REQUIRE_PEERS=1 demands it.
 
 import FoundationEssentials
 import Testing
 
-/// A real server that tests talk to, or a tool that judges; each has its line in Tests/peers.txt.
+/// A server or a tool of another project that tests run against; Tests/peers.txt has a line for each.
 enum Peer: String, Sendable {
     case nginx, nghttpd, apache2, openssl, python3
-    /// Libraries of Python, as Debian packages them.
+    /// Python libraries, installed as Debian packages.
     case werkzeug, botocore
 
-    /// Where the program is; nil when it is not installed.
+    /// The path of the program; nil if it is not installed.
     var executable: String? {
         if self == .werkzeug || self == .botocore {
             let isThere = FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/\(rawValue)")
@@ -24,20 +24,20 @@ enum Peer: String, Sendable {
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Whether its tests run: with peers demanded they do, and fail when it is missing.
+    /// Whether the tests of the peer run; with `CURLEW_REQUIRE_PEERS=1` they run and fail if the peer is missing.
     var isWanted: Bool {
         executable != nil || ProcessInfo.processInfo.environment["CURLEW_REQUIRE_PEERS"] == "1"
     }
 }
 
-/// What went wrong before a peer could be talked to.
+/// An error that happened before a peer was ready.
 struct PeerFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Prints a line for each test that ran to its end, which .ci/run counts.
+/// Prints a line for each test that ran to its end; .ci/run counts these lines.
 struct PeerTrait: SuiteTrait, TestTrait, TestScoping {
     let peer: Peer
     let isRecursive = true
@@ -51,12 +51,12 @@ struct PeerTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == PeerTrait {
-    /// The suite's tests talk to this peer.
+    /// Marks the tests of a suite as tests against a peer.
     static func peer(_ peer: Peer) -> Self { PeerTrait(peer: peer) }
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips the suite where the peer is not installed.
+    /// Skips the suite if the peer is not installed.
     static func enabledIfInstalled(_ peer: Peer) -> Self {
         .enabled(if: peer.isWanted, "\(peer.rawValue) is not installed; Scripts/setup-peers installs it")
     }

@@ -14,8 +14,8 @@ struct PeerProcessTests {
         return folder
     }
 
-    /// Who waits for the end of what this process prints must not have to wait for one of its peers.
-    @Test func holdsNothingThisProcessPrintsTo() throws {
+    /// A reader of this process's output must not have to wait for the end of a peer.
+    @Test func peerDoesNotInheritStandardOutput() throws {
         let script = "readlink /proc/self/fd/1 /proc/self/fd/2; echo $PPID"
         let process = try PeerProcess(["/bin/sh", "-c", script], folder: makeFolder())
         let printed = process.failure(before: "\u{0}") ?? ""
@@ -29,10 +29,10 @@ struct PeerProcessTests {
         }
     }
 
-    /// One that does not end when it is told to is ended, with the processes it has started and its folder.
-    @Test func endsWhoStays() async throws {
+    /// A program that ignores the order to end is killed with its child processes, and its folder is removed.
+    @Test func stubbornProcessTreeIsKilled() async throws {
         let folder = try makeFolder()
-        // Aside, since it takes until the patience is over.
+        // Run on another thread, because the program is killed only after five seconds.
         let printed = try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result { try runStubborn(folder) }) }
         }
@@ -44,7 +44,7 @@ struct PeerProcessTests {
         #expect(!FileManager.default.fileExists(atPath: folder))
     }
 
-    /// Starts and ends one, which prints its own number and that of its child.
+    /// Starts and ends a program that ignores SIGTERM; returns the numbers of its process and of its child.
     private func runStubborn(_ folder: String) throws -> String {
         let script = """
             trap "" TERM

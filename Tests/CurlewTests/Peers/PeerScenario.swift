@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What is asked of every peer, by one route with a session of its own.
+/// Requests and checks that every peer has in common, over one route and with a session of its own.
 struct PeerScenario<Server: PeerServer>: Sendable {
     let server: Server
     let route: PeerRoute
@@ -41,7 +41,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         return response.metrics
     }
 
-    /// Gets the small text so many times, some at once.
+    /// Gets the small text `times` times, at most `atOnce` of them concurrently.
     func small(times: Int, atOnce: Int) async throws -> [TransferMetrics] {
         try await withThrowingTaskGroup(of: TransferMetrics.self) { group in
             var all: [TransferMetrics] = []
@@ -89,7 +89,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(try await small().isConnectionReused == route.reusesConnections)
     }
 
-    /// Sends a body to where it is stored, and compares the digests.
+    /// Uploads a body to a path that stores it, and compares the digests.
     func stores(
         _ pattern: PatternBody, as body: RequestBody? = nil, by method: Curlew.Method = .put,
         in folder: String = "/upload", fields: HeaderFields = [:]
@@ -105,7 +105,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(stored.sha256 == pattern.sha256)
     }
 
-    /// Sends a body to where it is sent back, and compares the digests.
+    /// Sends a body to a path that echoes it, and compares the digests.
     func echoes(
         _ pattern: PatternBody, as body: RequestBody? = nil, by method: Curlew.Method = .post
     ) async throws {
@@ -117,7 +117,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(SHA256Stream.hex(of: response.value) == pattern.sha256)
     }
 
-    /// So many at once share one connection from the start, where connections are shared.
+    /// Checks that `count` concurrent requests share one connection from the start, if the route shares connections.
     func multiplexes(_ count: Int) async throws {
         let all = try await small(times: count, atOnce: count)
         #expect(all.count == count)
@@ -125,7 +125,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         if route.reusesConnections { #expect(Set(all.map(\.localAddress)).count == 1) }
     }
 
-    /// A text that the server compresses arrives as it was, and as it was sent when that is wished.
+    /// Checks that a compressed text is decoded by default, and returned compressed without decompression.
     func decodes(_ coding: String, _ path: String) async throws {
         let text = Data(PeerInstance.text.utf8)
         let decoded = try await response(.get, path)
@@ -148,7 +148,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(raw.metrics.decodedBodyBytes == Int64(raw.value.count))
         #expect(raw.metrics.responseBodyBytes == Int64(raw.value.count))
         #expect(raw.value.count < text.count / 2)
-        // RFC 1952, section 2.3.1; Brotli has nothing of the kind.
+        // The magic number of RFC 1952, section 2.3.1; Brotli has no magic number.
         if coding == "gzip" { #expect(raw.value.prefix(3) == Data([0x1F, 0x8B, 0x08])) }
 
         request.fields[.acceptEncoding] = nil
@@ -162,7 +162,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(head.value.isEmpty)
     }
 
-    /// Whether others went over the connection that one went over, where connections are shared.
+    /// Checks that transfers used the connection with the given address, if the route shares connections.
     private func expect(
         _ all: [TransferMetrics], share address: String?, _ location: SourceLocation = #_sourceLocation
     ) {
@@ -173,10 +173,10 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         }
     }
 
-    /// An upload that is refused by its head: the answer comes with its body, promptly, and others are not disturbed.
+    /// Checks that an upload rejected by its head promptly gets the response with its body, and that others continue.
     ///
-    /// - Parameter mayLoseAnswer: Whether the body is sent all the while: libcurl 7.88 may lose the answer over HTTP/2, and
-    ///   with prior knowledge there is no HTTP/1.1 to ask by.
+    /// - Parameter mayLoseAnswer: Whether the body is still being sent when the response arrives: libcurl 7.88 may then
+    ///   lose the response over HTTP/2, and with prior knowledge a retry over HTTP/1.1 is impossible.
     func isRefusedEarly(
         _ path: String, _ body: RequestBody, sends: ClosedRange<Int64>, fields: HeaderFields = [:],
         mayLoseAnswer: Bool = false
@@ -194,8 +194,10 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         try await small()
     }
 
-    /// What comes of a request whose answer libcurl 7.88 loses at times, when it sends on a stream that the server has
-    /// closed; nil after an error that says so, which must come promptly and leave others alone.
+    /// Returns the response of a request, or nil if libcurl 7.88 lost the response.
+    ///
+    /// libcurl 7.88 sometimes loses it when it sends on a stream that the server has closed. The error must then report
+    /// a lost connection that is safe to retry, and other requests must continue.
     func losingAnswer(
         _ phase: NetworkError.Phase?, _ body: () async throws -> Response<Data>,
         _ location: SourceLocation = #_sourceLocation
@@ -211,7 +213,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         }
     }
 
-    /// Others go on over the connection of a download that is held, which then ends as if nothing had been.
+    /// Checks that other requests use the connection of a paused download, which then completes.
     func othersRunWhilePaused() async throws {
         let large = session.transfer(request(.get, "/large.bin"))
         var bytes = large.bytes.makeAsyncIterator()
@@ -225,7 +227,8 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         expect(all, share: large.metrics?.localAddress)
     }
 
-    /// Others go on over the connection of a download whose reader stands still, which holds no more than its buffer.
+    /// Checks that other requests use the connection of a download whose reader has stopped, and that its buffer is
+    /// limited.
     func othersRunBesideSlowReader() async throws {
         let large = session.transfer(request(.get, "/large.bin"))
         var bytes = large.bytes.makeAsyncIterator()
@@ -241,7 +244,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         expect(all, share: large.metrics?.localAddress)
     }
 
-    /// A download that is cancelled midway takes nothing with it.
+    /// Checks that a download cancelled midway does not disturb other transfers.
     func cancelledDownloadLeavesOthers() async throws {
         let large = session.transfer(request(.get, "/large.bin"))
         var bytes = large.bytes.makeAsyncIterator()
@@ -257,7 +260,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         expect([victim.metrics, next].compactMap(\.self), share: large.metrics?.localAddress)
     }
 
-    /// An upload that is cancelled midway takes nothing with it.
+    /// Checks that an upload cancelled midway does not disturb other transfers.
     func cancelledUploadLeavesOthers(_ method: Curlew.Method, _ path: String) async throws {
         let first = try await small()
         let gate = Gate()
@@ -272,7 +275,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
         #expect(error.kind == .cancelled)
         #expect(error.phase == .sending)
         expect([victim.metrics, beside].compactMap(\.self), share: first.localAddress)
-        // Alone on its connection at that moment, it has taken the connection with it.
+        // The upload may have closed the connection, because it was alone on it at that moment.
         #expect(try await small(times: 20, atOnce: 5).count == 20)
         gate.open()
     }

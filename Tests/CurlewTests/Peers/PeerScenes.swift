@@ -5,19 +5,19 @@ import Curlew
 import CurlewTesting
 import Testing
 
-/// What happens to one transfer while others, on the same connection of HTTP/2, must not notice.
+/// Events of one transfer that must not disturb other transfers on the same HTTP/2 connection.
 enum NeighbourScene: CaseIterable, Sendable {
     case paused, slowReader, cancelledDownload, cancelledUpload
 }
 
-/// Uploads to a server that stores what is put under "/upload/" and takes little under "/limited/".
+/// Uploads to a server that stores bodies below "/upload/" and limits their length below "/limited/".
 enum UploadScene: CaseIterable, Sendable {
     case large, ofUnknownLength, refused, asked, refusedWhenAsked
 
-    /// Each by every route that it means something to.
+    /// Each scene with every route to which it applies.
     static let all = allCases.flatMap { scene in scene.routes.map { (scene, $0) } }
 
-    /// Only HTTP/1.1 is asked before the body is sent.
+    /// `Expect: 100-continue` is sent over HTTP/1.1 only.
     private var routes: [PeerRoute] {
         switch self {
         case .large, .ofUnknownLength, .refused: PeerRoute.allCases
@@ -27,7 +27,9 @@ enum UploadScene: CaseIterable, Sendable {
 }
 
 extension PeerScenario {
-    /// - Parameter path: Where a body is put.
+    /// Runs a scene and checks that the other transfers of the connection are not disturbed.
+    ///
+    /// - Parameter path: The path to which a body is uploaded.
     func leavesOthers(_ scene: NeighbourScene, uploadingTo path: String) async throws {
         switch scene {
         case .paused: try await othersRunWhilePaused()

@@ -6,15 +6,15 @@ import CurlewEngine
 import CurlewTesting
 import FoundationEssentials
 
-/// What a peer listens for, each at a port of its own.
+/// The kinds of listeners of a peer, each with a port of its own.
 enum PeerListener: CaseIterable, Sendable {
-    /// HTTP/1.1 in the clear.
+    /// HTTP/1.1 without TLS.
     case plain
     /// TLS with HTTP/2 and HTTP/1.1, by ALPN.
     case secure
-    /// HTTP/2 in the clear, from the first byte.
+    /// HTTP/2 without TLS, with prior knowledge.
     case priorKnowledge
-    /// TLS with HTTP/1.1 alone.
+    /// TLS with HTTP/1.1 only.
     case http1Only
 }
 
@@ -24,13 +24,13 @@ protocol PeerServer: Sendable {
 }
 
 extension PeerServer {
-    /// The URL of a path by http.
+    /// Returns the http URL of a path.
     func url(_ path: String) -> String { url(.plain, path) }
 
-    /// The URL of a path by https.
+    /// Returns the https URL of a path.
     func secureURL(_ path: String) -> String { url(.secure, path) }
 
-    /// The URL of a path at a listener, which the peer must have.
+    /// Returns the URL of a path at a listener, which the peer must have.
     func url(_ listener: PeerListener, _ path: String) -> String {
         let port = instance.ports[listener] ?? 0
         let isSecure = listener == .secure || listener == .http1Only
@@ -39,10 +39,10 @@ extension PeerServer {
 
     var authority: TestAuthority { instance.authority }
 
-    /// Where uploads to `/upload/…` are stored.
+    /// The folder in which uploads to `/upload/…` are stored.
     var uploads: String { "\(instance.folder)/upload" }
 
-    /// The digest and length of what was stored by a name, which is removed.
+    /// Removes a stored upload and returns its length and digest.
     func takeUpload(_ name: String) throws -> (length: Int, sha256: String) {
         let file = URL(filePath: "\(uploads)/\(name)")
         let stored = try Data(contentsOf: file)
@@ -51,13 +51,13 @@ extension PeerServer {
     }
 }
 
-/// A program started in a folder of its own, which is removed with it.
+/// A program started in a folder of its own, which is removed when the program ends.
 final class PeerInstance: Sendable {
-    /// A file of 64 MiB that those serve which are asked to.
+    /// A file of 64 MiB, served by instances with `hasLargeFile`.
     static let large = PatternBody(seed: 64, length: 64 << 20)
-    /// A short text that each serves.
+    /// A short text that every instance serves.
     static let small = "Served by a peer.\n"
-    /// A text of some hundred KiB that each serves.
+    /// A text of a few hundred KiB that every instance serves.
     static let text = (0..<10_000).map { "Line \($0) of \($0 * $0 % 977) said \($0 % 7).\n" }.joined()
 
     let authority: TestAuthority
@@ -65,14 +65,14 @@ final class PeerInstance: Sendable {
     let ports: [PeerListener: UInt16]
     private let process: PeerProcess
 
-    /// Where the large file is, of those that have it.
+    /// The path of the large file, if the instance has one.
     var largeFile: String { "\(folder)/files/large.bin" }
 
-    /// Starts it; it accepts connections from then on.
+    /// Starts the program and returns when it accepts connections.
     ///
     /// - Parameters:
-    ///   - mark: What it prints when it is ready.
-    ///   - arguments: The command line, after writing what files it needs to the folder.
+    ///   - mark: The text that the program prints when it is ready.
+    ///   - arguments: A closure that writes the files that the program needs and returns the command line.
     init(
         _ peer: Peer, _ listeners: [PeerListener], hasLargeFile: Bool, mark: String,
         arguments: (_ executable: String, _ folder: String, _ ports: [PeerListener: UInt16]) throws -> [String]
@@ -82,7 +82,7 @@ final class PeerInstance: Sendable {
         }
         authority = try TestAuthority()
         var failure = ""
-        // Between finding a port and listening at it somebody else may take it.
+        // Another program may take the port before the peer listens, so retry with other ports.
         for _ in 0..<5 {
             let ports = try Dictionary(uniqueKeysWithValues: listeners.map { ($0, try findFreePort()) })
             let folder = try Self.makeFolder(peer, authority)
@@ -97,7 +97,7 @@ final class PeerInstance: Sendable {
         throw PeerFailure("\(peer.rawValue) does not start: \(failure)")
     }
 
-    /// A server that gives up root for its work must be able to store there.
+    /// Creates the folder; servers that drop root privileges can store uploads there.
     private static func makeFolder(_ peer: Peer, _ authority: TestAuthority) throws -> String {
         let identity = try authority.issue()
         let name = "curlew-\(peer.rawValue)-\(UUID().uuidString)"
@@ -113,21 +113,21 @@ final class PeerInstance: Sendable {
             "files/text.txt": text, "ca.pem": authority.certificatePEM,
         ]
         for (name, text) in files { try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)")) }
-        let staple = try authority.ocspResponse(for: identity.certificate)
-        try Data(staple).write(to: URL(filePath: "\(folder)/staple.der"))
+        let ocspResponse = try authority.ocspResponse(for: identity.certificate)
+        try Data(ocspResponse).write(to: URL(filePath: "\(folder)/staple.der"))
         return folder
     }
 }
 
-/// The ways to talk to a peer.
+/// The combinations of HTTP version and TLS for requests to a peer.
 enum PeerRoute: CaseIterable, Sendable {
     case plain, http1OverTLS, http2, priorKnowledge
 
     static let http2Only: [PeerRoute] = [.http2, .priorKnowledge]
     static let http1Only: [PeerRoute] = [.plain, .http1OverTLS]
 
-    /// Whether a connection serves more than one request: before 8.0 libcurl fails when it uses one again that is HTTP/2
-    /// in the clear (curl issue 10634).
+    /// Whether a connection serves more than one request: before 8.0 libcurl fails when it reuses a connection of
+    /// HTTP/2 without TLS (curl issue 10634).
     var reusesConnections: Bool { self != .priorKnowledge || CurlVersion.current.sharesPlainHTTP2 }
     var isHTTP2: Bool { self == .http2 || self == .priorKnowledge }
     var isSecure: Bool { self == .http2 || self == .http1OverTLS }
@@ -145,7 +145,7 @@ enum PeerRoute: CaseIterable, Sendable {
         _ server: some PeerServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> Session {
         try Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
-            // On a busy machine a second is not long.
+            // The default of a second is too short on a busy machine.
             configuration.http.expectContinueTimeout = .seconds(20)
             if self == .http1OverTLS { configuration.http.version = .http1Only }
             if self == .priorKnowledge { configuration.http.version = .http2PriorKnowledge }

@@ -3,9 +3,9 @@
 
 import FoundationEssentials
 
-/// A server of Python's standard library alone, which reads forms as mail is read and tells what it found.
+/// A server with Python's standard library only, which parses forms with the mail parser and returns their contents.
 struct PythonServer: PeerServer {
-    /// The one that tests share.
+    /// Returns the server that the tests share.
     static func shared() throws -> PythonServer { try sharedResult.get() }
     private static let sharedResult = Result { try PythonServer() }
 
@@ -20,13 +20,13 @@ struct PythonServer: PeerServer {
         }
     }
 
-    /// The standard library reads no chunks, and its reader of mail wants to know in which charset names are.
+    /// A script that decodes chunked bodies itself, because the standard library does not, and UTF-8 names of parts.
     private static let script = #"""
         import email.message, email.parser, email.policy, hashlib, json, os, sys
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
         def parameter(part, name):
-            # Its reader of mail knows no UTF-8 in fields: they are given again, as text.
+            # The mail parser does not support UTF-8 in fields, so the field is decoded here and parsed again.
             field = dict(part.raw_items())["Content-Disposition"].encode("ascii", "surrogateescape").decode()
             again = email.message.Message()
             again["Content-Disposition"] = field
@@ -78,7 +78,7 @@ struct PythonServer: PeerServer {
         """#
 }
 
-/// What a server found in a form.
+/// The contents of a form as parsed by a server.
 struct FormReading: Decodable, Sendable {
     struct Part: Decodable, Sendable {
         var name: String?
@@ -86,7 +86,7 @@ struct FormReading: Decodable, Sendable {
         var type: String?
         var length: Int
         var sha256: String
-        /// Of short ones.
+        /// The text of the part if it is shorter than 1000 bytes.
         var text: String?
     }
 

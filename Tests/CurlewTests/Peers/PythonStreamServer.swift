@@ -4,9 +4,9 @@
 import Curlew
 import FoundationEssentials
 
-/// A server of Python's standard library, which sends streams in pieces of any size, flushed each.
+/// A server with Python's standard library that sends streams in chunks of random sizes, each flushed.
 struct PythonStreamServer: PeerServer {
-    /// The one that tests share.
+    /// Returns the server that the tests share.
     static func shared() throws -> PythonStreamServer { try sharedResult.get() }
     private static let sharedResult = Result { try PythonStreamServer() }
 
@@ -21,12 +21,12 @@ struct PythonStreamServer: PeerServer {
         }
     }
 
-    /// A client whose calls go there.
+    /// Returns a client with this server's base URL.
     func client(_ session: Session = Session()) throws -> JSONClient {
         Client(try BaseURL(url("/")), session: session)
     }
 
-    /// The events are numbered; a connection gives five of them, or fewer where the last ones break off.
+    /// A script that numbers its events; each connection sends up to five events and breaks off in the next one.
     private static let script = #"""
         import http.server, json, os, random, sys
         from urllib.parse import parse_qs, urlsplit

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Streams as Python writes them, flushed at odd places, and NDJSON as it reads it.
+/// Streams written by Python with flushes at random positions, and NDJSON read by Python.
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonStreamTests {
     private struct Record: Codable, Equatable, Sendable {
@@ -28,7 +28,7 @@ struct PythonStreamTests {
 
     init() throws { api = try PythonStreamServer.shared().client() }
 
-    @Test(arguments: 1...4) func ndjson(_ seed: Int) async throws {
+    @Test(arguments: 1...4) func ndjsonStream(_ seed: Int) async throws {
         var read: [Record] = []
         for try await record in api.stream("ndjson", query: ["seed": seed], using: .ndjson(Record.self)) {
             read.append(record)
@@ -36,7 +36,7 @@ struct PythonStreamTests {
         #expect(read == (0..<200).map(Record.init))
     }
 
-    @Test(arguments: 1...4) func jsonSequence(_ seed: Int) async throws {
+    @Test(arguments: 1...4) func jsonSequenceStream(_ seed: Int) async throws {
         var read: [Record] = []
         for try await record in api.stream("json-seq", query: ["seed": seed], using: .jsonSequence(Record.self)) {
             read.append(record)
@@ -44,8 +44,8 @@ struct PythonStreamTests {
         #expect(read == (0..<200).map(Record.init))
     }
 
-    /// Several connections, each of which breaks off in an event, are one source.
-    @Test(arguments: ["lf", "cr", "crlf"]) func eventSource(_ end: String) async throws {
+    /// An event source joins several connections, each of which breaks off within an event.
+    @Test(arguments: ["lf", "cr", "crlf"]) func eventSourceReconnectsWithinEvents(_ end: String) async throws {
         var numbers: [Int] = []
         for try await event in api.eventSource("events", query: ["count": 23, "end": end]) {
             let record = try event.decode(Record.self)
@@ -55,7 +55,7 @@ struct PythonStreamTests {
         #expect(numbers == Array(1...23))
     }
 
-    @Test func ndjsonIsRead() async throws {
+    @Test func ndjsonBodyIsReadByPython() async throws {
         let reading: Reading = try await api.post("x", .ndjson((0..<500).map(Record.init)))
         #expect(reading.numbers == Array(0..<500) && reading.type == "application/x-ndjson")
     }

@@ -3,11 +3,11 @@
 
 import FoundationEssentials
 
-/// What others read in queries.
+/// The contents of queries as parsed by other libraries.
 enum QueryReading {
-    /// The names and values of each query, in their order, by Python's `urllib.parse`.
+    /// Returns the names and values of each query in order, parsed by Python's `urllib.parse`.
     ///
-    /// They have neither quotes nor backslashes, so they need no quoting in a script.
+    /// Encoded queries contain neither quotes nor backslashes, so they need no quoting in a script.
     static func byPython(_ queries: [String]) async throws -> [[[String]]] {
         try await pairs(queries) {
             """
@@ -18,7 +18,9 @@ enum QueryReading {
         }
     }
 
-    /// The same by Werkzeug, once as the query of a GET and once as the form of a POST, which must not differ.
+    /// Returns the names and values of each query, parsed by Werkzeug as the query of a GET and as the form of a POST.
+    ///
+    /// Both results must be equal.
     static func byWerkzeug(_ queries: [String]) async throws -> [[[String]]] {
         try await pairs(queries) {
             """

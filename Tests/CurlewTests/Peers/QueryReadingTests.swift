@@ -5,11 +5,11 @@ import Curlew
 import FoundationEssentials
 import Testing
 
-/// Queries of a table and of chance, and what stands in them.
+/// Queries from a table and random queries, with their expected names and values.
 private enum QueryScene {
     typealias Pairs = [[String]]
 
-    /// Names and values as they are given, nil among them, in any order.
+    /// Random queries, including null values, with their expected names and values.
     static func atRandom(_ encoder: QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
         var chance = SeededChance(20)
         var (queries, expected): ([String], [Pairs]) = ([], [])
@@ -21,7 +21,7 @@ private enum QueryScene {
         return (queries, expected)
     }
 
-    /// Flat ones: queries, and their pairs in order.
+    /// Queries and their expected pairs in order.
     static let table: [(Query, Pairs)] = [
         ([:], []),
         (["a": 1, "b": "x y+z"], [["a", "1"], ["b", "x y+z"]]),
@@ -41,7 +41,7 @@ private enum QueryScene {
 }
 
 extension QueryValue {
-    /// What a query of brackets has to say, in the order of the names' bytes.
+    /// Returns the pairs of the value in bracket notation, sorted by the bytes of the names.
     func pairs(named name: String?) -> [[String]] {
         switch self {
         case .null: [[name ?? "", ""]]
@@ -56,14 +56,14 @@ extension QueryValue {
 
 @Suite(.enabledIfInstalled(.python3), .peer(.python3), .timeLimit(.minutes(5)))
 struct PythonQueryTests {
-    @Test func readsQueriesOfTheTable() async throws {
+    @Test func queriesOfTheTable() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.ofTable(encoder)
             #expect(try await QueryReading.byPython(queries) == expected)
         }
     }
 
-    @Test func readsQueriesAtRandom() async throws {
+    @Test func randomQueries() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.atRandom(encoder)
             #expect(try await QueryReading.byPython(queries) == expected)
@@ -73,7 +73,7 @@ struct PythonQueryTests {
 
 @Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugQueryTests {
-    /// Werkzeug gives the pairs of one name together.
+    /// Groups the pairs by name, as Werkzeug does.
     static func grouped(_ pairs: [[String]]) -> [[String]] {
         var names: [String] = []
         for pair in pairs where !names.contains(where: { $0.utf8.elementsEqual(pair[0].utf8) }) {
@@ -82,14 +82,14 @@ struct WerkzeugQueryTests {
         return names.flatMap { name in pairs.filter { $0[0].utf8.elementsEqual(name.utf8) } }
     }
 
-    @Test func readsQueriesAndFormsOfTheTable() async throws {
+    @Test func queriesAndFormsOfTheTable() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.ofTable(encoder)
             #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))
         }
     }
 
-    @Test func readsQueriesAndFormsAtRandom() async throws {
+    @Test func randomQueriesAndForms() async throws {
         for encoder in QueryScene.encoders {
             let (queries, expected) = try QueryScene.atRandom(encoder)
             #expect(try await QueryReading.byWerkzeug(queries) == expected.map(Self.grouped))

@@ -4,9 +4,9 @@
 import Curlew
 import FoundationEssentials
 
-/// A server of Werkzeug's, which tells what it read in a request, and writes what it is given in other ways.
+/// A Werkzeug server that returns the parsed request, or the given body in another encoding.
 struct WerkzeugServer: PeerServer {
-    /// The one that tests share.
+    /// Returns the server that the tests share.
     static func shared() throws -> WerkzeugServer { try sharedResult.get() }
     private static let sharedResult = Result { try WerkzeugServer() }
 
@@ -21,12 +21,12 @@ struct WerkzeugServer: PeerServer {
         }
     }
 
-    /// A client whose calls go there.
+    /// Returns a client with this server's base URL.
     func client(_ session: Session = Session()) throws -> JSONClient {
         Client(try BaseURL(url("/api")), session: session)
     }
 
-    /// What it prints once it is ready goes to a file, so that nobody has to read on.
+    /// The script of the server; its output goes to a file once it is ready.
     private static let script = #"""
         import base64, datetime, hashlib, json, os, plistlib, sys
         from urllib.parse import unquote
@@ -38,7 +38,7 @@ struct WerkzeugServer: PeerServer {
             read, field = request.authorization, request.headers.get("Authorization")
             if read is not None and read.type == "basic":
                 return {"type": read.type, "user": read.username, "password": read.password}
-            # Older ones know of no tokens.
+            # Older versions of Werkzeug do not parse tokens.
             scheme, _, token = (field or "").partition(" ")
             return {"type": scheme.lower(), "token": token} if field else None
 
@@ -74,7 +74,7 @@ struct WerkzeugServer: PeerServer {
             }
 
         def parts(request):
-            # In the order of the body, which Werkzeug's forms and files on their own do not tell.
+            # Parts in the order of the body, which Werkzeug's separate forms and files do not keep.
             found, decoder = [], MultipartDecoder(request.mimetype_params["boundary"].encode())
             for chunk in request.stream.read(), None:
                 decoder.receive_data(chunk)
@@ -124,7 +124,7 @@ struct WerkzeugServer: PeerServer {
         """#
 }
 
-/// What Werkzeug read in a request.
+/// A request as parsed by Werkzeug.
 struct WerkzeugReading: Decodable, Sendable {
     struct Weighted: Decodable, Sendable, Hashable {
         var value: String
@@ -139,9 +139,9 @@ struct WerkzeugReading: Decodable, Sendable {
     }
 
     var method: String
-    /// Decoded as a whole.
+    /// The path, decoded as a whole.
     var path: String
-    /// Between the slashes of the request's target, each decoded by itself.
+    /// The segments of the request's target, each decoded separately.
     var segments: [String]
     var query: [[String]]
     var form: [[String]]
@@ -155,6 +155,6 @@ struct WerkzeugReading: Decodable, Sendable {
     var accept: [Weighted]
     var languages: [Weighted]
     var credential: Credentials?
-    /// By names in lower case.
+    /// The fields by their names in lower case.
     var fields: [String: String]
 }

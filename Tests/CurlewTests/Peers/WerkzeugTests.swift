@@ -7,10 +7,10 @@ import Testing
 
 @testable import Curlew
 
-/// What a client sends, as a framework of servers reads it.
+/// Requests of a client as parsed by Werkzeug.
 @Suite(.enabledIfInstalled(.werkzeug), .peer(.werkzeug), .timeLimit(.minutes(5)))
 struct WerkzeugTests {
-    /// Texts that mean something to URLs, queries or forms.
+    /// Texts with characters that are special in URLs, queries or forms.
     private static let hostile = [
         "plain", "&", "=", "a=b&c", "+", " ", "a+b c", "%", "%41", "%zz", "#", "?", "/", ";", "..", ".", "//evil.test",
         "é漢👴🏻", "e\u{301}", "\u{0}\r\n\t\u{7F}", "\"'<>\\", "[]", "k[0]", "\u{2028}\u{FEFF}", "~!*()$,:@|^`{}",
@@ -20,7 +20,7 @@ struct WerkzeugTests {
 
     init() throws { api = try WerkzeugServer.shared().client() }
 
-    /// Bytes: canonically equal texts are equal, and none may turn into another.
+    /// Returns the UTF-8 bytes, because canonically equivalent texts compare equal but must be sent unchanged.
     private func bytes(_ texts: [String]) -> [[UInt8]] { texts.map { Array($0.utf8) } }
 
     private func bytes(_ pairs: [[String]]) -> [[[UInt8]]] {
@@ -37,7 +37,7 @@ struct WerkzeugTests {
         #expect(full.type == "text/plain" && full.typeParameters == ["charset": "utf-8"])
     }
 
-    @Test func verbs() async throws {
+    @Test func convenienceMethods() async throws {
         let read: [WerkzeugReading] = [
             try await api.get("x"), try await api.post("x", .json(1)), try await api.put("x", .json(1)),
             try await api.patch("x", .json(1)), try await api.delete("x"),
@@ -47,7 +47,7 @@ struct WerkzeugTests {
         #expect(try await api.head("x")["Peer-Method"] == "HEAD")
     }
 
-    @Test func jsonAtRandom() async throws {
+    @Test func randomJSONBodies() async throws {
         for seed in 0..<60 as Range<UInt64> {
             var chance = SeededChance(seed)
             let value = JSONValue.random(&chance, depth: 4)
@@ -57,14 +57,14 @@ struct WerkzeugTests {
         }
     }
 
-    @Test func textsInJSON() async throws {
+    @Test func specialCharactersInJSON() async throws {
         let read: WerkzeugReading = try await api.post("x", .encoding(Self.hostile))
         let texts = read.json?.asArray?.compactMap(\.asString) ?? []
         #expect(bytes(texts) == bytes(Self.hostile))
     }
 
-    /// Names and values, in the query of a GET and in the form of a POST.
-    @Test func hostileQueriesAndForms() async throws {
+    /// Special characters in names and values, in the query of a GET and in the form of a POST.
+    @Test func specialCharactersInQueriesAndForms() async throws {
         var query: Query = [:]
         var pairs: [[String]] = []
         for (index, text) in Self.hostile.enumerated() {
@@ -87,7 +87,7 @@ struct WerkzeugTests {
         }
     }
 
-    @Test func queriesAndFormsAtRandom() async throws {
+    @Test func randomQueriesInRequestsAndForms() async throws {
         for seed in 0..<40 as Range<UInt64> {
             var chance = SeededChance(seed)
             let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: false)
@@ -97,14 +97,14 @@ struct WerkzeugTests {
         }
     }
 
-    /// The client's query, the path's own and the call's, before a fragment that is not sent.
-    @Test func queriesOfThreeSources() async throws {
+    /// The queries of the path, the client and the call are joined, and the fragment is not sent.
+    @Test func queriesOfPathClientAndCallAreJoined() async throws {
         let api = api.with { $0.query = ["key": "k", "page": 1] }
         let read: WerkzeugReading = try await api.get("x?own=\("a&b")#part", query: ["page": 2])
         #expect(read.query == [["own", "a&b"], ["key", "k"], ["page", "2"]])
     }
 
-    @Test func hostileSegments() async throws {
+    @Test func specialCharactersInPathSegments() async throws {
         var chance = SeededChance(3)
         let alphabet = Array("ab./?#%:@&=+ \\\u{0}\n~é👴🏻[]{}|^`\"<>")
         let random = (0..<40).map { _ in
@@ -140,7 +140,7 @@ struct WerkzeugTests {
         #expect(none.credential == nil)
     }
 
-    @Test func whatIsAccepted() async throws {
+    @Test func acceptFieldOfSerializers() async throws {
         func accept(_ read: WerkzeugReading) -> [String: Double] {
             Dictionary(read.accept.map { ($0.value, $0.quality) }) { max($0, $1) }
         }
@@ -153,7 +153,7 @@ struct WerkzeugTests {
         #expect(accept(read) == ["image/png": 1, "image/*": 0.3, "application/json": 0.001])
     }
 
-    @Test func languagesAndProgram() async throws {
+    @Test func acceptLanguageAndUserAgent() async throws {
         let field = AcceptLanguage.field(environment: ["LANG": "de_AT.UTF-8", "LANGUAGE": "de_AT:sr_RS@latin:fr"])
         let api = api.with { $0.fields = [.acceptLanguage: field, "X-Number": 7] }
         let read: WerkzeugReading = try await api.get("x")

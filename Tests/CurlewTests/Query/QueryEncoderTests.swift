@@ -6,9 +6,9 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Queries as AFNetworking writes them", .timeLimit(.minutes(5)))
+@Suite("Query encoding as in AFNetworking", .timeLimit(.minutes(5)))
 struct QueryEncoderTests {
-    /// A value and what the default styles make of it.
+    /// A value and its encoding by the default styles.
     struct Row: Sendable, CustomTestStringConvertible {
         let row: String
         let value: Query
@@ -63,15 +63,15 @@ struct QueryEncoderTests {
         Row("RQ-14", ["a": ["b": [Int]()], "c": [[Int]()]], ""),
     ]
 
-    @Test("RQ-04 to RQ-14", arguments: rows) func writes(_ row: Row) throws {
+    @Test("RQ-04 to RQ-14", arguments: rows) func encodesEachRow(_ row: Row) throws {
         #expect(try QueryEncoder().encode(row.value) == row.expected)
         #expect(try row.value.text(QueryEncoder()) == row.expected)
-        // As the only member of something else, which goes through another container.
+        // The value as the only member of another value, which uses another container.
         let entries = row.expected.isEmpty ? [] : row.expected.split(separator: "&", omittingEmptySubsequences: false)
         #expect(try QueryEncoder().encode(["q": row.value]).split(separator: "&").count == entries.count)
     }
 
-    @Test("RQ-02: what stays and what is escaped, byte by byte") func escapes() {
+    @Test("RQ-02: unescaped and escaped characters, byte by byte") func escapes() {
         let kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
         #expect(QueryEncoder.escape(kept) == kept)
         for byte in UInt8(0)..<128 {
@@ -84,7 +84,9 @@ struct QueryEncoderTests {
         #expect(QueryEncoder.escape("a b+c", spaces: .plus) == "a+b%2Bc")
     }
 
-    @Test("RQ-03: long texts and composed characters stay whole", arguments: 48...52) func escapesLong(_ length: Int) {
+    @Test("RQ-03: long texts and composed characters stay whole", arguments: 48...52) func escapesLongTexts(
+        _ length: Int
+    ) {
         let text = String(repeating: "a", count: length) + "👴🏻"
         #expect(
             QueryEncoder.escape(text) == String(repeating: "a", count: length) + "%F0%9F%91%B4%F0%9F%8F%BB")
@@ -106,7 +108,7 @@ struct QueryEncoderTests {
         #expect(Double(text.dropFirst(2)) == number)
     }
 
-    @Test func numbersAtRandomKeepTheirValue() throws {
+    @Test func randomNumbersKeepTheirValue() throws {
         var chance = SeededChance(7)
         for _ in 0..<2000 {
             let number = Double(bitPattern: chance.next())
@@ -116,7 +118,9 @@ struct QueryEncoderTests {
         }
     }
 
-    @Test("RQ-13: the other widths of floating-point numbers, and decimals") func widths() throws {
+    @Test("RQ-13: the other widths of floating-point numbers, and decimals") func floatingPointWidthsAndDecimals()
+        throws
+    {
         struct Numbers: Encodable {
             var a: Float = 48, b: Float = 1e10, c: Float = 0.1, d: Float = 16_777_216, e = Decimal(48), f = [1.0, 2.5]
         }
@@ -140,8 +144,8 @@ struct QueryEncoderTests {
         #expect(try QueryEncoder(arrays: .repeated).encode(["l": [Int128.max]]).hasSuffix("=\(Int128.max)"))
     }
 
-    @Test("Random values in brackets are read back", arguments: 0..<200 as Range<UInt64>)
-    func readsBack(_ seed: UInt64) throws {
+    @Test("Random values with brackets are decoded again", arguments: 0..<200 as Range<UInt64>)
+    func randomValuesAreDecodedAgain(_ seed: UInt64) throws {
         var chance = SeededChance(seed)
         let flat = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: true)
         #expect(QueryReader.value(of: try QueryEncoder().encode(flat)) == flat)

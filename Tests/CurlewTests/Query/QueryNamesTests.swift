@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Names of queries, written and not yet written", .timeLimit(.minutes(5)))
+@Suite("Names in encoded and structured queries", .timeLimit(.minutes(5)))
 struct QueryNamesTests {
     private static let plain = QueryEncoder(order: .asGiven)
 
@@ -19,14 +19,14 @@ struct QueryNamesTests {
         ("a=1&&b=1&", "&b=2", "a=1&&&&b=2"), ("=1", "=2", "=2"), ("A=1", "a=2", "A=1&a=2"), ("", "a=1", "a=1"),
     ]
 
-    @Test("Items of texts take part by name, and are else left as they are", arguments: texts)
-    func textsAndTexts(_ first: String, _ second: String, _ expected: String) throws {
+    @Test("Items of encoded texts are merged by name and otherwise kept", arguments: texts)
+    func encodedTextsMergeByName(_ first: String, _ second: String, _ expected: String) throws {
         let merged = Query.percentEncoded(first).merging(.percentEncoded(second))
         #expect(try merged.text(Self.plain) == expected)
     }
 
     static let pairs: [(String, [String], String, String)] = [
-        // A text, names of a literal; the text with the literal after it, the literal with the text after it.
+        // A text, names of a literal, the text merged with the literal, the literal merged with the text.
         ("page=1", ["page"], "page=0", "page=1"), ("z=1&page=1", ["page", "b"], "page=0&b=0&z=1", "b=0&z=1&page=1"),
         ("a%20b=1&c+d", ["a b", "c d"], "a%20b=0&c%20d=0", "a%20b=1&c+d"),
         ("t%5B%5D=1&t[]=2&n[a][b]=3", ["t", "n"], "t=0&n=0", "t%5B%5D=1&t[]=2&n[a][b]=3"),
@@ -36,7 +36,9 @@ struct QueryNamesTests {
     ]
 
     @Test("Pairs and items of texts replace each other, lists and dictionaries as a whole", arguments: pairs)
-    func pairsAndTexts(_ text: String, _ names: [String], _ after: String, _ before: String) throws {
+    func pairsAndEncodedTextsReplaceEachOther(_ text: String, _ names: [String], _ after: String, _ before: String)
+        throws
+    {
         var literal = Query()
         for name in names { literal.append(name, 0) }
         #expect(try Query.percentEncoded(text).merging(literal).text(Self.plain) == after)
@@ -48,8 +50,8 @@ struct QueryNamesTests {
         ["page": 1, "page": 2, "é+&=[": 3],
     ]
 
-    @Test("A query that was written and read merges as it did", arguments: written.indices, [true, false])
-    func readBack(_ index: Int, isForm: Bool) throws {
+    @Test("A query that was encoded and parsed merges like the original", arguments: written.indices, [true, false])
+    func parsedQueryMergesLikeTheOriginal(_ index: Int, isForm: Bool) throws {
         let encoder = QueryEncoder(spaces: isForm ? .plus : .percent)
         let literal: Query = [
             "page": 1, "tags": ["a", "b"], "near": ["lat": 48.0, "lon": 16.0], "a b": 1, "é+&=[": 2,
@@ -70,8 +72,8 @@ struct QueryNamesTests {
         ("y%5b0%5d=&z", "page=1&tags%5B%5D=a&a%20b=1&z=1&page=3&"),
     ]
 
-    @Test("What the query of a path has can be taken away, but for what structures encode", arguments: removals)
-    func removing(_ path: String, _ expected: String) throws {
+    @Test("Names in the query of a path are removed, except those that structures encode", arguments: removals)
+    func removesNamesOfAPath(_ path: String, _ expected: String) throws {
         var query = Query.percentEncoded("page=3&&y%5B0%5D")
         query.append("page", 1)
         query.append("tags", ["a"])

@@ -1,13 +1,13 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads queries in brackets back, as frameworks of servers do, independently of the encoder.
+/// Decodes queries with brackets as server frameworks do, independently of the encoder.
 final class QueryReader {
     private var text: String??
     private var elements: [QueryReader] = []
     private var members: [String: QueryReader] = [:]
 
-    /// The value whose query this is.
+    /// Decodes the value of a query.
     static func value(of query: String) -> QueryValue {
         let root = QueryReader()
         for item in query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
@@ -35,7 +35,7 @@ final class QueryReader {
         }
     }
 
-    /// An empty name is one element more, a number a certain one.
+    /// Returns the member of a name: an empty name appends an element, a number selects one.
     private func inside(_ name: Substring) -> QueryReader {
         if let index = name.isEmpty ? elements.count : Int(name) {
             while elements.count <= index { elements.append(QueryReader()) }
@@ -46,7 +46,7 @@ final class QueryReader {
         return place
     }
 
-    /// A percent-encoded text, decoded.
+    /// Decodes a percent-encoded text.
     static func decoded(_ escaped: Substring.UTF8View) -> String {
         var bytes: [UInt8] = []
         var rest = escaped

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Styles of queries", .timeLimit(.minutes(5)))
+@Suite("Query styles", .timeLimit(.minutes(5)))
 struct QueryStyleTests {
-    /// A value, the styles, and what they make of it.
+    /// The styles, a value, and its encoding.
     struct Row: Sendable, CustomTestStringConvertible {
         let styles: QueryEncoder
         let value: Query
@@ -61,7 +61,7 @@ struct QueryStyleTests {
         Row(.init(empties: .keyOnly), empties, "d&l&n%5Bl%5D%5B%5D&s"),
     ]
 
-    @Test("RQ-06, RQ-09 to RQ-14, RQ-20", arguments: rows) func writes(_ row: Row) throws {
+    @Test("RQ-06, RQ-09 to RQ-14, RQ-20", arguments: rows) func encodesEachStyle(_ row: Row) throws {
         #expect(try row.styles.encode(row.value) == row.expected)
     }
 
@@ -80,7 +80,7 @@ struct QueryStyleTests {
             ("äÖ", "ä_ö", "ä-ö", "äÖ"),
             ("", "", "", ""), ("_", "_", "_", "_"),
         ])
-    func names(_ name: String, _ snake: String, _ kebab: String, _ camel: String) {
+    func keyStyles(_ name: String, _ snake: String, _ kebab: String, _ camel: String) {
         #expect(QueryEncoder.KeyStyle.snakeCase.name(name) == snake)
         #expect(QueryEncoder.KeyStyle.kebabCase.name(name) == kebab)
         #expect(QueryEncoder.KeyStyle.camelCase.name(name) == camel)
@@ -89,8 +89,8 @@ struct QueryStyleTests {
         #expect(QueryEncoder.KeyStyle.uppercase.name(name) == name.uppercased())
     }
 
-    /// What is sorted are the names that are sent.
-    @Test func namesAreChangedAtEachLevelAndThenSorted() throws {
+    /// The encoder sorts by the changed names.
+    @Test func keyStyleAppliesAtEachLevelBeforeSorting() throws {
         let value: Query = ["zA": 1, "z_": 2, "outerOne": ["innerOne": 3]]
         #expect(
             try QueryEncoder(nesting: .dots, keys: .snakeCase).encode(value) == "outer_one.inner_one=3&z_=2&z_a=1")

@@ -14,7 +14,7 @@ struct QueryTests {
         try query.text(QueryEncoder(order: order))
     }
 
-    @Test func literalsTakeVariablesOfAnyType() throws {
+    @Test func queryLiteralsAcceptVariablesOfAnyType() throws {
         let name = "tea"
         let page: Int? = 2
         let none: Int? = nil
@@ -38,7 +38,7 @@ struct QueryTests {
     }
 
     @Test(
-        "RQ-16: what is a query already",
+        "RQ-16: percent-encoded queries",
         arguments: [
             ("a=1&b", "a=1&b"), ("a%2Fb=%zz", "a%2Fb=%zz"), ("a b#c", "a%20b%23c"), ("ä\r\n\u{7F}", "%C3%A4%0D%0A%7F"),
             ("!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~", "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"), ("", ""),
@@ -49,13 +49,13 @@ struct QueryTests {
         #expect(Query.percentEncoded(given).isEmpty == expected.isEmpty)
     }
 
-    @Test func textsComeLast() throws {
+    @Test func percentEncodedTextsComeLast() throws {
         let query = Query.percentEncoded("z=1").merging(["a": 1]).merging(.percentEncoded("y")).merging(["b": 2])
         #expect(try text(query) == "a=1&b=2&z=1&y")
         #expect(try text(.encoding(query)) == "a=1&b=2&z=1&y")
     }
 
-    @Test func whatIsMergedReplacesItsNames() throws {
+    @Test func mergedNamesReplaceEarlierOnes() throws {
         let first: Query = ["a": 1, "b": 2, "a": 3, "c": 4]
         #expect(try text(first.merging(["a": 5, "d": 6, "a": 7])) == "b=2&c=4&a=5&d=6&a=7")
         #expect(try text(first.merging(["c": nil])) == "a=1&b=2&a=3&c")
@@ -64,7 +64,7 @@ struct QueryTests {
         #expect(try text((["page": 1] as Query).merging(.encoding(Search()))) == "page=1&text=x%20y&page=2")
     }
 
-    @Test func emptiness() throws {
+    @Test func emptyQueries() throws {
         #expect(Query().isEmpty && ([:] as Query).isEmpty && Query.percentEncoded("").isEmpty)
         #expect(!Query.encoding([String: Int]()).isEmpty && !(["a": nil] as Query).isEmpty)
         #expect(try text(.encoding([String: Int]())) == "" && text(Query()) == "")
@@ -95,8 +95,8 @@ struct QueryTests {
         #expect(!dumped.contains("secret") && !String(reflecting: query).contains("secret"))
     }
 
-    /// As the content of JSON: a value alone may be anything, beside pairs it needs names.
-    @Test func valuesAsJSON() throws {
+    /// As JSON, a value alone may have any form; merged with pairs, it needs names.
+    @Test func queriesAsJSON() throws {
         #expect(try String(decoding: JSONEncoder().encode(Query.encoding([1])), as: UTF8.self) == "[1]")
         let mixed = Query.encoding(["a": 1]).merging(["b": 2])
         let read = try JSONDecoder().decode([String: Int].self, from: JSONEncoder().encode(mixed))

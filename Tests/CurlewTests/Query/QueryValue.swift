@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// Any value that a query can have, for tests that make one at random and read it back.
+/// A value of a query, for tests that create random values and decode them again.
 enum QueryValue: Encodable, Hashable, Sendable {
     case null
     case text(String)
@@ -18,10 +18,9 @@ enum QueryValue: Encodable, Hashable, Sendable {
         }
     }
 
-    /// A value with names, at most `depth` levels deep.
+    /// Returns a random keyed value, at most `depth` levels deep.
     ///
-    /// Names begin with a letter and have no brackets, as a reader of
-    /// brackets could not tell them from its own.
+    /// Names begin with a letter and have no brackets, since a reader could not tell them from the brackets of nesting.
     static func random(_ chance: inout SeededChance, depth: Int, listsOfTextsOnly: Bool) -> QueryValue {
         var members: [String: QueryValue] = [:]
         for _ in 0..<Int.random(in: 1...3, using: &chance) {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("How values encode themselves into queries", .timeLimit(.minutes(5)))
+@Suite("Encodable values in queries", .timeLimit(.minutes(5)))
 struct QueryValueEncoderTests {
     private enum Key: String, CodingKey { case a, b, c }
 
@@ -15,12 +15,12 @@ struct QueryValueEncoderTests {
         func encode(to encoder: any Encoder) throws { try work(encoder) }
     }
 
-    /// Plain text of a query, for what is long when escaped.
+    /// Returns the unescaped query, which is shorter to write.
     private func plain(_ value: some Encodable) throws -> String {
         QueryReader.decoded(try QueryEncoder(order: .asGiven).encode(value).utf8[...])
     }
 
-    @Test func optionalPropertiesThatAreNilAreLeftOut() throws {
+    @Test func nilPropertiesAreOmitted() throws {
         struct Filter: Encodable { var text: String?, page: Int? }
         #expect(try QueryEncoder(nils: .literal("null")).encode(Filter(page: 1)) == "page=1")
         #expect(try QueryEncoder().encode(Filter?.none) == "")
@@ -60,7 +60,7 @@ struct QueryValueEncoderTests {
         #expect(try plain(value) == "super=1&a[x]=2&b[]=y")
     }
 
-    @Test func valuesInThePlaceOfAnother() throws {
+    @Test func singleValueContainersAndWideIntegers() throws {
         let value = Custom { encoder in
             var container = encoder.singleValueContainer()
             #expect(container.codingPath.isEmpty)
@@ -86,8 +86,8 @@ struct QueryValueEncoderTests {
         #expect(try plain(["s": signed]) == "s[]=\(Int128.min)&s[]=\(UInt128.max)")
     }
 
-    /// Two halves of a value may each ask for a container.
-    @Test func severalContainersOfOneKindAreOne() throws {
+    /// Two halves of a value may each request a container.
+    @Test func severalKeyedContainersAreMerged() throws {
         let value = Custom { encoder in
             var first = encoder.container(keyedBy: Key.self)
             try first.encode(1, forKey: .a)
@@ -98,14 +98,14 @@ struct QueryValueEncoderTests {
         #expect(try plain(value) == "a=1&b=2&a=3")
     }
 
-    @Test func aValueThatEncodesNothingIsEmpty() throws {
+    @Test func valueWithoutContainerIsEmpty() throws {
         struct Nothing: Encodable { func encode(to encoder: any Encoder) {} }
         #expect(try plain(Nothing()) == "")
         #expect(try plain(["a": Nothing()]) == "")
         #expect(try QueryEncoder(empties: .keyOnly).encode(["a": Nothing()]) == "a")
     }
 
-    @Test func subclassesEncodeBothHalves() throws {
+    @Test func subclassAndSuperclassEncodeTheirProperties() throws {
         class Whole: Encodable { let a = 1 }
         final class Sub: Whole {
             override func encode(to encoder: any Encoder) throws {
@@ -117,7 +117,7 @@ struct QueryValueEncoderTests {
         #expect(try plain(Sub()) == "a=1&b=x")
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     private static func refused(
         _ value: some Encodable, by encoder: QueryEncoder = QueryEncoder()
@@ -131,7 +131,7 @@ struct QueryValueEncoderTests {
         }
     }
 
-    @Test("RQ-12: a value without names is refused") func roots() throws {
+    @Test("RQ-12: a root value without names is refused") func rootValueWithoutNamesIsRefused() throws {
         let refusals = [
             try Self.refused([1, 2]), try Self.refused(Set(["x"])), try Self.refused("text"), try Self.refused(1.5),
             try Self.refused(Date()), try Query.encoding([1]).refusal(),
@@ -142,7 +142,7 @@ struct QueryValueEncoderTests {
         }
     }
 
-    @Test func whatCannotBeWrittenNamesItsPath() throws {
+    @Test func encodingErrorHasTheCodingPath() throws {
         let keys = try Self.refused(["o": ["l": [[["x"]: 1]]]])
         #expect(keys.debugDescription == "The key of a dictionary must be one text or number.")
         #expect(keys.codingPath.map(\.stringValue) == ["o", "l", "0"])
@@ -153,7 +153,7 @@ struct QueryValueEncoderTests {
         #expect(try Self.refused(["l": [["a": 1]]], by: joined).codingPath.map(\.stringValue) == ["l", "0"])
     }
 
-    @Test func aValueThatIsTwoThingsAtOnceIsRefused() throws {
+    @Test func valueWithTwoKindsOfContainersIsRefused() throws {
         let works: [@Sendable (any Encoder) throws -> Void] = [
             { _ = ($0.container(keyedBy: Key.self), $0.unkeyedContainer()) },
             { encoder in
@@ -190,7 +190,7 @@ struct QueryValueEncoderTests {
         #expect(context.debugDescription == "More than 64 values are inside one another.")
     }
 
-    /// Values that never end, by a name and in their own place.
+    /// Endless values, nested by a name or in a single value container.
     @Test func endlessValuesAreRefused() throws {
         struct Named: Encodable {
             func encode(to encoder: any Encoder) throws {
@@ -208,7 +208,7 @@ struct QueryValueEncoderTests {
         #expect(try Self.refused(Bare()).codingPath.isEmpty)
     }
 
-    @Test func errorsOfValuesComeThrough() throws {
+    @Test func errorsOfValuesArePropagated() throws {
         #expect(throws: PeerFailure.self) {
             try QueryEncoder().encode(["a": Custom { _ in throw PeerFailure("no") }])
         }
@@ -216,7 +216,7 @@ struct QueryValueEncoderTests {
 }
 
 extension Query {
-    /// Why it cannot be written.
+    /// The error context of a query that cannot be encoded.
     fileprivate func refusal() throws -> EncodingError.Context {
         do throws(any Error) {
             let text = try text(QueryEncoder())

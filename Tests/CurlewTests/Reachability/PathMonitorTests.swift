@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct PathMonitorTests {
-    @Test func thePathIsToldAtOnce() async throws {
+    @Test func currentPathIsDeliveredAtOnce() async throws {
         let session = Session()
         var iterator = session.path.makeAsyncIterator()
         let path = try #require(await iterator.next())
@@ -16,7 +16,7 @@ struct PathMonitorTests {
         #expect(path.description == (path.outward.map { "connected by \($0.name) (\($0.kind))" } ?? "not connected"))
     }
 
-    @Test func aCancelledObserverEnds() async {
+    @Test func cancellationEndsPathUpdates() async {
         let observer = Task {
             var count = 0
             for await _ in Session.shared.path { count += 1 }

@@ -8,15 +8,15 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Request bodies that are sent again or left behind, and the bodies that redirecting responses have themselves.
+/// Request bodies that are resent or dropped, and the bodies of redirect responses.
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectBodyTests {
     static let ways: [Taking] = [.data, .value, .stream, .started, .watched]
 
-    // MARK: Bodies that are sent again
+    // MARK: Request bodies that can be resent
 
     @Test(arguments: [307, 308], [0, 1, 70_000, 1 << 20])
-    func bodiesAreSentAgain(_ status: Int, _ length: Int) async throws {
+    func requestBodiesAreResentOn307And308(_ status: Int, _ length: Int) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/from", .text("elsewhere", status: status).field("Location", "/to"))
         let pattern = PatternBody(seed: 3, length: length)
@@ -34,7 +34,7 @@ struct RedirectBodyTests {
         #expect(server.connectionCount == 1 && server.violations.isEmpty, "\(server.violations)")
     }
 
-    @Test func compressedBodiesAreSentAgain() async throws {
+    @Test func compressedBodiesAreResent() async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/from", .redirect(to: "/to", status: 308))
         let lines = String(repeating: "a line that compresses well\n", count: 4_000)
@@ -51,7 +51,7 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: [301, 302, 303], ways)
-    func bodiesAreLeftBehind(_ status: Int, _ way: Taking) async throws {
+    func requestBodiesAreDroppedWhenPostBecomesGet(_ status: Int, _ way: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on("POST", "/from", .redirect(to: "/to", status: status))
         let source = ChunkSource(body: PatternBody(seed: 3, length: 100_000))
@@ -65,7 +65,7 @@ struct RedirectBodyTests {
         #expect(await source.meter.iterations == 1)
     }
 
-    // MARK: Bodies that can be read once
+    // MARK: Request bodies that can be read once
 
     private enum Once: CaseIterable { case stream, descriptor }
 
@@ -78,7 +78,7 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways)
-    func whatWasReadIsNotSentAgain(_ way: Taking) async throws {
+    func consumedOneShotBodyThrowsBodyNotReplayable(_ way: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on("PUT", "/from", .redirect(to: "/to", status: 307))
         let pattern = PatternBody(seed: 3, length: 200_000)
@@ -95,7 +95,7 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways)
-    func whatWasNotReadIsSent(_ way: Taking) async throws {
+    func unreadOneShotBodyIsSentToRedirectTarget(_ way: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on("PUT", "/from", .redirect(to: "/to", status: 307), reading: .none)
         let pattern = PatternBody(seed: 3, length: 200_000)
@@ -110,8 +110,8 @@ struct RedirectBodyTests {
         #expect(server.asked == ["PUT /from", "PUT /to", "PUT /from", "PUT /to"])
     }
 
-    /// The number may belong to another file by the time of the redirect.
-    @Test func aDescriptorIsTheOneThatWasGiven() async throws {
+    /// After the caller closes the descriptor, its number may belong to another file at the time of the redirect.
+    @Test func descriptorBodyIsReadAfterCallerClosesDescriptor() async throws {
         let server = try MockServer { _ in .text("there") }
         server.on("PUT", "/from", .redirect(to: "/to", status: 307), reading: .none)
         let pattern = PatternBody(seed: 3, length: 200_000)
@@ -124,7 +124,7 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways)
-    func anUploadThatIsRedirectedEarly(_ way: Taking) async throws {
+    func uploadIsRedirectedBeforeItsBodyWasSent(_ way: Taking) async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options) { request in .text(request.bodySHA256) }
@@ -136,22 +136,22 @@ struct RedirectBodyTests {
         let pattern = PatternBody(seed: 3, length: 6 << 20)
         let request = Request(.put, server.url("/from"), body: .bytes(pattern.bytes))
         #expect(try await way(request, by: session).body == Data(pattern.sha256.utf8))
-        // A body of which a part was read is as good as read.
+        // A partly read body cannot be resent either.
         let body = RequestBody.stream(ChunkSource(body: pattern))
         let once = Request(.put, server.url("/from"), body: body)
         let error = try await networkError { _ = try await way(once, by: session) }
         #expect(error.kind == .bodyNotReplayable)
     }
 
-    // MARK: Bodies of the responses that redirect
+    // MARK: Bodies of redirect responses
 
     @Test(arguments: ways)
-    func shortBodiesAreRead(_ way: Taking) async throws {
+    func shortRedirectBodiesAreDrainedAndConnectionReused(_ way: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         let pattern = PatternBody(seed: 3, length: 60_000)
         server.on(nil, "/length", .pattern(pattern, status: 302).field("Location", "/to"))
         server.on(nil, "/chunks", .pattern(pattern, status: 302).field("Location", "/to").chunked())
-        // The head is there before the body.
+        // The head arrives before the body.
         let late = MockResponse.pattern(pattern, status: 302).field("Location", "/to")
         server.on(nil, "/late", late.fault(.pause(.milliseconds(50)), at: .body(0)))
         let zipped = try Encoded.gzip("moved")
@@ -170,20 +170,20 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways, [false, true])
-    func longBodiesAreBrokenOff(_ way: Taking, _ isChunked: Bool) async throws {
+    func longRedirectBodiesCloseTheConnection(_ way: Taking, _ isChunked: Bool) async throws {
         let server = try MockServer { _ in .text("there") }
         let long = MockResponse.pattern(PatternBody(seed: 3, length: 1 << 30), status: 302).field("Location", "/to")
         server.on("GET", "/from", isChunked ? long.chunked(size: 64 << 10) : long)
         let session = Session()
         let taken = try await way(Request(server.url("/from")), by: session)
         #expect(taken.body == Data("there".utf8) && taken.head?.history.map(\.head.status) == [.found])
-        // What comes before the decision is collected, and that has its limit.
+        // Bytes that arrive before the redirect is decided are buffered, and the buffer is limited.
         #expect(server.bytesSent < 256 << 20 && server.connectionCount == 2)
         try await session.idle()
     }
 
     @Test(arguments: ways)
-    func slowBodiesAreBrokenOff(_ way: Taking) async throws {
+    func slowRedirectBodiesAreAborted(_ way: Taking) async throws {
         let never = Gate()
         let server = try MockServer { _ in .text("there") }
         let script = MockResponse.pattern(PatternBody(seed: 3, length: 60_000), status: 302).field("Location", "/to")
@@ -200,14 +200,14 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways, [SocketFault.reset, .close])
-    func bodiesThatBreakOffDoNotMatter(_ way: Taking, _ fault: SocketFault) async throws {
+    func interruptedRedirectBodiesAreIgnored(_ way: Taking, _ fault: SocketFault) async throws {
         let server = try MockServer { _ in .text("there") }
         let script = MockResponse.pattern(PatternBody(seed: 3, length: 60_000), status: 302).field("Location", "/to")
         server.on("GET", "/from", script.fault(fault, at: .body(100)))
         let session = Session()
         let taken = try await way(Request(server.url("/from")), by: session)
         #expect(taken.body == Data("there".utf8) && taken.head?.history.count == 1)
-        // They do where the response is the result.
+        // They are not ignored when the response is the result.
         var request = Request(server.url("/from"))
         request.options.redirects = .custom { _ in .stop }
         let error = try await networkError { [request] in _ = try await way(request, by: session) }
@@ -215,7 +215,7 @@ struct RedirectBodyTests {
     }
 
     @Test(arguments: ways)
-    func aStoppedRedirectGivesItsWholeBody(_ way: Taking) async throws {
+    func stoppedRedirectReturnsItsWholeBody(_ way: Taking) async throws {
         let pattern = PatternBody(seed: 3, length: 5 << 20)
         let zipped = try Encoded.deflated(pattern.bytes)
         let server = try MockServer { _ in
@@ -224,7 +224,7 @@ struct RedirectBodyTests {
         let gate = Gate()
         let session = Session {
             $0.redirects = .custom { _ in
-                // The body comes meanwhile, for whoever will read it.
+                // The body arrives and is buffered while the decision is pending.
                 await gate.wait()
                 return .stop
             }

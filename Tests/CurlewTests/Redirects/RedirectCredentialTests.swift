@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Credentials stay at the origin they were meant for, and do not come back with a later redirect.
+/// Credentials are sent only to the original origin, and a redirect back to it does not restore them.
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectCredentialTests {
     private static let secrets: HeaderFields = [
@@ -18,7 +18,7 @@ struct RedirectCredentialTests {
 
     private func credentials(_ request: RecordedRequest) -> [String?] { Self.names.map { request.field($0) } }
 
-    /// A server that leads from /1 to another, which leads back to /3, and /3 to /4.
+    /// Follows redirects from /1 on `first` to /2 on `second`, back to /3 on `first`, and on to /4.
     private func sendAround(
         _ first: MockServer, _ second: MockServer, from start: String, over other: String, _ session: Session,
         _ fields: HeaderFields, _ take: Taking
@@ -34,7 +34,7 @@ struct RedirectCredentialTests {
     }
 
     @Test(arguments: Taking.allCases, [false, true])
-    func anotherPort(_ take: Taking, _ ofSession: Bool) async throws {
+    func credentialsAreWithheldFromAnotherPort(_ take: Taking, _ ofSession: Bool) async throws {
         let (first, second) = (try MockServer(), try MockServer())
         let session = Session {
             $0.fields = ofSession ? Self.secrets : [:]
@@ -50,7 +50,7 @@ struct RedirectCredentialTests {
     }
 
     @Test(arguments: [false, true])
-    func anotherNameOfTheSameHost(_ ofSession: Bool) async throws {
+    func credentialsAreWithheldFromAnotherHostName(_ ofSession: Bool) async throws {
         let server = try MockServer()
         let session = Session {
             $0.fields = ofSession ? Self.secrets : [:]
@@ -64,7 +64,7 @@ struct RedirectCredentialTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func anotherScheme(_ isDowngrade: Bool, _ ofSession: Bool) async throws {
+    func credentialsAreWithheldFromAnotherScheme(_ isDowngrade: Bool, _ ofSession: Bool) async throws {
         let authority = try TestAuthority()
         let secure = try MockServer(tls: authority.issue())
         let plain = try MockServer()
@@ -79,9 +79,9 @@ struct RedirectCredentialTests {
         #expect(first.requests.map(credentials) == [Self.all, Self.plain, Self.plain])
     }
 
-    /// The body and fields that nothing calls sensitive would be readable on the way.
+    /// Without TLS, the body and the fields that are not marked as sensitive would be readable on the network.
     @Test(arguments: Taking.allCases, [303, 307])
-    func withoutTLSNothingIsSent(_ take: Taking, _ status: Int) async throws {
+    func downgradeIsRefusedBeforeConnecting(_ take: Taking, _ status: Int) async throws {
         let authority = try TestAuthority()
         let plain = try MockServer { _ in .text("there") }
         let secure = try MockServer(tls: authority.issue())
@@ -97,7 +97,7 @@ struct RedirectCredentialTests {
     }
 
     @Test(arguments: Taking.allCases, [false, true])
-    func theSameOrigin(_ take: Taking, _ ofSession: Bool) async throws {
+    func credentialsAreKeptWithinTheSameOrigin(_ take: Taking, _ ofSession: Bool) async throws {
         let server = try MockServer { _ in .text("end") }
         server.on("GET", "/1", .redirect(to: server.url("/2")))
         server.on("GET", "/2", .redirect(to: "/3"))
@@ -107,7 +107,7 @@ struct RedirectCredentialTests {
         #expect(server.requests.map(credentials) == [Self.all, Self.all, Self.all])
     }
 
-    @Test func aRequestsOwnFieldInPlaceOfTheSessions() async throws {
+    @Test func authorizationOfRequestIsWithheldAfterRedirect() async throws {
         let (first, second) = (try MockServer(), try MockServer { _ in .text("end") })
         first.on("GET", "/", .redirect(to: second.url("/")))
         let session = Session { $0.fields = [.authorization: "of the session"] }
@@ -117,7 +117,7 @@ struct RedirectCredentialTests {
         #expect(second.requests.map { $0.field("Authorization") } == [nil])
     }
 
-    @Test func aClosureThatRewritesGetsNothingBack() async throws {
+    @Test func rewrittenRequestGetsNoCredentialsBack() async throws {
         let (first, second) = (try MockServer { _ in .text("end") }, try MockServer())
         first.on("GET", "/1", .redirect(to: second.url("/2")))
         let away = second.url("/rewritten")

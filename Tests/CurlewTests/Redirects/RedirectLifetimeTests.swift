@@ -8,7 +8,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What holds for all requests of a redirected transfer together, and what happens between two of them.
+/// Timeouts, priority, pausing and cancellation across all requests of a redirected transfer.
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectLifetimeTests {
     static let ways: [Taking] = [.data, .value, .stream, .bytes, .started, .watched]
@@ -16,7 +16,7 @@ struct RedirectLifetimeTests {
     // MARK: Time
 
     @Test(arguments: ways)
-    func theTotalTimeoutHoldsOverAll(_ way: Taking) async throws {
+    func totalTimeoutCoversAllRedirects(_ way: Taking) async throws {
         let server = try MockServer { request in
             .redirect(to: "/\((Int(request.path.dropFirst()) ?? 0) + 1)")
                 .fault(.pause(.milliseconds(500)), at: .start)
@@ -31,7 +31,7 @@ struct RedirectLifetimeTests {
     }
 
     @Test(arguments: ways)
-    func theTotalTimeoutEndsBetweenTwo(_ way: Taking) async throws {
+    func totalTimeoutExpiresDuringRedirectDecision(_ way: Taking) async throws {
         let server = try MockServer { _ in .redirect(to: "/2") }
         let slow = try MockServer { _ in .text("late").fault(.pause(.milliseconds(2100)), at: .start) }
         var request = Request(server.url("/1"))
@@ -45,9 +45,9 @@ struct RedirectLifetimeTests {
         #expect(server.requestCount == 1)
     }
 
-    // MARK: Orders
+    // MARK: Pause and priority
 
-    @Test func pausedBeforeAndBetween() async throws {
+    @Test func pauseWorksBeforeStartAndBetweenRedirects() async throws {
         let scene = try RedirectScene()
         let transfer = scene.session.transfer(scene.request)
         transfer.pause()
@@ -68,7 +68,7 @@ struct RedirectLifetimeTests {
     }
 
     @Test(arguments: [false, true])
-    func thePriorityIsKept(_ isSetBetween: Bool) async throws {
+    func priorityIsKeptAcrossRedirects(_ isSetBetween: Bool) async throws {
         let scene = try RedirectScene { $0.limits.transfersPerHost = 1 }
         let held = Gate()
         scene.server.on("GET", "/held", .text("held").fault(.stall(held), at: .start))
@@ -91,7 +91,7 @@ struct RedirectLifetimeTests {
     // MARK: Cancelling
 
     @Test(arguments: ways, [false, true])
-    func cancelledTasks(_ way: Taking, _ isBetween: Bool) async throws {
+    func taskCancellationDuringRedirects(_ way: Taking, _ isBetween: Bool) async throws {
         let gate = Gate()
         let scene = try RedirectScene(answer: .text("there").fault(.stall(gate), at: .body(2)))
         let task = Task { try await way(scene.request, by: scene.session) }
@@ -102,8 +102,8 @@ struct RedirectLifetimeTests {
         }
         task.cancel()
         if [.stream, .started, .watched].contains(way) {
-            // What is started goes on, what is watched ends with its last holder, and a stream of the standard type ends
-            // without an error.
+            // A started transfer continues, a watched one is cancelled with its last reference, and a standard stream
+            // ends without an error.
             _ = try? await task.value
             if way == .started { try await scene.session.shutdown(.immediate) }
             scene.onward.open()
@@ -117,7 +117,7 @@ struct RedirectLifetimeTests {
     }
 
     @Test(arguments: [false, true])
-    func cancelledTransfers(_ isBetween: Bool) async throws {
+    func cancelledTransferStopsRedirects(_ isBetween: Bool) async throws {
         let gate = Gate()
         let scene = try RedirectScene(answer: .text("there").fault(.stall(gate), at: .start))
         let transfer = scene.session.transfer(scene.request).start()
@@ -132,7 +132,7 @@ struct RedirectLifetimeTests {
         try await scene.session.idle()
     }
 
-    @Test func oneOfSeveralWaitersLeaves() async throws {
+    @Test func cancellingOneOfTwoWaitersKeepsRedirectRunning() async throws {
         let scene = try RedirectScene()
         let transfer = scene.session.transfer(scene.request)
         let first = Task.immediate { try await transfer.value }
@@ -145,7 +145,7 @@ struct RedirectLifetimeTests {
         #expect(try await transfer.value == Data("there".utf8))
     }
 
-    @Test func allWaitersLeave() async throws {
+    @Test func cancellingAllWaitersCancelsRedirect() async throws {
         let scene = try RedirectScene()
         let transfer = scene.session.transfer(scene.request)
         let tasks = (0..<3).map { _ in Task.immediate { try await transfer.value } }
@@ -157,10 +157,10 @@ struct RedirectLifetimeTests {
         try await scene.session.idle()
     }
 
-    // MARK: Holders
+    // MARK: References
 
     @Test(arguments: [false, true])
-    func breakingOutOfAStream(_ ofBytes: Bool) async throws {
+    func breakingOutOfStreamAfterRedirectCancelsTransfer(_ ofBytes: Bool) async throws {
         let gate = Gate()
         let script = MockResponse.pattern(PatternBody(seed: 1, length: 1 << 20)).fault(.stall(gate), at: .body(70_000))
         let scene = try RedirectScene(answer: script)
@@ -173,12 +173,12 @@ struct RedirectLifetimeTests {
         }
         await transfer.waitUntilFinished()
         #expect(try await networkError { try await transfer.value }.kind == .cancelled)
-        // The first connection, which served the redirect, is the one that served the rest.
+        // Both requests used the same connection, so no connection stays open.
         await scene.server.waitUntil(openConnections: 0)
     }
 
     @Test(arguments: [false, true])
-    func lettingGoBetweenTwo(_ isStarted: Bool) async throws {
+    func releasingTransferDuringRedirectCancelsUnlessStarted(_ isStarted: Bool) async throws {
         let scene = try RedirectScene()
         func begin() async {
             let transfer = scene.session.transfer(scene.request)
@@ -192,9 +192,9 @@ struct RedirectLifetimeTests {
         #expect(scene.wasCancelled.withLock { $0 } == !isStarted)
     }
 
-    // MARK: What is seen meanwhile
+    // MARK: State and progress
 
-    @Test func oneTransferAllTheWay() async throws {
+    @Test func transferStaysRunningAcrossRedirects() async throws {
         let gates = [Gate(), Gate()]
         let scene = try RedirectScene(answer: .text("there").fault(.stall(gates[1]), at: .start))
         scene.server.on("GET", "/1", .redirect(to: "/2").fault(.stall(gates[0]), at: .start))
@@ -215,7 +215,7 @@ struct RedirectLifetimeTests {
     }
 
     @Test(arguments: [false, true])
-    func timeNeverFallsAndTheEndIsTheEnd(_ isStreamed: Bool) async throws {
+    func progressIsMonotonicAcrossRedirects(_ isStreamed: Bool) async throws {
         let server = try MockServer { request in
             let number = Int(request.path.dropFirst()) ?? 0
             return number == 200 ? .text("there") : .redirect(to: "/\(number + 1)")

@@ -3,16 +3,17 @@
 
 @testable import Curlew
 
-/// What every redirect must become, written out by hand.
+/// The expected outcome of every redirect, written by hand.
 ///
-/// A row is: the section it follows (of RFC 9110 unless another is named) | status | method | URL | content | policy |
-/// Location | what is sent next: method, URL, content. Instead of the last three: "result", when the response is the
+/// A row is: section (of RFC 9110 unless another RFC is named) | status | method | URL | content | policy |
+/// Location | next request: method, URL, content. Instead of the next request: "result" if the response is the
 /// result, or "error" and the kind.
 ///
-/// Content is a letter for each field (see ``fields``), or "-" for none, then "+b" when there is a body. Policies are
-/// `follow`, `down` (follow, allowing a downgrade), `none`, `same` (same origin) and `keep` (follow, withholding X-Tenant). A Location is the value after one
-/// space, or "(none)", "(empty)", "(long)" (8193 bytes), "(full)" (8192 bytes), "(same) x" (the field x twice) or
-/// "(two) x y" (two fields). "␣" is a space, "␉" a tab, "␀" a NUL.
+/// Content is a letter for each field (see ``fields``), or "-" if there are no fields, then "+b" if there is a body.
+/// Policies are `follow`, `down` (follow, allowing a downgrade), `none`, `same` (same origin) and `keep` (follow,
+/// withholding X-Tenant). A Location is the value after one space, or "(none)", "(empty)", "(long)" (8193 bytes),
+/// "(full)" (8192 bytes), "(same) x" (the field x twice) or "(two) x y" (two fields). "␣" is a space, "␉" a tab,
+/// "␀" a NUL.
 enum RedirectMatrix {
     static let fields: [Character: HeaderName] = [
         "A": "Authorization", "K": "Cookie", "P": "Proxy-Authorization", "Y": "x-api-key", "Z": "X-Auth-Token",

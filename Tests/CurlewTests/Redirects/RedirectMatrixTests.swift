@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Redirects, RFC 9110 §15.4", .timeLimit(.minutes(5)))
 struct RedirectMatrixTests {
-    /// One row of the table, taken apart.
+    /// One parsed row of the table.
     struct Row: Sendable, CustomTestStringConvertible {
         enum Outcome: Sendable {
             case next(method: String, url: String, content: Content)
@@ -15,7 +15,7 @@ struct RedirectMatrixTests {
             case error(String)
         }
 
-        /// Fields in their order, and whether there is a body.
+        /// The fields in order, and whether there is a body.
         struct Content: Sendable {
             var fields = HeaderFields()
             var hasBody = false
@@ -49,7 +49,7 @@ struct RedirectMatrixTests {
         }
 
         private static let policies: [String: RedirectPolicy] = [
-            "follow": .follow(), "down": .follow(allowingDowngrade: true), "none": .none, "same": .sameOrigin(),
+            "follow": .follow(), "down": .follow(allowingDowngrade: true), "none": .never, "same": .sameOrigin(),
             "keep": .follow().withholding("x-tenant"),
         ]
 
@@ -83,13 +83,13 @@ struct RedirectMatrixTests {
         }
     }
 
-    @Test func theTableIsLarge() {
+    @Test func matrixHasManyUniqueRows() {
         #expect(RedirectMatrix.rows.count >= 190)
         #expect(Set(RedirectMatrix.rows).count == RedirectMatrix.rows.count)
     }
 
     @Test(arguments: RedirectMatrix.rows)
-    func redirect(line: Substring) async throws {
+    func redirectMatchesMatrixRow(line: Substring) async throws {
         let row = try Row(line)
         let target = try row.request.validated()
         var next: Request?
@@ -103,14 +103,14 @@ struct RedirectMatrixTests {
         case .result: #expect(next == nil && failure == nil)
         case .error(let kind):
             #expect(failure?.kind.rawValue == kind && failure?.phase == .receiving && next == nil)
-            #expect(failure?.response == row.head && failure?.request?.urlText == row.request.urlText)
+            #expect(failure?.response == row.head && failure?.request?.url == row.request.url)
             #expect(failure?.hint?.isEmpty == false)
         case .next(let method, let url, let content):
             let sent = try #require(next)
-            let proposal = try RedirectRules.answer(to: row.request, target: target, row.head, withholding: [])
+            let proposal = try RedirectRules.proposal(for: row.request, target: target, row.head, withholding: [])
             #expect(failure == nil)
             #expect(sent.method.rawValue == method)
-            #expect(sent.urlText == url)
+            #expect(sent.url == url)
             #expect(sent.fields == content.fields)
             #expect(sent.body.isNone == !content.hasBody)
             #expect(proposal?.keepsBody == content.hasBody)

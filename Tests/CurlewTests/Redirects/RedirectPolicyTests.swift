@@ -11,7 +11,7 @@ import Testing
 struct RedirectPolicyTests {
     private struct Refusal: Error {}
 
-    /// What a closure was asked.
+    /// The redirects that a custom policy received.
     private actor Questions {
         private(set) var all: [Redirect] = []
 
@@ -31,24 +31,24 @@ struct RedirectPolicyTests {
         try await policy.next(after: request, target: try request.validated(), head)
     }
 
-    // MARK: - The value
+    // MARK: - Equality, description and coding
 
-    @Test func equalityIsByRuleMaximumAndNames() {
+    @Test func equalityComparesRuleMaximumAndNames() {
         #expect(RedirectPolicy.follow() == .follow(max: 20) && RedirectPolicy.follow(max: 3) != .follow())
-        #expect(RedirectPolicy.sameOrigin() != .follow() && RedirectPolicy.none == RedirectPolicy.none)
+        #expect(RedirectPolicy.sameOrigin() != .follow() && RedirectPolicy.never == RedirectPolicy.never)
         #expect(RedirectPolicy.follow().withholding("A", "B").sensitiveFields == ["a", "b"])
         #expect(RedirectPolicy.follow().withholding("A") != .follow())
         #expect(RedirectPolicy.follow(allowingDowngrade: true) != .follow())
         let custom = RedirectPolicy.custom { _ in .follow }
         #expect(custom == custom && custom != .custom { _ in .follow })
-        #expect(Set([custom, custom.withholding(), .none, .follow(), .follow(max: 20)]).count == 3)
+        #expect(Set([custom, custom.withholding(), .never, .follow(), .follow(max: 20)]).count == 3)
         #expect(SessionConfiguration().redirects == .follow() && Request.Options().redirects == nil)
-        #expect(Request.Options(redirects: RedirectPolicy.none).redirects == RedirectPolicy.none)
+        #expect(Request.Options(redirects: RedirectPolicy.never).redirects == RedirectPolicy.never)
     }
 
     @Test func descriptions() {
         let policies: [RedirectPolicy] = [
-            .follow(), .none, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop },
+            .follow(), .never, .sameOrigin(max: 2), .custom(max: 0) { _ in .stop },
             .follow(max: 1, allowingDowngrade: true),
         ]
         #expect(
@@ -60,10 +60,10 @@ struct RedirectPolicyTests {
     }
 
     @Test(arguments: [
-        RedirectPolicy.follow(), .follow(max: 0), .none, .sameOrigin(max: 7), .follow().withholding("X-A", "X-B"),
-        RedirectPolicy.none.withholding("X-A"), .follow(max: 2, allowingDowngrade: true),
+        RedirectPolicy.follow(), .follow(max: 0), .never, .sameOrigin(max: 7), .follow().withholding("X-A", "X-B"),
+        RedirectPolicy.never.withholding("X-A"), .follow(max: 2, allowingDowngrade: true),
     ])
-    func readsWhatItWrites(policy: RedirectPolicy) throws {
+    func policyRoundTripsThroughJSON(policy: RedirectPolicy) throws {
         let data = try JSONEncoder().encode(policy)
         #expect(try JSONDecoder().decode(RedirectPolicy.self, from: data) == policy)
         let configuration = SessionConfiguration { $0.redirects = policy }
@@ -72,7 +72,7 @@ struct RedirectPolicyTests {
     }
 
     static let forms: [(String, RedirectPolicy)] = [
-        (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"none"}"#, .none),
+        (#"{"policy":"follow"}"#, .follow()), (#"{"policy":"none"}"#, .never),
         (#"{"policy":"sameOrigin","max":3}"#, .sameOrigin(max: 3)),
         (#"{"policy":"follow","max":0,"sensitiveFields":["X-A"]}"#, .follow(max: 0).withholding("X-A")),
         (#"{"policy":"follow","allowingDowngrade":true}"#, .follow(allowingDowngrade: true)),
@@ -81,7 +81,7 @@ struct RedirectPolicyTests {
     ]
 
     @Test(arguments: forms)
-    func readsDocuments(json: String, policy: RedirectPolicy) throws {
+    func policyDecodesFromJSON(json: String, policy: RedirectPolicy) throws {
         #expect(try JSONDecoder().decode(RedirectPolicy.self, from: Data(json.utf8)) == policy)
     }
 
@@ -89,13 +89,13 @@ struct RedirectPolicyTests {
         "{}", #"{"policy":"custom"}"#, #"{"policy":"follow","max":-1}"#, #"{"policy":7}"#, #""follow""#,
         #"{"policy":"follow","allowingDowngrade":1}"#,
     ])
-    func refusesOtherDocuments(json: String) {
+    func policyRejectsInvalidJSON(json: String) {
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(RedirectPolicy.self, from: Data(json.utf8))
         }
     }
 
-    @Test func closuresCannotBeEncoded() throws {
+    @Test func customPolicyCannotBeEncoded() throws {
         let configuration = SessionConfiguration { $0.redirects = .custom { _ in .stop } }
         let error = #expect(throws: EncodingError.self) { try JSONEncoder().encode(configuration) }
         guard case .invalidValue(let value, let context) = error else {
@@ -107,7 +107,7 @@ struct RedirectPolicyTests {
         #expect(context.codingPath.map(\.stringValue) == ["redirects"])
     }
 
-    @Test func negativeMaximaAreRefused() throws {
+    @Test func negativeMaximumIsRejected() throws {
         let configuration = SessionConfiguration { $0.redirects = .follow(max: -1) }
         let first = #expect(throws: NetworkError.self) { try configuration.validate() }
         #expect(first?.kind == .invalidRequest && first?.message.contains("redirects") == true)
@@ -119,22 +119,22 @@ struct RedirectPolicyTests {
 
     // MARK: - Downgrades
 
-    @Test func leavingTLSHasToBeAllowed() async throws {
+    @Test func downgradeToHTTPIsRefusedUnlessAllowed() async throws {
         let error = await #expect(throws: NetworkError.self) { try await next(.follow(), request, head()) }
         #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause == nil)
         #expect(error?.message == "A 307 redirect goes from https to http.")
         #expect(error?.hint?.contains("allowingDowngrade: true") == true)
-        #expect(error?.response == head() && error?.request?.urlText == request.urlText)
+        #expect(error?.response == head() && error?.request?.url == request.url)
         #expect(error?.detailedDescription.contains("s3cret") == false)
         let sent = try await next(.follow(allowingDowngrade: true), request, head())
-        #expect(sent?.urlText == "http://b/y" && sent?.fields == ["Accept": "*/*"] && sent?.body.isNone == false)
-        #expect(try await next(.follow(), request, head(.found, "https://b/y"))?.urlText == "https://b/y")
-        #expect(try await next(.follow(), Request("http://a/"), head())?.urlText == "http://b/y")
+        #expect(sent?.url == "http://b/y" && sent?.fields == ["Accept": "*/*"] && sent?.body.isNone == false)
+        #expect(try await next(.follow(), request, head(.found, "https://b/y"))?.url == "https://b/y")
+        #expect(try await next(.follow(), Request("http://a/"), head())?.url == "http://b/y")
     }
 
     // MARK: - Closures
 
-    @Test func closuresAreToldEverything() async throws {
+    @Test func customPolicyReceivesTheWholeRedirect() async throws {
         let questions = Questions()
         let policy = RedirectPolicy.custom { redirect in
             await questions.append(redirect)
@@ -143,9 +143,9 @@ struct RedirectPolicyTests {
         var response = head()
         response.history = [RedirectHop(method: .get, url: "https://z/", head: head())]
         let sent = try #require(try await next(policy, request, response))
-        #expect(sent.urlText == "http://b/y" && sent.method == .post && sent.fields == ["Accept": "*/*"])
+        #expect(sent.url == "http://b/y" && sent.method == .post && sent.fields == ["Accept": "*/*"])
         let redirect = try #require(await questions.all.first)
-        #expect(redirect.request.urlText == request.urlText && redirect.proposed.urlText == "http://b/y")
+        #expect(redirect.request.url == request.url && redirect.proposed.url == "http://b/y")
         #expect(redirect.response == response && redirect.response.history.count == 1 && redirect.count == 1)
         #expect(redirect.isDowngrade && !redirect.isSameOrigin)
         #expect(redirect.description == "307: POST https://a/x?token=<redacted> → POST http://b/y")
@@ -154,18 +154,18 @@ struct RedirectPolicyTests {
         #expect(!second.isDowngrade && second.isSameOrigin && second.count == 0)
     }
 
-    @Test func closuresStopAndFail() async throws {
+    @Test func customPolicyStopsAndFails() async throws {
         #expect(try await next(.custom { _ in .stop }, request, head()) == nil)
         for policy in [RedirectPolicy.custom { _ in .fail(Refusal()) }, .custom { _ in throw Refusal() }] {
             let error = await #expect(throws: NetworkError.self) { try await next(policy, request, head()) }
             #expect(error?.kind == .redirectRefused && error?.phase == .receiving && error?.cause is Refusal)
-            #expect(error?.response == head() && error?.request?.urlText == request.urlText)
+            #expect(error?.response == head() && error?.request?.url == request.url)
             #expect(error?.retriability == .never && error?.exitCode == 77)
             #expect(error?.code == "curlew.redirect_refused.receiving")
         }
     }
 
-    @Test func cancelledClosuresCancel() async {
+    @Test func cancellationInCustomPolicyThrowsCancelled() async {
         let inner = NetworkError(.cancelled, phase: .waiting, "Stop.")
         for policy in [RedirectPolicy.custom { _ in throw CancellationError() }, .custom { _ in throw inner }] {
             let error = await #expect(throws: NetworkError.self) { try await next(policy, request, head()) }
@@ -173,7 +173,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test func closuresAreNotAskedInVain() async throws {
+    @Test func customPolicyIsNotCalledWithoutAValidRedirect() async throws {
         let policy = RedirectPolicy.custom { _ in .fail(Refusal()) }
         #expect(try await next(policy, request, head(.ok)) == nil)
         #expect(try await next(policy, request, ResponseHead(status: .found)) == nil)
@@ -183,23 +183,22 @@ struct RedirectPolicyTests {
         #expect(error?.kind == .invalidResponse)
     }
 
-    @Test func rewrittenRequestsDoNotGetTheSessionsCredentials() async throws {
+    @Test func rewrittenRequestWithholdsSessionCredentials() async throws {
         func rewritten(_ url: String) async throws -> Request? {
             let policy = RedirectPolicy.custom { _ in .rewrite(Request(.put, url, fields: ["X": "1"])) }
             return try await next(policy.withholding("X-Tenant"), request, head(.found, "/y"))
         }
         let other = try #require(try await rewritten("https://b/z"))
-        #expect(other.method == .put && other.urlText == "https://b/z" && other.fields == ["X": "1"])
+        #expect(other.method == .put && other.url == "https://b/z" && other.fields == ["X": "1"])
         #expect(other.withheld.contains(.authorization) && other.withheld.contains("x-tenant"))
         #expect(try #require(try await rewritten("https://a/z")).withheld.isEmpty)
         #expect(try #require(try await rewritten("not a URL")).withheld.contains(.cookie))
     }
 
-    @Test func bodiesThatAreGoneAreNotSentAgain() async throws {
+    @Test func consumedBodyThrowsBodyNotReplayable() async throws {
         let use = SourceUse()
         var once = request
-        once.body = RequestBody(
-            content: .stream(RequestBody.Stream(length: nil, canReplay: false, use: use) { _ in {} }))
+        once.body = RequestBody(source: StreamBody(length: nil, canReplay: false, use: use) { _ in {} })
         let follow = RedirectPolicy.follow(allowingDowngrade: true)
         #expect(try await next(follow, once, head())?.body.canReplay == false)
         #expect(use.begin())
@@ -208,7 +207,7 @@ struct RedirectPolicyTests {
             #expect(error?.kind == .bodyNotReplayable && error?.phase == .receiving && error?.response == head())
         }
         #expect(try await next(follow, once, head(.seeOther))?.body.isNone == true)
-        #expect(try await next(.none, once, head()) == nil)
+        #expect(try await next(.never, once, head()) == nil)
         let fresh = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
         let policy = RedirectPolicy.custom { redirect in
             var other = redirect.proposed

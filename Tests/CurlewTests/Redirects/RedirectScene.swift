@@ -8,14 +8,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The ways to take a response, each of which has to lead through redirects alike.
+/// The ways to consume a response; each has to follow redirects in the same way.
 enum Taking: String, CaseIterable, Sendable {
     case data, value, stream, bytes, started, watched, observed
 
-    /// What a transfer gave.
+    /// The body and head that a transfer returned.
     struct Taken {
         var body = Data()
-        /// Nil where only bytes are given.
+        /// The head, or nil if the API returns only bytes.
         var head: ResponseHead?
     }
 
@@ -60,18 +60,18 @@ enum Taking: String, CaseIterable, Sendable {
 }
 
 extension MockServer {
-    /// What was asked, in one line for each request.
+    /// The method and path of each request.
     var asked: [String] { requests.map { "\($0.method) \($0.path)" } }
 }
 
-/// One server, one redirect, and a place to stop between the two requests.
+/// A server with one redirect, and gates that suspend the transfer between the two requests.
 struct RedirectScene: Sendable {
     let server: MockServer
     let session: Session
-    /// Opened when the redirect is to be decided about, and what the decision waits for.
+    /// `reached` opens when the redirect policy is called; the policy waits until `onward` opens.
     let reached = Gate()
     let onward = Gate()
-    /// Whether the task that decides was cancelled.
+    /// Whether the task of the redirect policy was cancelled.
     let wasCancelled = Lock(false)
 
     init(
@@ -91,7 +91,7 @@ struct RedirectScene: Sendable {
 
     var request: Request { Request(server.url("/1")) }
 
-    /// Makes the session refuse new transfers, and waits until it does.
+    /// Shuts the session down, and waits until it refuses new transfers.
     func shutDown(_ mode: Session.Shutdown) async -> Task<Void, any Error> {
         let end = Task { try await session.shutdown(mode) }
         while true {

@@ -8,7 +8,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Where redirects lead, by what method, and which responses are results (RFC 9110 §15.4).
+/// The target and method of redirected requests, and the responses that are not redirected (RFC 9110 §15.4).
 @Suite(.timeLimit(.minutes(5)))
 struct RedirectTests {
     private struct Odd: Error {}
@@ -64,7 +64,7 @@ struct RedirectTests {
         let (_, head) = try await Session().data(for: Request(server.url("/a/b?x=1#part")))
         #expect(head.status == .ok)
         #expect(server.requests.map(\.target) == ["/a/b?x=1", row.path])
-        // A path of dots is sent as the server wrote it, or as it is normalised; it names the same either way.
+        // A path with dot segments is sent as the server wrote it or normalised; both name the same resource.
         #expect(head.url == server.url(row.url))
     }
 
@@ -92,7 +92,7 @@ struct RedirectTests {
     // MARK: Results
 
     @Test(arguments: [300, 304, 305, 306, 301, 302, 303, 307, 308])
-    func resultsWithoutAnywhereToGo(_ status: Int) async throws {
+    func responsesWithoutRedirectAreResults(_ status: Int) async throws {
         let server = try MockServer { request in
             let script = MockResponse.text("choose", status: status)
             return (300..<307) ~= status && request.path == "/located" ? script.field("Location", "/to") : script
@@ -107,14 +107,14 @@ struct RedirectTests {
     }
 
     @Test(arguments: Taking.allCases)
-    func nothingIsFollowed(_ take: Taking) async throws {
+    func policyNeverReturnsRedirectAndRequestOverridesSession(_ take: Taking) async throws {
         let server = try MockServer { _ in .text("moved", status: 302).field("Location", "/to") }
         var request = Request(server.url("/from"))
-        let never = Session { $0.redirects = .none }
+        let never = Session { $0.redirects = .never }
         let taken = try await take(request, by: never)
         #expect(taken.body == Data("moved".utf8) && (taken.head?.status ?? .found) == .found)
-        // What the request says, counts.
-        request.options.redirects = RedirectPolicy.none
+        // The policy of the request overrides the policy of the session.
+        request.options.redirects = RedirectPolicy.never
         #expect(try await take(request, by: Session()).body == Data("moved".utf8))
         request.options.redirects = .follow(max: 1)
         let error = try await networkError { _ = try await take(request, by: never) }
@@ -123,7 +123,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: Taking.allCases)
-    func anotherOriginIsNotFollowed(_ take: Taking) async throws {
+    func sameOriginPolicyReturnsCrossOriginRedirect(_ take: Taking) async throws {
         let other = try MockServer()
         let pattern = PatternBody(seed: 5, length: 3 << 20)
         let server = try MockServer { _ in .redirect(to: "/2") }
@@ -140,7 +140,7 @@ struct RedirectTests {
     // MARK: Closures
 
     @Test(arguments: Taking.allCases)
-    func closuresDecide(_ take: Taking) async throws {
+    func customPolicyFollowsRewritesAndStops(_ take: Taking) async throws {
         let server = try MockServer { _ in .text("there") }
         server.on(nil, "/1", .redirect(to: "/2", status: 307))
         server.on(nil, "/2", .redirect(to: "/3", status: 303))
@@ -153,7 +153,7 @@ struct RedirectTests {
             case 0: return .follow
             case 1:
                 var next = redirect.proposed
-                next.urlText = server.url("/rewritten")
+                next.url = server.url("/rewritten")
                 next.fields["X-New"] = "1"
                 return .rewrite(next)
             default: return .stop
@@ -177,7 +177,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: Taking.allCases, [false, true])
-    func closuresRefuse(_ take: Taking, _ byThrowing: Bool) async throws {
+    func customPolicyRefusalThrowsRedirectRefused(_ take: Taking, _ byThrowing: Bool) async throws {
         let server = try MockServer { _ in .redirect(to: "/2") }
         let policy = RedirectPolicy.custom { _ in
             if byThrowing { throw Odd() }
@@ -193,7 +193,7 @@ struct RedirectTests {
     // MARK: Too many
 
     @Test(arguments: Taking.allCases, [0, 2])
-    func tooMany(_ take: Taking, _ max: Int) async throws {
+    func redirectsBeyondMaximumThrowTooManyRedirects(_ take: Taking, _ max: Int) async throws {
         let server = try MockServer { request in .redirect(to: "/\((Int(request.path.dropFirst()) ?? 0) + 1)") }
         let session = Session { $0.redirects = .follow(max: max) }
         let error = try await networkError { _ = try await take(Request(server.url("/1")), by: session) }
@@ -203,23 +203,23 @@ struct RedirectTests {
     }
 
     @Test(arguments: Taking.allCases)
-    func circles(_ take: Taking) async throws {
+    func redirectLoopThrowsTooManyRedirects(_ take: Taking) async throws {
         let server = try MockServer { $0.path == "/1" ? .redirect(to: "/2") : .redirect(to: "/1#x") }
         let error = try await networkError { _ = try await take(Request(server.url("/1")), by: Session()) }
         #expect(error.kind == .tooManyRedirects && error.response?.history.count == 9)
         #expect(server.requestCount == 10)
     }
 
-    /// A page may send a request back to itself until something is ready.
+    /// A server may redirect a URL to itself until a result is ready.
     @Test(arguments: Taking.allCases)
-    func waitingForTheSameURL(_ take: Taking) async throws {
+    func redirectToSameURLIsFollowed(_ take: Taking) async throws {
         let server = try MockServer { $0.ordinal < 5 ? .redirect(to: "/") : .text("ready") }
         #expect(try await take(Request(server.url("/")), by: Session()).body == Data("ready".utf8))
         #expect(server.requestCount == 5)
     }
 
     @Test(arguments: Taking.allCases)
-    func aCookieOpensTheWay(_ take: Taking) async throws {
+    func redirectToSameURLIsFollowedAfterSetCookie(_ take: Taking) async throws {
         let server = try MockServer()
         let bounce = MockResponse.redirect(to: "/").field("Set-Cookie", "seen=1")
         server.on("GET", "/", inOrder: [bounce, .text("in")])
@@ -228,18 +228,18 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["ftp://example.com/", "http://user:word@127.0.0.1/", "http://", "http://a b/"])
-    func locationsThatLeadNowhere(_ location: String) async throws {
+    func invalidLocationsThrowInvalidResponse(_ location: String) async throws {
         let server = try MockServer { _ in .text("moved", status: 301).field("Location", location) }
         for take in Taking.allCases {
             let error = try await networkError { _ = try await take(Request(server.url("/")), by: Session()) }
             #expect(error.kind == .invalidResponse && error.phase == .receiving, "\(error)")
             #expect(error.response?.status == .movedPermanently)
         }
-        let request = Request(server.url("/"), options: Request.Options(redirects: RedirectPolicy.none))
+        let request = Request(server.url("/"), options: Request.Options(redirects: RedirectPolicy.never))
         #expect(try await Session().data(for: request).0 == Data("moved".utf8))
     }
 
-    @Test func failedTransfersAreNotShownAsFinishedWell() async throws {
+    @Test func failedRedirectDoesNotReportFinishedProgress() async throws {
         let server = try MockServer { _ in .redirect(to: "/") }
         let transfer = Session().transfer(Request(server.url("/")))
         var last: TransferProgress?

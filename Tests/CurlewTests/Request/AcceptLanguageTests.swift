@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Accept-Language by the environment (RQ-25)", .timeLimit(.minutes(5)))
+@Suite("Accept-Language from the environment (RQ-25)", .timeLimit(.minutes(5)))
 struct AcceptLanguageTests {
     static let rows: [([String: String], String?)] = [
         ([:], nil),
@@ -18,7 +18,7 @@ struct AcceptLanguageTests {
         (["LANG": "sr_RS@latin"], "sr-Latn-RS;q=1"), (["LANG": "sr_RS.UTF-8@latin"], "sr-Latn-RS;q=1"),
         (["LANG": "uz@cyrillic"], "uz-Cyrl;q=1"), (["LANG": "ks_IN@devanagari"], "ks-Deva-IN;q=1"),
         (["LANG": "zh_hANS_cn.GB18030"], "zh-Hans-CN;q=1"), (["LANG": "sr_Cyrl@latin"], "sr-Cyrl;q=1"),
-        // Which variable counts.
+        // Precedence of the variables.
         (["LANG": "de", "LC_MESSAGES": "fr"], "fr;q=1"),
         (["LANG": "de", "LC_MESSAGES": "fr", "LC_ALL": "it"], "it;q=1"),
         (["LANG": "de", "LC_MESSAGES": "", "LC_ALL": ""], "de;q=1"), (["LANG": "de", "LC_ALL": "C"], nil),
@@ -33,7 +33,7 @@ struct AcceptLanguageTests {
             ["LANG": "a", "LANGUAGE": "en:fr:de:it:es:pt:nl:da"],
             "en;q=1, fr;q=0.9, de;q=0.8, it;q=0.7, es;q=0.6, pt;q=0.5"
         ),
-        // Junk.
+        // Invalid values.
         (["LANG": "german"], nil), (["LANG": "e"], nil), (["LANG": "e1"], nil), (["LANG": "de_"], nil),
         (["LANG": "de_AUT"], nil), (["LANG": "de_4x9"], nil), (["LANG": "de_AT_x"], nil), (["LANG": "_AT"], nil),
         (["LANG": ".UTF-8"], nil), (["LANG": "@latin"], nil), (["LANG": "en\r\nX: y"], nil), (["LANG": "dé"], nil),
@@ -41,11 +41,11 @@ struct AcceptLanguageTests {
         (["LANG": "de", "LANGUAGE": "*:fr"], "fr;q=1"),
     ]
 
-    @Test(arguments: rows) func field(_ environment: [String: String], _ expected: String?) {
+    @Test(arguments: rows) func acceptLanguageFromEnvironment(_ environment: [String: String], _ expected: String?) {
         #expect(AcceptLanguage.field(environment: environment) == expected)
     }
 
-    @Test func thisProcess() {
+    @Test func acceptLanguageOfThisProcessIsValid() {
         #expect(AcceptLanguage.system.map(HeaderFields.isValidValue) ?? true)
     }
 }

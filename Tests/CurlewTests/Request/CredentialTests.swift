@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Credentials (RQ-31)", .timeLimit(.minutes(5)))
 struct CredentialTests {
-    /// The first two are RFC 7617 §2 and §2.1.
+    /// The first two rows are the examples of RFC 7617 §2 and §2.1.
     @Test(arguments: [
         ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="), ("a", "b:c", "Basic YTpiOmM="), ("ключ", "👴🏻", "Basic 0LrQu9GO0Yc68J+RtPCfj7s="),
     ])
-    func basic(_ user: String, _ password: String, _ expected: String) throws {
+    func basicCredential(_ user: String, _ password: String, _ expected: String) throws {
         let credential = try Credential.basic(user, password)
         #expect(credential.fieldValue == expected && credential.scheme == "Basic")
         #expect(HeaderFields.isValidValue(credential.fieldValue))
@@ -24,21 +24,21 @@ struct CredentialTests {
             ("a", "b\n", .controlInPassword), ("a", "b\r\n", .controlInPassword), ("\u{0}", "b", .controlInUser),
             ("a", "\u{85}", .controlInPassword), ("a\u{7F}", "b", .controlInUser),
         ] as [(String, String, InvalidCredential)])
-    func refused(_ user: String, _ password: String, _ expected: InvalidCredential) {
+    func invalidBasicCredentialThrows(_ user: String, _ password: String, _ expected: InvalidCredential) {
         #expect(throws: expected) { try Credential.basic(user, password) }
         #expect("\(expected)".hasPrefix(expected == .controlInPassword ? "The password has" : "The user name has"))
     }
 
-    @Test(arguments: ["abc.DEF-_~+/==", "not a b64token", ""]) func bearer(_ token: String) {
+    @Test(arguments: ["abc.DEF-_~+/==", "not a b64token", ""]) func bearerCredential(_ token: String) {
         #expect(Credential.bearer(token).fieldValue == "Bearer " + token)
         #expect(Credential.bearer(token).scheme == "Bearer")
     }
 
-    @Test func aTokenWithALineEndIsNoField() {
+    @Test func bearerTokenWithNewlineIsAnInvalidField() {
         #expect(!HeaderFields.isValidValue(Credential.bearer("abc\n").fieldValue))
     }
 
-    @Test func descriptionsShowTheSchemeAlone() throws {
+    @Test func descriptionShowsOnlyTheScheme() throws {
         for (credential, shown) in [
             (try Credential.basic("anna", "secret"), "Basic <redacted>"), (.bearer("secret"), "Bearer <redacted>"),
         ] {
@@ -51,7 +51,7 @@ struct CredentialTests {
         }
     }
 
-    @Test func equality() throws {
+    @Test func credentialEquality() throws {
         #expect(try Credential.basic("a", "b") == .basic("a", "b"))
         #expect(try Set([Credential.basic("a", "b"), .basic("a", "c"), .bearer("a"), .bearer("a")]).count == 3)
     }

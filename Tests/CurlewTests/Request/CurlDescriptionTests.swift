@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Request as a command for curl", .timeLimit(.minutes(5)))
+@Suite("Request as a curl command", .timeLimit(.minutes(5)))
 struct CurlDescriptionTests {
     private static func make(
         _ method: Curlew.Method, _ path: String = "/", _ fields: HeaderFields = [:], _ body: RequestBody = .none,
@@ -67,7 +67,7 @@ struct CurlDescriptionTests {
     ]
 
     @Test(arguments: forms)
-    func form(_ request: Request, _ command: String) {
+    func curlCommandOfRequests(_ request: Request, _ command: String) {
         #expect(request.curlDescription(showingSecrets: true) == command)
     }
 
@@ -76,7 +76,7 @@ struct CurlDescriptionTests {
         (.above(3), .text("abc"), "'Expect: 100-continue'"), (.above(4), .text("abc"), "Expect:"),
         (.always, .text(""), "Expect:"), (.above(4), .descriptor(0), "'Expect: 100-continue'"),
     ])
-    func waitingIsSaid(_ policy: ExpectContinue, _ body: RequestBody, _ word: String) {
+    func expectContinuePolicySetsTheExpectHeader(_ policy: ExpectContinue, _ body: RequestBody, _ word: String) {
         var request = Request(.post, "http://h/", body: body)
         #expect(!request.curlDescription.contains("Expect"))
         request.options.expectContinue = policy
@@ -85,7 +85,7 @@ struct CurlDescriptionTests {
         #expect(request.curlDescription.ranges(of: "Expect").count == 1)
     }
 
-    @Test func secretsAreLeftOut() {
+    @Test func secretsAreRedacted() {
         var request = Request(
             .post, "https://user:SECRET@h/path?key=SECRET#SECRET",
             fields: [
@@ -107,13 +107,13 @@ struct CurlDescriptionTests {
         #expect(request.curlDescription(showingSecrets: true).ranges(of: "SECRET").count == 6)
         request.body = .file("/home/SECRET")
         #expect(request.curlDescription.contains("--data-binary '<redacted: a file>'"))
-        request.urlText = "no url, SECRET@h"
+        request.url = "no url, SECRET@h"
         request.fields["Broken"] = "a\nb: c"
         let lines = request.curlDescription.split(separator: "\n")
         #expect(lines.dropLast().allSatisfy { $0.hasSuffix(#" \"#) } && lines.count == 10)
     }
 
-    /// Requests whose command is run by the real curl, and which Curlew sends itself.
+    /// Requests that both Curlew and the curl command send.
     private static let sent: [Request] = [
         make(.get, "/a?b=c&d='e'"), make(.head), make(.delete), make(.options), make(.post), make(.patch),
         make("PURGE"),
@@ -135,7 +135,7 @@ struct CurlDescriptionTests {
         make(.post, "/", [:], .bytes([UInt8](repeating: 0x41, count: 1_100_000))) { $0.expectContinue = .never },
     ]
 
-    /// What a server got, but for what names the program.
+    /// The parts of a recorded request, without the default user agent and in a fixed order.
     private static func essence(_ request: RecordedRequest, of original: Request) -> [String] {
         let isOwn = original.fields.contains(.userAgent)
         let fields = request.fields.filter { isOwn || $0.name.lowercased() != "user-agent" }.map { field in
@@ -147,10 +147,10 @@ struct CurlDescriptionTests {
     }
 
     @Test(.enabled(if: ShellCommand.isInstalled("curl"), "curl is not installed"), arguments: sent, ["sh", "bash"])
-    func curlSendsWhatCurlewSends(_ request: Request, _ shell: String) async throws {
+    func curlCommandSendsTheSameRequest(_ request: Request, _ shell: String) async throws {
         let server = try MockServer { _ in .text("fine") }
         var request = request
-        request.urlText = request.urlText.replacing("http://h/", with: server.url("/"))
+        request.url = request.url.replacing("http://h/", with: server.url("/"))
         _ = try await Session().data(for: request)
         _ = try await ShellCommand.output(request.curlDescription(showingSecrets: true), shell: shell)
         let records = server.requests
@@ -160,7 +160,7 @@ struct CurlDescriptionTests {
     }
 
     @Test(.enabled(if: ShellCommand.isInstalled("curl"), "curl is not installed"))
-    func curlReadsFilesAndStandardInput() async throws {
+    func curlCommandReadsFilesAndStandardInput() async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile(PatternBody(seed: 1, length: 300_000).bytes)
         let stream = AsyncStream<[UInt8]> { $0.finish() }

@@ -10,10 +10,10 @@ struct RequestTagsTests {
     enum Screen: RequestTag { typealias Value = String }
     enum Attempt: RequestTag { typealias Value = Int }
     enum Perhaps: RequestTag { typealias Value = Int? }
-    /// A tag whose name is one that another type has, too.
+    /// A tag with the same name as `Screen` of the suite.
     enum Other { enum Screen: RequestTag { typealias Value = String } }
 
-    @Test func valuesKeepTheirTypeAndPlace() {
+    @Test func tagsKeepTheirValues() {
         var request: Request = "https://h/"
         #expect(request.tags.isEmpty)
         #expect(request.tags[Screen.self] == nil)
@@ -27,14 +27,14 @@ struct RequestTagsTests {
         #expect(!request.tags.isEmpty)
     }
 
-    @Test func nilRemoves() {
+    @Test func nilRemovesATag() {
         var tags = RequestTags()
         tags[Attempt.self] = 1
         tags[Attempt.self] = nil
         #expect(tags.isEmpty && tags[Attempt.self] == nil)
     }
 
-    @Test func aValueMayBeOptionalItself() {
+    @Test func tagValueMayBeOptional() {
         var tags = RequestTags()
         tags[Perhaps.self] = .some(nil)
         #expect(tags[Perhaps.self] == .some(nil))
@@ -43,7 +43,7 @@ struct RequestTagsTests {
         #expect(tags[Perhaps.self] == 3)
     }
 
-    @Test func copiesAreValues() {
+    @Test func tagsAreCopiedByValue() {
         var first: Request = "https://h/"
         first.tags[Attempt.self] = 1
         var second = first
@@ -52,7 +52,7 @@ struct RequestTagsTests {
         #expect(second.tags[Attempt.self] == 2)
     }
 
-    @Test func descriptionsNameTagsAndShowNoValue() {
+    @Test func descriptionShowsTagNamesWithoutValues() {
         var request: Request = "https://h/"
         #expect("\(request.tags)" == "[]")
         request.tags[Screen.self] = "secret"

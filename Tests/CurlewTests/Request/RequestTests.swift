@@ -15,24 +15,24 @@ struct RequestTests {
             literal, Request("https://h/p"), Request(url), Request(.get, url), Request(.get, "https://h/p"),
         ] {
             #expect(request.method == .get)
-            #expect(request.urlText == "https://h/p")
-            #expect(request.url == url)
+            #expect(request.url == "https://h/p")
+            #expect(request.foundationURL == url)
             #expect(request.fields.isEmpty && request.options == Request.Options() && request.trust == nil)
         }
         let text = "https://h/" + "q"
-        #expect(Request(text).urlText == "https://h/q")
+        #expect(Request(text).url == "https://h/q")
         #expect(Request(.put, text, fields: ["A": "1"]).fields == ["A": "1"])
     }
 
-    @Test func urlIsAViewOfTheText() throws {
+    @Test func urlConvertsFromAndToFoundationURL() throws {
         var request: Request = "https://h/"
-        request.url = URL(string: "https://other/x")
-        #expect(request.urlText == "https://other/x")
-        request.url = nil
-        #expect(request.urlText.isEmpty)
+        request.foundationURL = URL(string: "https://other/x")
+        #expect(request.url == "https://other/x")
+        request.foundationURL = nil
+        #expect(request.url.isEmpty)
     }
 
-    @Test func descriptionIsRedacted() {
+    @Test func requestDescriptionIsRedacted() {
         let request = Request("G\nT", "https://u:p@h/path?a=secret", fields: ["Cookie": "secret"])
         #expect("\(request)" == "G\\nT https://h/path?a=<redacted>")
     }
@@ -44,7 +44,7 @@ struct RequestTests {
         #expect(options.label == "l" && options.priority == .high && options.responseLimit == 1)
     }
 
-    @Test func validRequestsGiveTheirTarget() throws {
+    @Test func validRequestReturnsItsTarget() throws {
         let request = Request(.post, "HTTPS://H/ü", fields: ["X-A": " é\t", "Cookie": "a=b"])
         #expect(try request.validated().text == "https://h/%C3%BC")
         var limited: Request = "http://h/"
@@ -94,32 +94,32 @@ struct RequestTests {
     ]
 
     @Test(arguments: refused.indices)
-    func refusesWithTheOffendingPart(index: Int) {
+    func invalidRequestErrorNamesTheOffendingPart(index: Int) {
         let (request, message) = Self.refused[index]
         let error = #expect(throws: NetworkError.self) { try request.validated() }
         #expect(error?.message == message)
         #expect(error?.kind == .invalidRequest && error?.phase == .preparing)
         #expect(error?.hint?.isEmpty == false)
-        #expect(error?.request?.urlText == request.urlText)
+        #expect(error?.request?.url == request.url)
     }
 }
 
 @Suite("Timeouts")
 struct TimeoutsTests {
-    @Test func ratesAreReadAndWritten() throws {
+    @Test func minimumRateRoundTripsThroughJSON() throws {
         let timeouts = Timeouts(
             responseHead: .seconds(7), queue: .milliseconds(500),
-            slowest: Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(30)))
+            minimumRate: Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(30)))
         let data = try JSONEncoder().encode(timeouts)
         #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
-        for json in [#"{"slowest":{"bytes":1024}}"#, #"{"slowest":{"within":1}}"#, #"{"queue":-1}"#] {
+        for json in [#"{"minimumRate":{"bytes":1024}}"#, #"{"minimumRate":{"within":1}}"#, #"{"queue":-1}"#] {
             #expect(throws: DecodingError.self) { try decode(json) }
         }
         var request = Request("http://h/")
         for wrong in [
             Timeouts(responseHead: .zero), Timeouts(queue: .zero),
-            Timeouts(slowest: Timeouts.MinimumRate(bytes: 0, within: .seconds(1))),
-            Timeouts(slowest: Timeouts.MinimumRate(bytes: 1, within: .zero)),
+            Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 0, within: .seconds(1))),
+            Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 1, within: .zero)),
         ] {
             request.options.timeouts = wrong
             #expect(throws: NetworkError.self) { try request.validated() }
@@ -130,44 +130,44 @@ struct TimeoutsTests {
         try JSONDecoder().decode(Timeouts.self, from: Data(json.utf8))
     }
 
-    @Test func decodingTakesDefaults() throws {
+    @Test func decodingUsesDefaults() throws {
         #expect(try decode("{}") == Timeouts())
         #expect(
             try decode(#"{"connect":1.5,"idle":null,"total":30}"#)
                 == Timeouts(connect: .milliseconds(1500), idle: nil, total: .seconds(30)))
         #expect(
-            try decode(#"{"responseHead":null,"slowest":null}"#) == Timeouts(responseHead: nil, slowest: nil))
+            try decode(#"{"responseHead":null,"minimumRate":null}"#) == Timeouts(responseHead: nil, minimumRate: nil))
         #expect(try decode(#"{"responseHead":5}"#) == Timeouts(responseHead: .seconds(5)))
     }
 
-    /// A peer that sends or takes a byte now and then is never idle.
-    @Test func slowPeersAreBounded() {
+    /// The default minimum rate also limits peers that are slow but never idle.
+    @Test func defaultTimeoutsLimitSlowPeers() {
         let timeouts = Timeouts()
         #expect(timeouts.responseHead == .seconds(60) && timeouts.idle == .seconds(60) && timeouts.total == nil)
-        #expect(timeouts.slowest == Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(60)))
+        #expect(timeouts.minimumRate == Timeouts.MinimumRate(bytes: .kibibytes(1), within: .seconds(60)))
     }
 
     @Test(arguments: [#"{"connect":-1}"#, #"{"idle":1e300}"#, #"{"total":-0.5}"#])
-    func decodingRefusesNonsense(json: String) {
+    func decodingInvalidTimeoutsThrows(json: String) {
         #expect(throws: DecodingError.self) { try decode(json) }
     }
 
-    @Test func roundTrips() throws {
+    @Test func timeoutsRoundTripThroughJSON() throws {
         for timeouts in [
             Timeouts(), Timeouts(connect: .milliseconds(250), idle: nil, total: .seconds(3)),
-            Timeouts(responseHead: nil, slowest: nil),
+            Timeouts(responseHead: nil, minimumRate: nil),
         ] {
             let data = try JSONEncoder().encode(timeouts)
             #expect(try JSONDecoder().decode(Timeouts.self, from: data) == timeouts)
         }
     }
 
-    @Test func optionsAreEqualWhereTheySayTheSame() {
-        var one = Request.Options(timeouts: Timeouts(total: .seconds(1)), label: "a", redirects: RedirectPolicy.none)
+    @Test func requestOptionsEquality() {
+        var one = Request.Options(timeouts: Timeouts(total: .seconds(1)), label: "a", redirects: RedirectPolicy.never)
         var other = Request.Options(label: "a")
         #expect(one != other)
         other.timeouts = Timeouts(total: .seconds(1))
-        other.redirects = RedirectPolicy.none
+        other.redirects = RedirectPolicy.never
         #expect(one == other)
         #expect(Set([one, other]).count == 1)
         one.connection = .own
@@ -177,7 +177,7 @@ struct TimeoutsTests {
         one.redirects = nil
         #expect(one == Request.Options(label: "a"))
         #expect(Set([one, Request.Options(label: "a"), other]).count == 2)
-        // What is said wins over a client's, be it what would be the case anyway.
+        // An explicit option overrides a client's, even if it equals the default.
         one.connection = .shared
         #expect(one != Request.Options(label: "a"))
     }

@@ -3,15 +3,15 @@
 
 import Foundation
 
-/// A script in a real shell, to see what it makes of our quoting.
+/// Runs scripts in a real shell, to test the quoting.
 enum ShellCommand {
-    /// What a script prints.
+    /// Returns the output of a script.
     ///
     /// - Parameter shell: The path of the shell, or its name in the standard folders.
     static func output(_ script: String, shell: String = "sh") async throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try path(of: shell))
-        // A script in an argument would have its length limited like one.
+        // A file, since the length of an argument is limited.
         let file = try ScratchFile(script.utf8)
         defer { withExtendedLifetime(file) {} }
         process.arguments = [file.path]
@@ -19,10 +19,10 @@ enum ShellCommand {
         process.standardOutput = output
         process.standardInput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
-        // Without a home there is no .curlrc, and without the rest no proxy.
+        // Without a home directory curl reads no .curlrc; without other variables it uses no proxy.
         process.environment = ["PATH": "/usr/bin:/bin:/usr/local/bin", "HOME": "/nonexistent", "LC_ALL": "C"]
         return try await withCheckedThrowingContinuation { continuation in
-            // A thread of its own: reading to the end blocks, and a task's thread must not.
+            // A separate thread, since reading to the end blocks, which a task's thread must not.
             Thread.detachNewThread {
                 do {
                     try process.run()
@@ -36,7 +36,7 @@ enum ShellCommand {
         }
     }
 
-    /// Whether a program stands in the standard folders.
+    /// Whether a program is in one of the standard folders.
     static func isInstalled(_ program: String) -> Bool { (try? path(of: program)) != nil }
 
     private static func path(of program: String) throws -> String {

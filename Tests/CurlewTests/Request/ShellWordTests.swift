@@ -6,9 +6,9 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Words for shells", .timeLimit(.minutes(5)))
+@Suite("Quoted shell words", .timeLimit(.minutes(5)))
 struct ShellWordTests {
-    /// Texts that shells would like to understand.
+    /// Texts with characters that have a meaning in shells.
     private static let plain = [
         "", "a", "it's", "'", "''", "'a'", "a b", "$HOME `id` $(id) ${x}", #"\ \n \' \\ "quoted""#, "!! !$ !1", "~",
         "~root",
@@ -30,31 +30,31 @@ struct ShellWordTests {
     }
 
     @Test(arguments: ["sh", "bash"])
-    func plainTextsSurviveAnyShell(_ shell: String) async throws {
+    func plainTextsSurviveEveryShell(_ shell: String) async throws {
         #expect(try await words(Self.plain, shell: shell) == Self.plain)
         #expect(Self.plain.allSatisfy { !ShellWord.quoted($0).hasPrefix("$'") })
     }
 
     @Test(arguments: ["sh", "bash"])
-    func linesSurviveInSingleQuotes(_ shell: String) async throws {
+    func newlinesSurviveInSingleQuotes(_ shell: String) async throws {
         #expect(try await words(Self.lines, shell: shell, keepsLines: true) == Self.lines)
     }
 
-    @Test func controlsSurviveWhereTheShellKnowsThem() async throws {
+    @Test func controlCharactersSurviveInBash() async throws {
         let texts = Self.controls + Self.lines
         #expect(try await words(texts, shell: "bash").map(\.utf8.count) == texts.map(\.utf8.count))
         #expect(try await words(texts, shell: "bash").map { Array($0.utf8) } == texts.map { Array($0.utf8) })
         for text in texts {
             let word = ShellWord.quoted(text)
             #expect(word.hasPrefix("$'"))
-            #expect(word.escapingControls == word, "nothing in it disturbs a terminal")
+            #expect(word.escapingControls == word, "the word has no control characters")
         }
     }
 
     @Test(arguments: [
         ("abc", "abc"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("", "''"), ("a\tb\n", #"$'a\011b\n'"#),
     ])
-    func forms(_ text: String, _ word: String) {
+    func quotedWords(_ text: String, _ word: String) {
         #expect(ShellWord.quoted(text) == word)
     }
 
@@ -65,7 +65,7 @@ struct ShellWordTests {
     ]
 
     @Test(arguments: ["sh", "bash"])
-    func formatsPrintTheirBytes(_ shell: String) async throws {
+    func printfFormatPrintsTheBytes(_ shell: String) async throws {
         for bytes in Self.bytes {
             let format = ShellWord.printfFormat(bytes)
             #expect(try await ShellCommand.output("printf \(format)", shell: shell) == Data(bytes))

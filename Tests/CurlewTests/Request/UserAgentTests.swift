@@ -12,18 +12,18 @@ struct UserAgentTests {
         UserAgent.text(program: program, version: version, library: library)
     }
 
-    @Test func whole() {
+    @Test func userAgentWithAllParts() {
         #expect(text(version: "1.2") == "app/1.2 Curlew/0.1.0")
         #expect(text() == "app Curlew/0.1.0")
     }
 
-    @Test func withoutSomeParts() {
+    @Test func userAgentWithMissingParts() {
         #expect(text(program: nil) == "Curlew/0.1.0")
         #expect(text(program: "日本", version: "1") == "Curlew/0.1.0")
         #expect(text(version: "", library: "") == "app Curlew")
     }
 
-    @Test func everythingUnsafeIsDropped() {
+    @Test func unsafeCharactersAreDropped() {
         let unsafe = "Mü(l)l\\er\r\nX: \u{0}{y}\"/;,\u{7F}z é"
         let field = text(program: unsafe, version: unsafe, library: unsafe)
         #expect(field == "MllerXyz/MllerXyz Curlew/MllerXyz")
@@ -32,21 +32,21 @@ struct UserAgentTests {
     }
 
     @Test(
-        "Programs by their links",
+        "Program names from the link /proc/self/exe",
         arguments: [
             ("/usr/bin/app", "app"), ("/opt/a b/app (deleted)", "app"), ("app", "app"), ("/", nil), (nil, nil),
         ] as [(String?, String?)])
-    func programs(_ link: String?, _ expected: String?) {
+    func programNameFromLink(_ link: String?, _ expected: String?) {
         #expect(UserAgent.program(link: link) == expected)
     }
 
-    @Test func thisProcess() throws {
+    @Test func userAgentOfThisProcess() throws {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe").split(separator: "/").last
         let name = try #require(own).filter { "\($0)".isToken }
         #expect(UserAgent.standard == "\(name) Curlew/\(libraryVersion)")
     }
 
-    @Test func nothingOfTheMachineIsTold() {
+    @Test func userAgentDoesNotRevealTheMachine() {
         let field = UserAgent.standard
         for word in ["Linux", "libcurl", "x86_64", "aarch64", "debian", "(", ";"] { #expect(!field.contains(word)) }
     }

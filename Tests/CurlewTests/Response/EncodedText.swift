@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What encodings make of bytes: Python 3.11's codecs, and the WHATWG Encoding Standard where that differs from them.
+/// Decoded texts of each encoding, by Python 3.11's codecs and, where they differ, by the WHATWG Encoding Standard.
 enum EncodedText {
-    /// The characters of the bytes 0xA0…0xFF for ISO 8859, 0x80…0xFF for the others; U+FFFD where there is none.
+    /// The characters of the bytes 0xA0…0xFF for ISO 8859, 0x80…0xFF for the others; U+FFFD for unassigned bytes.
     static let upperHalves: [(label: String, text: String)] = [
         (
             "ibm866",
@@ -221,7 +221,7 @@ enum EncodedText {
         ),
     ]
 
-    /// Whole texts in hexadecimal digits.
+    /// Texts with their bytes in hexadecimal digits.
     static let texts: [(label: String, hex: String, text: String)] = [
         (
             "shift_jis", "93fa967b8cea8365834c835883678141b6c581608740",

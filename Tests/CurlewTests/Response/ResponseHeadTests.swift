@@ -16,7 +16,7 @@ struct ResponseHeadTests {
     ]
 
     @Test(arguments: heads)
-    func reads(block: String, version: HTTPVersion, status: Status, reason: String?) throws {
+    func parsesHeads(block: String, version: HTTPVersion, status: Status, reason: String?) throws {
         let head = try #require(ResponseHead(rawBlock: Array(block.utf8), url: "http://h/"))
         #expect(head.version == version)
         #expect(head.status == status)
@@ -37,7 +37,7 @@ struct ResponseHeadTests {
         #expect(ResponseHead(rawBlock: Array(block.utf8)) == nil)
     }
 
-    @Test func withoutFields() throws {
+    @Test func headWithoutFields() throws {
         let head = try #require(ResponseHead(rawBlock: Array("HTTP/1.1 200".utf8)))
         #expect(head.fields.isEmpty)
         #expect(head[.accept] == nil)
@@ -56,7 +56,7 @@ struct ResponseHeadTests {
         #expect(ResponseHead(status: .ok, fields: fields).contentLength == length)
     }
 
-    @Test func madeByHand() {
+    @Test func headCreatedByHand() {
         let head = ResponseHead(status: .ok, fields: ["Content-Type": "text/plain", "Set-Cookie": "secret"])
         #expect(head.contentType == "text/plain")
         #expect(head.version == .http1_1 && head.url.isEmpty && head.reason == nil)
@@ -66,14 +66,14 @@ struct ResponseHeadTests {
         #expect(other != head)
     }
 
-    @Test func equalityIsByContent() throws {
+    @Test func headsAreEqualByContent() throws {
         let raw = try #require(ResponseHead(rawBlock: Array("HTTP/1.1 200 Fine\r\nA: 1\r\n".utf8)))
         let made = ResponseHead(status: .ok, fields: ["a": "1"])
         #expect(raw == made)
         #expect(Set([raw, made]).count == 1)
     }
 
-    @Test func manyReadersParseOnce() async throws {
+    @Test func concurrentReadersGetTheSameFields() async throws {
         let block = "HTTP/1.1 200 OK\r\n" + (0..<200).map { "X-\($0): \($0)\r\n" }.joined()
         let head = try #require(ResponseHead(rawBlock: Array(block.utf8)))
         await withTaskGroup(of: Bool.self) { group in
@@ -87,7 +87,7 @@ struct ResponseHeadTests {
 
 @Suite("Response")
 struct ResponseTests {
-    @Test func mapsItsValue() {
+    @Test func mapTransformsTheValue() {
         let response = Response(head: ResponseHead(status: .created), value: 7)
         #expect(response.status == .created)
         let text = response.map(String.init)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("The text of responses", .timeLimit(.minutes(5)))
+@Suite("Text of responses", .timeLimit(.minutes(5)))
 struct ResponseTextTests {
     static let charsets: [(String?, String?)] = [
         (nil, nil), ("text/plain", nil), ("text/plain;charset=utf-8", "utf-8"), ("text/plain; charset=UTF-8", "UTF-8"),
@@ -35,7 +35,7 @@ struct ResponseTextTests {
         return Response(head: ResponseHead(status: .ok, fields: fields), value: Data(EncodedText.bytes(hex)))
     }
 
-    @Test func theMarkDecidesThenTheServerThenTheCaller() throws {
+    @Test func byteOrderMarkOverridesCharsetOverridesDefault() throws {
         #expect(try response("efbbbfc3a9", "text/plain; charset=iso-8859-1").text() == "é")
         #expect(try response("fffe6100", "text/plain; charset=utf-8").text() == "a")
         #expect(try response("feff0061", "text/plain; charset=utf-16le").text(assuming: .windows1252) == "a")
@@ -47,12 +47,12 @@ struct ResponseTextTests {
         #expect(try response("c3a9").text() == "é")
         #expect(try response("", "text/plain; charset=no-such").text() == "")
         #expect(try response("efbbbf").text() == "")
-        // Only one mark is dropped, and none but at the start.
+        // The decoder drops one mark, and only at the start.
         #expect(try response("efbbbfefbbbf61").text() == "\u{FEFF}a")
         #expect(try response("61fffe", "text/plain; charset=iso-8859-1").text() == "aÿþ")
     }
 
-    @Test func unknownCharsetsAreNamed() throws {
+    @Test func unknownCharsetIsNamedInTheError() throws {
         let error = try #require(throws: NetworkError.self) {
             try response("61", "text/plain; charset=\"x-\u{1B}[2J" + String(repeating: "y", count: 99) + "\"").text()
         }
@@ -63,15 +63,15 @@ struct ResponseTextTests {
         #expect(error.response?.charset?.count == 105 && error.body == [0x61])
     }
 
-    @Test func faultsCarryHeadAndBody() throws {
+    @Test func textErrorHasHeadAndBody() throws {
         let broken = response(String(repeating: "61", count: 5000) + "ff", "text/plain; charset=utf-8")
         let error = try #require(throws: NetworkError.self) { try broken.text() }
-        #expect(error.message == "The body is not UTF-8: the bytes at offset 5000 are no character.")
+        #expect(error.message == "The body is not UTF-8: the bytes at offset 5000 are not a character.")
         #expect(error.response == broken.head && error.body.count == 4096)
         #expect(try broken.text(lossy: true) == String(repeating: "a", count: 5000) + "\u{FFFD}")
     }
 
-    @Test func textComesInTheEncodingTheServerNames() async throws {
+    @Test func textIsDecodedByTheCharsetOfTheServer() async throws {
         let server = try MockServer { request in
             let index = Int(request.target.dropFirst()) ?? 0
             let sample = EncodedText.texts[index]
@@ -86,7 +86,7 @@ struct ResponseTextTests {
         }
     }
 
-    @Test func compressedTextIsDecodedTwice() async throws {
+    @Test func compressedTextIsDecompressedAndDecoded() async throws {
         let bytes = EncodedText.bytes("93fa967b8cea")
         let zlib = try #require(ZlibLibrary.system)
         let wire = try Deflater(zlib).finish(after: bytes)

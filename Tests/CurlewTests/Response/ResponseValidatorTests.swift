@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-04…RS-11: which responses are acceptable")
+@Suite("RS-04…RS-11: response validation")
 struct ResponseValidatorTests {
     struct Row: Sendable {
         var status: Status = .ok
@@ -29,16 +29,16 @@ struct ResponseValidatorTests {
         Row(
             type: "text/html; charset=utf-8", kind: .unacceptableContentType,
             message:
-                "The response is “text/html; charset=utf-8”, where application/json, application/*+json is accepted."),
+                "The response is “text/html; charset=utf-8”; accepted: application/json, application/*+json."),
         Row(
             type: nil, accepting: ["image/*;q=0.5"], kind: .unacceptableContentType,
-            message: "The response has no Content-Type, where image/* is accepted."),
+            message: "The response has no Content-Type; accepted: image/*."),
         Row(
             type: "json\u{1B}", kind: .unacceptableContentType,
-            message: "The response is “json\\u{1B}”, where application/json, application/*+json is accepted."),
+            message: "The response is “json\\u{1B}”; accepted: application/json, application/*+json."),
         Row(type: "text/html", accepting: []), Row(type: "text/html", accepting: ["a/b", "*/*;q=0.1"]),
         Row(type: nil, accepting: [.any]), Row(type: "nonsense", accepting: [.any]),
-        // RS-06: an empty body is of any type.
+        // RS-06: an empty body is acceptable with any type.
         Row(type: "text/html", body: ""), Row(type: nil, body: ""), Row(status: .noContent, type: nil, body: ""),
         Row(status: .notModified, type: "text/html", body: "", statuses: [.notModified]),
     ]
@@ -51,14 +51,14 @@ struct ResponseValidatorTests {
     }
 
     @Test(arguments: rows)
-    func judges(row: Row) {
+    func validatorVerdicts(row: Row) {
         let error = Self.refusal(row)
         #expect(error?.kind == row.kind)
         #expect(error?.message ?? "" == row.message)
     }
 
     @Test("RS-09: the status is outermost, the type its cause")
-    func bothFail() throws {
+    func contentTypeErrorIsTheCauseOfTheStatusError() throws {
         let error = try #require(Self.refusal(Row(status: .badGateway, type: "text/html", body: "<p>")))
         #expect(error.kind == .unacceptableStatus && error.phase == .validating)
         #expect((error.cause as? NetworkError)?.kind == .unacceptableContentType)
@@ -66,27 +66,27 @@ struct ResponseValidatorTests {
     }
 
     @Test("RS-10: the error has request, head and the body's start")
-    func circumstances() throws {
+    func errorHasRequestHeadAndStartOfBody() throws {
         let long = String(repeating: "x", count: 70_000)
         for row in [Row(status: .notFound, body: long), Row(type: "text/html", body: long)] {
             let error = try #require(Self.refusal(row))
-            #expect(error.request?.urlText == "https://h/p" && error.response?.status == row.status)
+            #expect(error.request?.url == "https://h/p" && error.response?.status == row.status)
             #expect(error.body == Array(long.utf8.prefix(65_536)))
         }
     }
 
     static let hints: [(Status, String, String?)] = [
-        (Status.notFound, "", "Check the path, and what the base URL makes of it."),
+        (Status.notFound, "", "Check the path and the base URL."),
         (
             .notFound, "x",
-            "Check the path, and what the base URL makes of it. What the server says is in error.body, its first 64 KiB."
+            "Check the path and the base URL. The first 64 KiB of the response's body are in error.body."
         ),
-        (.imATeapot, "", nil), (.imATeapot, "x", "What the server says is in error.body, its first 64 KiB."),
+        (.imATeapot, "", nil), (.imATeapot, "x", "The first 64 KiB of the response's body are in error.body."),
         (.found, "", "The redirect was not followed; see options.redirects."),
     ]
 
     @Test(arguments: hints)
-    func hint(status: Status, body: String, hint: String?) {
+    func hintsByStatus(status: Status, body: String, hint: String?) {
         #expect(Self.refusal(Row(status: status, body: body))?.hint == hint)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Scalars rather than characters: canonically equal strings are equal, and an encoding must not compose.
+/// Lists the scalars of a text: canonically equal strings are equal in Swift, but an encoding must not compose.
 private func scalars(_ text: String) -> String {
     text.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ")
 }
@@ -17,7 +17,7 @@ private func data(_ hex: String) -> Data { Data(EncodedText.bytes(hex)) }
 @Suite("TextEncoding", .timeLimit(.minutes(5)))
 struct TextEncodingTests {
     @Test(arguments: EncodedText.upperHalves)
-    func upperHalves(label: String, text: String) throws {
+    func singleByteUpperHalves(label: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         let first = label.hasPrefix("iso") ? 0xA0 : 0x80
         let bytes = Data((first...0xFF).map { UInt8($0) })
@@ -26,7 +26,7 @@ struct TextEncodingTests {
         if let hole {
             let error = try #require(throws: NetworkError.self) { try encoding.text(of: bytes) }
             #expect(error.kind == .decodingFailed && error.phase == .decoding)
-            #expect(error.message.hasSuffix("the bytes at offset \(hole) are no character."))
+            #expect(error.message.hasSuffix("the bytes at offset \(hole) are not a character."))
         } else {
             #expect(scalars(try encoding.text(of: bytes)) == scalars(text))
         }
@@ -39,16 +39,16 @@ struct TextEncodingTests {
     }
 
     @Test(arguments: EncodedText.texts)
-    func texts(label: String, hex: String, text: String) throws {
+    func textsOfEachEncoding(label: String, hex: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         #expect(scalars(try encoding.text(of: data(hex))) == scalars(text))
         #expect(scalars(try encoding.text(of: data(hex), lossy: true)) == scalars(text))
-        // A slice of a larger value counts from its own start.
+        // Offsets in a slice start at the slice.
         #expect(scalars(try encoding.text(of: data("7e7e" + hex).dropFirst(2))) == scalars(text))
     }
 
     @Test(arguments: EncodedText.texts)
-    func longTextsNeedManySteps(label: String, hex: String, text: String) throws {
+    func longTextsAreDecodedInSteps(label: String, hex: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         let long = data(String(repeating: hex, count: 9000))
         #expect(try encoding.text(of: long) == String(repeating: text, count: 9000))
@@ -69,7 +69,7 @@ struct TextEncodingTests {
         #expect(TextEncoding(label: "latin1") == .windows1252 && TextEncoding.utf8 != .windows1252)
     }
 
-    @Test func everyTableIsThere() throws {
+    @Test func everyEncodingHasItsTable() throws {
         let encodings = Set(TextEncoding.byLabel.values)
         #expect(encodings.count == 38)
         for encoding in encodings {
@@ -78,7 +78,7 @@ struct TextEncodingTests {
         }
     }
 
-    /// Label, bytes, where the fault is, whether it is a cut, and the text with replacements.
+    /// The label, the bytes, the offset of the fault, whether a character is truncated, and the text with replacements.
     static let faults: [(label: String, hex: String, offset: Int, isCut: Bool, lossy: String)] = [
         ("utf-8", "61ff62", 1, false, "a\u{FFFD}b"), ("utf-8", "61c328", 1, false, "a\u{FFFD}("),
         ("utf-8", "efbbbf61c3", 4, true, "a\u{FFFD}"), ("utf-8", "e697", 0, true, "\u{FFFD}"),
@@ -105,7 +105,7 @@ struct TextEncodingTests {
     ]
 
     @Test(arguments: faults)
-    func faultsAreErrorsOrReplaced(label: String, hex: String, offset: Int, isCut: Bool, lossy: String) throws {
+    func invalidBytesThrowOrAreReplaced(label: String, hex: String, offset: Int, isCut: Bool, lossy: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         #expect(scalars(try encoding.text(of: data(hex), lossy: true)) == scalars(lossy))
         guard offset >= 0 else {
@@ -118,7 +118,7 @@ struct TextEncodingTests {
             error.message
                 == (isCut
                     ? "The body ends inside a character of \(encoding), which begins at offset \(offset)."
-                    : "The body is not \(encoding): the bytes at offset \(offset) are no character."))
+                    : "The body is not \(encoding): the bytes at offset \(offset) are not a character."))
         #expect(error.hint?.contains("lossy: true") == true)
         #expect(error.retriability == .never && error.exitCode == 65)
     }
@@ -127,12 +127,12 @@ struct TextEncodingTests {
         ("gbk", "80", "€"), ("gb18030", "6180", "a€"), ("shift_jis", "8061", "\u{80}a"), ("big5", "a2cca2ce", "十卅"),
         ("big5", "a1c3a240", "\u{FFE3}\u{FF3C}"),
     ])
-    func whatGlibcRefusesAndTheStandardReads(label: String, hex: String, text: String) throws {
+    func bytesThatOnlyTheWHATWGStandardAccepts(label: String, hex: String, text: String) throws {
         let encoding = try #require(TextEncoding(label: label))
         #expect(scalars(try encoding.text(of: data(hex))) == scalars(text))
     }
 
-    @Test func missingTablesAreTold() throws {
+    @Test func missingTableIsReported() throws {
         let absent = TextEncoding(name: "X", scheme: .multibyte(table: "no-such-table", leads: [0x81...0xFE]))
         let error = try #require(throws: NetworkError.self) { try absent.text(of: Data([0x81])) }
         #expect(error.kind == .unsupported && error.phase == .decoding)
@@ -146,7 +146,7 @@ struct TextEncodingTests {
         #expect(full.kind == .resourceExhausted && full.message.contains("Too many open files"))
     }
 
-    @Test func manyTasksAtOnce() async throws {
+    @Test func textEncodingIsSafeInConcurrentTasks() async throws {
         let encoding = try #require(TextEncoding(label: "euc-jp"))
         let bytes = data("c6fccbdcb8ec")
         try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -9,10 +9,10 @@ import Testing
 
 @testable import Curlew
 
-/// Tries that wait for a way out of the machine.
+/// Retries that wait for network connectivity.
 @Suite(.timeLimit(.minutes(5)))
 struct ConnectivityTests {
-    /// What stands for the machine's way out.
+    /// A stand-in for the machine's connectivity, which returns when its gate opens.
     private struct Way: Sendable {
         let gate = Gate()
         private let reached = Signal()
@@ -26,9 +26,9 @@ struct ConnectivityTests {
         func waitUntilReached() async { _ = await reached.wait(after: 0) }
     }
 
-    private let policy = RetryPolicy(limit: 2, backOff: BackOff(first: .seconds(1)), waitsForConnectivity: true)
+    private let policy = RetryPolicy(limit: 2, backoff: Backoff(first: .seconds(1)), waitsForConnectivity: true)
 
-    /// A request that cannot connect before the answers begin, with a way out that has yet to come.
+    /// A request that fails with the given errors in order and then succeeds.
     private func request(
         _ policy: RetryPolicy, _ clock: any Clock<Duration>, _ failures: [NetworkError.Kind], _ path: Way
     ) -> (request: Request, sent: Lock<Int>) {
@@ -40,7 +40,7 @@ struct ConnectivityTests {
             .intercept { request, _, _ in
                 sent.withLock { $0 += 1 }
                 if let kind = left.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
-                    throw NetworkError(kind, phase: .connecting, "no way")
+                    throw NetworkError(kind, phase: .connecting, "no route")
                 }
                 return IncomingResponse(ResponseHead(status: .ok), to: request)
             },
@@ -48,10 +48,10 @@ struct ConnectivityTests {
         return (request, sent)
     }
 
-    @Test(arguments: [NetworkError.Kind.cannotConnect, .cannotResolve]) func triesWaitForIt(
+    @Test(arguments: [NetworkError.Kind.cannotConnect, .cannotResolve]) func retryWaitsForConnectivity(
         _ kind: NetworkError.Kind
     ) async throws {
-        let (clock, path) = (NotingClock(), Way())
+        let (clock, path) = (RecordingClock(), Way())
         let (request, sent) = request(policy, clock, [kind], path)
         let transfer = Session().transfer(request).start()
         await path.waitUntilReached()
@@ -59,20 +59,20 @@ struct ConnectivityTests {
         path.gate.open()
         _ = try await transfer.value
         #expect(sent.withLock { $0 } == 2)
-        #expect(await clock.notes.all() == [.seconds(1)], "the back-off follows")
+        #expect(await clock.notes.all() == [.seconds(1)], "the backoff follows")
     }
 
-    @Test func otherFailuresAndOtherPoliciesDoNot() async throws {
+    @Test func otherFailuresAndPoliciesDoNotWaitForConnectivity() async throws {
         let path = Way()
-        let (lost, first) = request(policy, NotingClock(), [.connectionLost, .timedOut], path)
+        let (lost, first) = request(policy, RecordingClock(), [.connectionLost, .timedOut], path)
         _ = try await Session().data(for: lost)
-        let (plain, second) = request(RetryPolicy(limit: 2, backOff: .none), NotingClock(), [.cannotConnect], path)
+        let (plain, second) = request(RetryPolicy(limit: 2, backoff: .none), RecordingClock(), [.cannotConnect], path)
         _ = try await Session().data(for: plain)
         #expect(path.arrivals == 0 && first.withLock { $0 } == 3 && second.withLock { $0 } == 2)
     }
 
-    @Test func theDeadlineEndsTheWait() async throws {
-        let (clock, path) = (HandClock(), Way())
+    @Test func deadlineEndsTheConnectivityWait() async throws {
+        let (clock, path) = (ManualClock(), Way())
         var policy = policy
         policy.deadline = .seconds(20)
         let (request, sent) = request(policy, clock, [.cannotConnect, .cannotConnect], path)
@@ -85,9 +85,9 @@ struct ConnectivityTests {
         #expect(sent.withLock { $0 } == 1)
     }
 
-    @Test func cancellingEndsTheWait() async throws {
+    @Test func cancellationEndsTheConnectivityWait() async throws {
         let path = Way()
-        let (request, sent) = request(policy, NotingClock(), [.cannotConnect], path)
+        let (request, sent) = request(policy, RecordingClock(), [.cannotConnect], path)
         let transfer = Session().transfer(request).start()
         await path.waitUntilReached()
         transfer.cancel()
@@ -95,8 +95,8 @@ struct ConnectivityTests {
         #expect(sent.withLock { $0 } == 1)
     }
 
-    /// The machine's own way out, whichever it has: with one the wait is over at once, without one it ends with its task.
-    @Test func theMachinesOwnPath() async throws {
+    /// With real connectivity the wait returns at once; without it, the wait ends when its task is cancelled.
+    @Test func connectivityWaitWithTheRealPath() async throws {
         var iterator = Session.shared.path.makeAsyncIterator()
         let path = try #require(await iterator.next())
         let wait = Task { await Connectivity.wait() }

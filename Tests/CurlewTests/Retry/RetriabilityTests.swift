@@ -22,7 +22,7 @@ struct RetriabilityTests {
     }
 
     @Test(arguments: Phase.allCases)
-    func sentOrNotDecides(phase: Phase) {
+    func retriabilityDependsOnPhaseAndMethod(phase: Phase) {
         for kind in [Kind.timedOut, .connectionLost, .resourceExhausted] {
             let safe = Retriability.safe(after: nil)
             let isUnsent = phase < .sending
@@ -42,7 +42,7 @@ struct RetriabilityTests {
     ]
 
     @Test(arguments: statusRows)
-    func statuses(status: Status, post: Retriability, put: Retriability) {
+    func retriabilityOfStatuses(status: Status, post: Retriability, put: Retriability) {
         #expect(error(.unacceptableStatus, .validating, .post, status).retriability == post)
         #expect(error(.unacceptableStatus, .validating, .put, status).retriability == put)
     }
@@ -53,7 +53,7 @@ struct RetriabilityTests {
     ]
 
     @Test(arguments: retryAfterRows)
-    func retryAfterInSeconds(text: String, after: Duration?) {
+    func retryAfterIsPartOfRetriability(text: String, after: Duration?) {
         let refused = error(.unacceptableStatus, .validating, .get, .tooManyRequests, retryAfter: text)
         #expect(refused.retriability == .safe(after: after))
     }
@@ -64,12 +64,12 @@ struct RetriabilityTests {
         .sessionClosed, .internal, .unacceptableStatus, .redirectRefused, .authenticationFailed,
         Kind(rawValue: "made_up"),
     ])
-    func neverAgain(kind: Kind) {
+    func kindsThatAreNeverRetried(kind: Kind) {
         #expect(error(kind, .preparing, .get).retriability == .never)
         #expect(!error(kind, .preparing).retriabilityReason.isEmpty)
     }
 
-    @Test func othersBeforeAndAfterSending() {
+    @Test func retriabilityOfOtherKinds() {
         #expect(error(.cannotResolve, .resolving, .post).retriability == .safe(after: nil))
         #expect(error(.cannotConnect, .connecting, .post).retriability == .safe(after: nil))
         #expect(error(.circuitOpen, .queued, .post).retriability == .safe(after: nil))
@@ -77,7 +77,7 @@ struct RetriabilityTests {
         #expect(error(.invalidResponse, .decoding, .get).retriability == .never)
     }
 
-    @Test func whatAnErrorIsMadeWithCounts() {
+    @Test func explicitRetryAfterOverridesTheResponse() {
         let head = ResponseHead(status: .serviceUnavailable, fields: ["Retry-After": "3"])
         let error = NetworkError(
             .circuitOpen, phase: .queued, "", response: head, retryAfter: .seconds(9))
@@ -87,7 +87,7 @@ struct RetriabilityTests {
         #expect(NetworkError(.circuitOpen, phase: .queued, "").retryAfter == nil)
     }
 
-    @Test func everyRowHasItsReason() {
+    @Test func everyRetryRuleHasAUniqueReason() {
         #expect(RetryRule.table.allSatisfy { !$0.reason.isEmpty })
         #expect(Set(RetryRule.table.map(\.reason)).count == RetryRule.table.count)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-/// Repetitions are a share of the requests, at times that the test chooses.
+/// `RetryBudget` at times that the test chooses.
 @Suite struct RetryBudgetTests {
     private func left(_ budget: RetryBudget, _ origin: String = "o", at time: Duration) -> Int {
         var count = 0
@@ -13,7 +13,7 @@ import Testing
         return count
     }
 
-    @Test func aReserveComesBackWithTime() {
+    @Test func reserveRefillsWithTime() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
         #expect(left(budget, at: .milliseconds(900)) == 0)
@@ -21,7 +21,7 @@ import Testing
         #expect(left(budget, at: .seconds(1000)) == 10)
     }
 
-    @Test func requestsEarnShares() {
+    @Test func requestsEarnRetriesUpToTheCapacity() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
         for _ in 0..<40 { budget.deposit(0.25, for: "o", at: .zero) }
@@ -30,26 +30,26 @@ import Testing
         #expect(left(budget, at: .zero) == 100)
     }
 
-    @Test func whatGoesWellEarnsSharesOnAverage() {
+    @Test func successesEarnRetriesOnAverage() {
         let budget = RetryBudget()
         let origins = ["a", "b", "c"]
         for origin in origins { #expect(left(budget, origin, at: .zero) == 10) }
         for _ in 0..<250 { for origin in origins { budget.earn(0.2, for: origin) } }
         for origin in origins {
-            // Fifty each, give or take what is drawn, and what a slow machine adds.
+            // About fifty each; chance and a slow machine change the number.
             let earned = left(budget, origin, at: .zero)
             #expect(earned > 25 && earned < 85, "\(origin): \(earned)")
         }
     }
 
-    @Test func whatWasNotUsedComesBack() {
+    @Test func unusedRetriesAreRefunded() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
         for _ in 0..<3 { budget.refund("o", at: .zero) }
         #expect(left(budget, at: .zero) == 3)
     }
 
-    @Test func aClockThatIsReadLateEarnsNothingTwice() {
+    @Test func earlierTimesEarnNothing() {
         let budget = RetryBudget()
         #expect(left(budget, at: .zero) == 10)
         #expect(left(budget, at: .seconds(3)) == 3)
@@ -57,17 +57,17 @@ import Testing
         #expect(left(budget, at: .seconds(3)) == 0)
     }
 
-    @Test func originsHaveTheirOwn() {
+    @Test func originsHaveSeparateBudgets() {
         let budget = RetryBudget()
         #expect(left(budget, "a", at: .zero) == 10)
         #expect(left(budget, "b", at: .zero) == 10)
         #expect(left(budget, "a", at: .zero) == 0)
     }
 
-    @Test func onlySoManyOriginsAreRemembered() {
+    @Test func oldestOriginsAreForgotten() {
         let budget = RetryBudget()
         #expect(left(budget, "first", at: .zero) == 10)
         for number in 0..<256 { _ = budget.withdraw(for: "\(number)", at: .zero) }
-        #expect(left(budget, "first", at: .zero) == 10, "it was forgotten, and is trusted anew")
+        #expect(left(budget, "first", at: .zero) == 10, "the origin was forgotten, so it has a new reserve")
     }
 }

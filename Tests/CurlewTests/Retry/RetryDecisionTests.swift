@@ -7,9 +7,9 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// A clock on which time passes with waits alone, at once.
+/// A clock whose time advances only by sleeps, which return at once.
 private final class PassingClock: Clock {
-    typealias Instant = NotingClock.Instant
+    typealias Instant = RecordingClock.Instant
     private let state = Lock((now: Duration.zero, waits: [Duration]()))
 
     var now: Instant { Instant(offset: state.withLock { $0.now }) }
@@ -24,10 +24,10 @@ private final class PassingClock: Clock {
     }
 }
 
-/// The table of `RetryDecisions` against the interceptor itself; only the network behind it is scripted.
+/// Runs the table of `RetryDecisions` with the real interceptor and a scripted network.
 @Suite(.timeLimit(.minutes(5)))
 struct RetryDecisionTests {
-    /// One row, taken apart.
+    /// One parsed row.
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let policy: RetryPolicy
@@ -51,7 +51,7 @@ struct RetryDecisionTests {
             waits = columns[6] == "-" ? [] : try columns[6...].map { .seconds(try #require(Int($0))) }
         }
 
-        /// The fields in which a server says how long to wait.
+        /// The response fields with the wait that a server asks for.
         private static func advice(_ text: String) -> HeaderFields {
             let sent = HTTPDate(seconds: 784_111_777)
             if text == "-" { return [:] }
@@ -65,7 +65,7 @@ struct RetryDecisionTests {
         }
     }
 
-    /// What each try meets.
+    /// The outcome of each attempt.
     enum Meeting: Sendable {
         case answer(ResponseHead)
         case failure(NetworkError)
@@ -84,7 +84,7 @@ struct RetryDecisionTests {
                 let head = ResponseHead(status: Status(status), fields: advice)
                 self = .failure(NetworkError(.unacceptableStatus, phase: phase, "", response: head))
             } else {
-                // The stable names are those of the kinds in snake case.
+                // The raw values of the kinds are their names in snake case.
                 let name = parts[0].map { $0.isUppercase ? "_\($0.lowercased())" : "\($0)" }.joined()
                 self = .failure(NetworkError(NetworkError.Kind(rawValue: name), phase: phase, ""))
             }
@@ -109,19 +109,19 @@ struct RetryDecisionTests {
 
     private struct Odd: Error {}
 
-    private static let usual = BackOff(first: .seconds(1))
-    private static let slow = BackOff(first: .seconds(10), longest: .seconds(100))
+    private static let usual = Backoff(first: .seconds(1))
+    private static let slow = Backoff(first: .seconds(10), longest: .seconds(100))
 
     static let policies: [String: RetryPolicy] = [
-        "none": .none, "one": RetryPolicy(limit: 1, backOff: usual), "two": RetryPolicy(limit: 2, backOff: usual),
-        "four": RetryPolicy(limit: 4, backOff: BackOff(first: .seconds(1), longest: .seconds(5))),
-        "now": RetryPolicy(limit: 2, backOff: .none),
-        "brief": RetryPolicy(limit: 2, backOff: usual, longestWait: .seconds(5)),
-        "due": RetryPolicy(limit: 4, backOff: slow, deadline: .seconds(35)),
-        "total": RetryPolicy(limit: 4, backOff: slow),
-        "named": RetryPolicy(limit: 2, statuses: [.notFound, 418, .misdirectedRequest, .tooEarly], backOff: usual),
-        "posts": RetryPolicy(limit: 2, methods: RetryPolicy.idempotent.union([.post]), backOff: usual),
-        "keys": RetryPolicy(limit: 2, backOff: usual, addsIdempotencyKey: true),
+        "none": .never, "one": RetryPolicy(limit: 1, backoff: usual), "two": RetryPolicy(limit: 2, backoff: usual),
+        "four": RetryPolicy(limit: 4, backoff: Backoff(first: .seconds(1), longest: .seconds(5))),
+        "now": RetryPolicy(limit: 2, backoff: .none),
+        "brief": RetryPolicy(limit: 2, backoff: usual, longestWait: .seconds(5)),
+        "due": RetryPolicy(limit: 4, backoff: slow, deadline: .seconds(35)),
+        "total": RetryPolicy(limit: 4, backoff: slow),
+        "named": RetryPolicy(limit: 2, statuses: [.notFound, 418, .misdirectedRequest, .tooEarly], backoff: usual),
+        "posts": RetryPolicy(limit: 2, methods: RetryPolicy.idempotent.union([.post]), backoff: usual),
+        "keys": RetryPolicy(limit: 2, backoff: usual, addsIdempotencyKey: true),
     ]
 
     static let bodies: [String: (body: @Sendable () -> RequestBody, isRead: Bool)] = [
@@ -138,14 +138,14 @@ struct RetryDecisionTests {
         try RetryDecisions.table.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { try Row($0) }
     }
 
-    @Test func theTableIsSound() throws {
+    @Test func retryDecisionTableIsConsistent() throws {
         let rows = try Self.rows.get()
         #expect(rows.count >= 150)
-        #expect(Set(rows.map(\.testDescription)).count == rows.count, "no row stands twice")
+        #expect(Set(rows.map(\.testDescription)).count == rows.count, "every row is unique")
         #expect(Set(rows.map(\.waits)).count > 10 && rows.contains { $0.waits.isEmpty })
     }
 
-    @Test func whatIsSentAgainAndAfterHowLong() async throws {
+    @Test func retriesAndWaitsMatchTheTable() async throws {
         for row in try Self.rows.get() { try await check(row) }
     }
 
@@ -157,7 +157,7 @@ struct RetryDecisionTests {
             RetryInterceptor(row.policy, clock: clock, chance: { 1 }),
             .intercept { request, _, _ in
                 sent.withLock { $0.append(request.fields[.idempotencyKey]) }
-                if row.isRead, case .stream(let stream) = request.body.content { _ = stream.use?.begin() }
+                if row.isRead, let stream = request.body.source as? StreamBody { _ = stream.use?.begin() }
                 return try row.meets.response(to: request)
             },
         ]
@@ -167,9 +167,9 @@ struct RetryDecisionTests {
 
         let keys = sent.withLock { $0 }
         #expect(keys.count == row.waits.count + 1, "\(row.testDescription): \(keys.count) times")
-        #expect(Set(keys).count == 1, "\(row.testDescription): one key for all tries")
+        #expect(Set(keys).count == 1, "\(row.testDescription): one key for all attempts")
         #expect(clock.waits == row.waits.filter { $0 > .zero }, "\(row.testDescription)")
-        #expect(failure?.kind == row.meets.kind, "\(row.testDescription): \(failure?.detailedDescription ?? "answer")")
+        #expect(failure?.kind == row.meets.kind, "\(row.testDescription): \(failure?.detailedDescription ?? "none")")
         if let failure { #expect(failure.earlier.count == row.waits.count && failure.attempts == keys.count) }
     }
 }

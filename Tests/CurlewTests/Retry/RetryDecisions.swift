@@ -1,18 +1,19 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a request is sent again: every row meets the same failure or answer each time.
+/// The table of retry decisions: in every row, all attempts have the same outcome.
 ///
-/// Columns: the policy (`RetryDecision.policies`); the method; the body (`once` was read and cannot be read again,
-/// `unread` could not either, but nobody has, `stream+` can be replayed); whether the request has an `Idempotency-Key`;
-/// what each try meets (a status, an error and its phase, or an error that carries a response); what the server wants
-/// waited for, in seconds or as `RateLimit`; and the waits in seconds between the tries, `-` for a single one.
+/// Columns: the policy (`RetryDecisionTests.policies`); the method; the body (`once` can be read once and was read,
+/// `unread` can be read once and was not read, `stream+` can be replayed); whether the request has an
+/// `Idempotency-Key`; the outcome of each attempt (a status, an error and its phase, or an error with a response); the
+/// wait that the server asks for, in seconds or as `RateLimit`; the waits in seconds between the attempts, `-` if there
+/// is only one attempt.
 ///
-/// The waits are those of a back-off of 1, 2, 4 s whose chance is always 1; 10, 20, 40 s for `due` and `total`. What the
-/// server wants comes on top where there is time for both; time passes with the waits alone.
+/// The waits are a backoff of 1, 2, 4 s without jitter; 10, 20, 40 s for `due` and `total`. The wait that the server
+/// asks for is added if there is time for both. The clock advances only by waits.
 enum RetryDecisions {
     static let table = """
-        # What no server can have acted on: again, whatever the method.
+        # Failures before the server can act on the request: retried with every method.
         two     GET     none    -    cannotResolve@resolving      -          1 2
         two     POST    none    -    cannotResolve@resolving      -          1 2
         two     GET     none    -    cannotConnect@connecting     -          1 2
@@ -34,7 +35,7 @@ enum RetryDecisions {
         two     POST    none    -    resourceExhausted@connecting -          1 2
         two     GET     none    -    streamRefused@waiting        -          1 2
         two     POST    none    -    streamRefused@waiting        -          1 2
-        # What a server may have acted on: again by idempotent methods (RFC 9110 §9.2.2), or with a key.
+        # Failures after the server may have acted: retried with idempotent methods (RFC 9110 §9.2.2) or a key.
         two     GET     none    -    timedOut@sending             -          1 2
         two     POST    none    -    timedOut@sending             -          -
         two     POST    none    yes  timedOut@sending             -          1 2
@@ -65,7 +66,7 @@ enum RetryDecisions {
         two     GET     none    -    corruptEncoding@decoding     -          1 2
         two     POST    none    -    corruptEncoding@decoding     -          -
         two     POST    none    yes  corruptEncoding@decoding     -          1 2
-        # Every method, for one failure that may have been acted on, and one that cannot.
+        # Every method, with one failure after which the server may have acted and one before it can.
         two     HEAD    none    -    connectionLost@waiting       -          1 2
         two     HEAD    none    -    cannotConnect@connecting     -          1 2
         two     OPTIONS none    -    connectionLost@waiting       -          1 2
@@ -79,7 +80,7 @@ enum RetryDecisions {
         two     PATCH   none    -    connectionLost@waiting       -          -
         two     PATCH   none    -    cannotConnect@connecting     -          1 2
         two     PURGE   none    -    connectionLost@waiting       -          -
-        # What would fail again, or must not be repeated.
+        # Failures that would happen again, or must not be retried.
         two     GET     none    -    invalidRequest@preparing     -          -
         two     GET     none    -    encodingFailed@preparing     -          -
         two     GET     none    -    tlsFailed@securing           -          -
@@ -99,7 +100,7 @@ enum RetryDecisions {
         two     GET     none    -    madeUp@waiting               -          -
         two     GET     none    yes  untrusted@securing           -          -
         two     POST    none    yes  cancelled@waiting            -          -
-        # Statuses that may be different in a moment: by idempotent methods, or with a key.
+        # Transient statuses: retried with idempotent methods or a key.
         two     GET     none    -    408                          -          1 2
         two     PUT     none    -    408                          -          1 2
         two     POST    none    -    408                          -          -
@@ -124,7 +125,7 @@ enum RetryDecisions {
         two     PUT     none    -    429                          -          1 2
         two     POST    none    -    429                          -          -
         two     PURGE   none    -    429                          -          -
-        # Other statuses are the answer, whatever they are.
+        # All other statuses are the final response.
         two     GET     none    -    200                          -          -
         two     GET     none    -    204                          -          -
         two     GET     none    -    301                          -          -
@@ -140,7 +141,7 @@ enum RetryDecisions {
         two     GET     none    -    501                          -          -
         two     GET     none    -    505                          -          -
         two     GET     none    -    511                          -          -
-        # A policy that names a status knows more than the table; the method still counts.
+        # The statuses of a policy replace those of the table; the method still counts.
         named   GET     none    -    404                          -          1 2
         named   POST    none    -    404                          -          -
         named   POST    none    yes  404                          -          1 2
@@ -150,7 +151,7 @@ enum RetryDecisions {
         named   POST    none    -    421                          -          1 2
         named   GET     none    -    503                          -          -
         named   GET     none    -    429                          -          -
-        # A policy that names a method, or adds a key.
+        # A policy that adds a method or a key.
         posts   POST    bytes   -    503                          -          1 2
         posts   POST    bytes   -    connectionLost@waiting       -          1 2
         posts   POST    bytes   -    404                          -          -
@@ -163,7 +164,7 @@ enum RetryDecisions {
         keys    PATCH   bytes   -    503                          -          1 2
         posts   GET     none    -    503                          -          1 2
         keys    GET     none    -    503                          -          1 2
-        # Bodies: what can be read once is sent once, unless nobody has read it.
+        # Bodies: a body that can be read once is not resent after it was read.
         two     PUT     none    -    timedOut@waiting             -          1 2
         two     PUT     bytes   -    503                          -          1 2
         two     PUT     bytes   -    cannotConnect@connecting     -          1 2
@@ -186,7 +187,7 @@ enum RetryDecisions {
         two     POST    bytes   yes  429                          -          1 2
         two     POST    once    yes  429                          -          -
         two     POST    unread  yes  429                          -          1 2
-        # What the server asks for is waited for, where it is more than the policy's own wait, and not too much.
+        # The wait that the server asks for is added to the backoff, up to `longestWait`.
         two     GET     none    -    429                          0          1 2
         two     GET     none    -    429                          1          2 3
         two     GET     none    -    429                          2          3 4
@@ -235,14 +236,14 @@ enum RetryDecisions {
         two     POST    none    -    503                          7          -
         brief   GET     none    -    503                          5          6 7
         brief   GET     none    -    503                          6          -
-        # An error may carry a response, whose wish counts as much.
+        # An error with a response: the wait of the response counts as well.
         two     GET     none    -    thrown503@validating         -          1 2
         two     GET     none    -    thrown503@validating         7          8 9
         two     GET     none    -    thrown503@validating         61         -
         two     GET     none    -    thrown404@validating         -          -
         two     POST    none    -    thrown429@validating         7          -
         two     POST    none    -    thrown503@validating         7          -
-        # Limits: how often, how long each, how long in all.
+        # Limits: the number of retries, the wait of each, and the time in all.
         none    GET     none    -    503                          -          -
         none    GET     none    -    cannotConnect@connecting     -          -
         one     GET     none    -    503                          -          1

@@ -9,12 +9,12 @@ import Testing
 
 @testable import Curlew
 
-/// Requests that are sent again: which, how often, after how long, and what is told of it.
+/// Retries: their conditions, number, waits and events.
 @Suite(.timeLimit(.minutes(5)))
 struct RetryTests {
-    private let quick = RetryPolicy(limit: 2, backOff: .none)
+    private let quick = RetryPolicy(limit: 2, backoff: .none)
 
-    /// A server that answers with the statuses given, one after the other, and then with 200.
+    /// A server that responds with the given statuses in order, and then with 200.
     private func server(_ statuses: [Int], _ fields: [(String, String)] = []) throws -> MockServer {
         let left = Lock(statuses)
         return try MockServer { _ in
@@ -24,7 +24,7 @@ struct RetryTests {
         }
     }
 
-    /// A server that breaks so many connections before it answers.
+    /// A server that resets so many connections before it sends complete responses.
     private func breaking(_ count: Int, at point: MockResponse.Point = .start) throws -> MockServer {
         let left = Lock(count)
         return try MockServer { _ in
@@ -38,10 +38,10 @@ struct RetryTests {
 
     private func session(_ policy: RetryPolicy) -> Session { Session { $0.retry = policy } }
 
-    // MARK: Which
+    // MARK: Conditions
 
     @Test(arguments: [408, 429, 500, 502, 503, 504])
-    func transientStatusesAreAskedForAgain(status: Int) async throws {
+    func transientStatusesAreRetried(status: Int) async throws {
         let server = try server([status, status])
         let (data, head) = try await session(quick).data(for: Request(server.url("/")))
         #expect(data == Data("fine".utf8) && head.status == .ok)
@@ -49,13 +49,13 @@ struct RetryTests {
     }
 
     @Test(arguments: [400, 401, 404, 409, 501, 505])
-    func otherStatusesAreTheAnswer(status: Int) async throws {
+    func otherStatusesAreNotRetried(status: Int) async throws {
         let server = try server([status, status])
         #expect(try await session(quick).data(for: Request(server.url("/"))).1.status.code == status)
         #expect(server.requestCount == 1)
     }
 
-    @Test func aStreamOfAStartedTransferDoesNotWaitForAllOfIt() async throws {
+    @Test func streamOfStartedTransferDeliversBeforeTheEnd() async throws {
         let gate = Gate()
         let body = PatternBody(seed: 1, length: 300_000)
         let server = try MockServer { _ in .pattern(body).fault(.stall(gate), at: .body(100_000)) }
@@ -69,7 +69,7 @@ struct RetryTests {
         #expect(count == 300_000)
     }
 
-    @Test func aRefusalIsOneWhateverBecomesOfItsBody() async throws {
+    @Test func refusalWithUnreadableBodyIsRetried() async throws {
         let left = Lock(2)
         let server = try MockServer { _ in
             let count = left.withLock { left in
@@ -87,14 +87,14 @@ struct RetryTests {
         #expect(server.requestCount == 3)
     }
 
-    @Test func theLastAnswerIsTheResult() async throws {
+    @Test func lastResponseIsTheResult() async throws {
         let server = try server([503, 502, 500, 500])
         let (data, head) = try await session(quick).data(for: Request(server.url("/")))
         #expect(head.status == 500 && data == Data("no".utf8))
         #expect(server.requestCount == 3)
     }
 
-    /// Method, whether it carries a key, and what is repeated: 429, 503, a broken connection.
+    /// The method, whether it has a key, and whether 429, 503 and a lost connection are retried.
     static let methods: [(Method, Bool, Bool, Bool, Bool)] = [
         (.get, false, true, true, true), (.head, false, true, true, true), (.options, false, true, true, true),
         (.put, false, true, true, true), (.delete, false, true, true, true), (.post, false, false, false, false),
@@ -102,7 +102,7 @@ struct RetryTests {
         ("PURGE", false, false, false, false),
     ]
 
-    @Test(arguments: methods.indices) func whatTheServerMayHaveActedOn(index: Int) async throws {
+    @Test(arguments: methods.indices) func retriesDependOnMethodAndIdempotencyKey(index: Int) async throws {
         let (method, hasKey, tooMany, unavailable, lost) = Self.methods[index]
         for (server, repeats) in [
             (try server([429]), tooMany), (try server([503]), unavailable), (try breaking(1), lost),
@@ -115,7 +115,7 @@ struct RetryTests {
         }
     }
 
-    @Test func whatNobodyCanHaveActedOnIsRepeatedWhateverTheMethod() async throws {
+    @Test func failedConnectIsRetriedWithEveryMethod() async throws {
         let gone = try MockServer { _ in .text("") }
         let url = gone.url("/")
         gone.stop()
@@ -125,7 +125,7 @@ struct RetryTests {
         #expect(error.detailedDescription.contains("attempts: 3"))
     }
 
-    @Test func withoutAPolicyNothingIs() async throws {
+    @Test func nothingIsRetriedWithoutAPolicy() async throws {
         let server = try server([503])
         #expect(try await Session().data(for: Request(server.url("/"))).1.status == 503)
         let broken = try breaking(1)
@@ -134,17 +134,17 @@ struct RetryTests {
         #expect(server.requestCount == 1 && broken.requestCount == 1)
     }
 
-    @Test func optionsWin() async throws {
+    @Test func requestOptionsOverrideTheSessionPolicy() async throws {
         let server = try server([503, 503, 503])
         var request = Request(server.url("/"))
-        request.options = .retry(.none)
+        request.options = .retry(.never)
         #expect(try await session(quick).data(for: request).1.status == 503)
         request.options = .retry(quick)
         #expect(try await Session().data(for: request).1.status == .ok)
         #expect(server.requestCount == 4)
     }
 
-    @Test func aBodyThatCanBeReadOnceIsSentOnce() async throws {
+    @Test func bodyIsResentOnlyIfReplayable() async throws {
         let server = try server([503])
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 3000)))
         let answer = try await session(quick).data(for: Request(.put, server.url("/"), body: body))
@@ -155,7 +155,7 @@ struct RetryTests {
         #expect(second.requests.map(\.bodyLength) == [3000, 3000])
     }
 
-    @Test func aBodyThatBreaksOffIsAskedForAgain() async throws {
+    @Test func truncatedResponseBodyIsRetried() async throws {
         let server = try breaking(2, at: .body(2))
         #expect(try await session(quick).data(for: Request(server.url("/"))).0 == Data("fine".utf8))
         #expect(server.requestCount == 3)
@@ -164,7 +164,7 @@ struct RetryTests {
         #expect(second.requestCount == 2)
     }
 
-    @Test func aStreamIsRepeatedUntilItsHead() async throws {
+    @Test func streamIsRetriedOnlyBeforeItsHead() async throws {
         let server = try breaking(2)
         let record = try await StreamRecord(session(quick).transfer(Request(server.url("/"))))
         #expect(record.body == Data("fine".utf8) && server.requestCount == 3)
@@ -173,7 +173,7 @@ struct RetryTests {
         #expect(error.kind == .connectionLost && late.requestCount == 1)
     }
 
-    @Test func redirectsAreFollowedAnew() async throws {
+    @Test func redirectsAreFollowedAgainOnRetry() async throws {
         let count = Lock(0)
         let server = try MockServer { request in
             if request.path == "/" { return .redirect(to: "/there") }
@@ -188,7 +188,7 @@ struct RetryTests {
 
     // MARK: Keys
 
-    @Test func aKeyIsTheSameForEachTry() async throws {
+    @Test func idempotencyKeyIsTheSameForAllAttempts() async throws {
         let server = try server([503, 503])
         var policy = quick
         policy.addsIdempotencyKey = true
@@ -201,63 +201,63 @@ struct RetryTests {
         #expect(server.requests.last?.field("Idempotency-Key") == nil)
     }
 
-    // MARK: When
+    // MARK: Waits and limits
 
     private func waits(_ policy: RetryPolicy, _ server: MockServer, chance: Double = 1) async throws -> [Duration] {
-        let clock = NotingClock()
+        let clock = RecordingClock()
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(policy, clock: clock, chance: { chance })]
         _ = try await Session().data(for: request)
         return await clock.notes.all()
     }
 
-    @Test func waitsGrow() async throws {
-        let policy = RetryPolicy(limit: 4, backOff: BackOff(first: .seconds(1), longest: .seconds(5)))
+    @Test func waitsFollowTheBackoff() async throws {
+        let policy = RetryPolicy(limit: 4, backoff: Backoff(first: .seconds(1), longest: .seconds(5)))
         let full = try await waits(policy, server([500, 500, 500, 500]))
         #expect(full == [.seconds(1), .seconds(2), .seconds(4), .seconds(5)])
         let half = try await waits(policy, server([500, 500]), chance: 0.5)
         #expect(half == [.milliseconds(500), .seconds(1)])
     }
 
-    @Test func whatTheServerAsksForIsWaitedFor() async throws {
-        let policy = RetryPolicy(limit: 3, backOff: BackOff(first: .seconds(1)))
+    @Test func retryAfterAndRateLimitAreAddedToTheWait() async throws {
+        let policy = RetryPolicy(limit: 3, backoff: Backoff(first: .seconds(1)))
         #expect(try await waits(policy, server([429], [("Retry-After", "7")])) == [.seconds(8)])
         #expect(try await waits(policy, server([429], [("RateLimit", #""a";r=0;t=9"#)])) == [.seconds(10)])
         #expect(try await waits(policy, server([429], [("Retry-After", "0")])) == [.seconds(1)])
-        // Too long to wait: the answer is the result.
+        // The wait exceeds `longestWait`, so the response is the result.
         let server = try server([429, 429], [("Retry-After", "61")])
         #expect(try await waits(policy, server) == [] && server.requestCount == 1)
     }
 
-    @Test func noTryBeginsAfterTheDeadline() async throws {
-        let long = BackOff(first: .seconds(100), longest: .seconds(100))
+    @Test func noRetryAfterTheDeadline() async throws {
+        let long = Backoff(first: .seconds(100), longest: .seconds(100))
         let first = try server([503, 503])
-        #expect(try await waits(RetryPolicy(limit: 3, backOff: long, deadline: .seconds(50)), first) == [])
+        #expect(try await waits(RetryPolicy(limit: 3, backoff: long, deadline: .seconds(50)), first) == [])
         #expect(first.requestCount == 1)
         let second = try server([503, 503])
-        let clock = NotingClock()
+        let clock = RecordingClock()
         var request = Request(second.url("/"))
         request.options = .timeout(.seconds(50))
-        request.interceptors = [RetryInterceptor(RetryPolicy(limit: 3, backOff: long), clock: clock, chance: { 1 })]
+        request.interceptors = [RetryInterceptor(RetryPolicy(limit: 3, backoff: long), clock: clock, chance: { 1 })]
         #expect(try await Session().data(for: request).1.status == 503)
         #expect(await clock.notes.all() == [] && second.requestCount == 1)
     }
 
-    @Test func theBudgetSparesAServerThatIsDown() async throws {
+    @Test func retryBudgetLimitsRetries() async throws {
         let server = try MockServer { _ in .text("no", status: 503) }
-        let session = session(RetryPolicy(limit: 5, backOff: .none))
+        let session = session(RetryPolicy(limit: 5, backoff: .none))
         for _ in 0..<20 { _ = try await session.data(for: Request(server.url("/"))) }
-        // Twenty requests, ten free repetitions, four earned ones, and one more for each second that this took.
+        // Twenty requests, ten retries of the reserve, four earned ones, and one more for each second of this test.
         #expect(server.requestCount >= 34 && server.requestCount < 60)
-        let unlimited = self.session(RetryPolicy(limit: 5, backOff: .none, budget: nil))
+        let unlimited = self.session(RetryPolicy(limit: 5, backoff: .none, budget: nil))
         let before = server.requestCount
         for _ in 0..<20 { _ = try await unlimited.data(for: Request(server.url("/"))) }
         #expect(server.requestCount - before == 120)
     }
 
-    @Test func whatIsNotSentAgainCostsNoBudget() async throws {
+    @Test func cancelledWaitRefundsTheBudget() async throws {
         let server = try MockServer { _ in .text("no", status: 503) }
-        let clock = NotingClock(isEndless: true)
+        let clock = RecordingClock(isEndless: true)
         let waiting = RetryInterceptor(.standard, clock: clock)
         var request = Request(server.url("/"))
         request.interceptors = [waiting]
@@ -270,7 +270,7 @@ struct RetryTests {
         }
     }
 
-    @Test func aTryBeginsWhereTheRequestDid() async throws {
+    @Test func retryStartsAtTheOriginalURLAndCredentials() async throws {
         let count = Lock(0)
         let away = try MockServer { _ in
             count.withLock { count in
@@ -289,9 +289,9 @@ struct RetryTests {
         #expect(home.requestCount == 2 && away.requests.allSatisfy { $0.field("Authorization") == nil })
     }
 
-    @Test func cancellingEndsTheWait() async throws {
+    @Test func cancellationEndsTheRetryWait() async throws {
         let server = try server([503, 503, 503])
-        let clock = NotingClock(isEndless: true)
+        let clock = RecordingClock(isEndless: true)
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(.standard, clock: clock)]
         let transfer = Session().transfer(request).start()
@@ -301,9 +301,9 @@ struct RetryTests {
         #expect(error.kind == .cancelled && server.requestCount == 1)
     }
 
-    @Test func aSessionThatClosesEndsTheWait() async throws {
+    @Test func sessionShutdownEndsTheRetryWait() async throws {
         let server = try server([503, 503, 503])
-        let clock = NotingClock(isEndless: true)
+        let clock = RecordingClock(isEndless: true)
         var request = Request(server.url("/"))
         request.interceptors = [RetryInterceptor(.standard, clock: clock)]
         let session = Session()
@@ -315,9 +315,9 @@ struct RetryTests {
         #expect(error.earlier.first?.response?.status == 503)
     }
 
-    // MARK: What is told
+    // MARK: Events and configuration
 
-    @Test func eventsTellOfEachWait() async throws {
+    @Test func eventsReportEachWait() async throws {
         let server = try server([503, 500])
         let transfer = session(quick).transfer(Request(server.url("/")))
         let events = transfer.events
@@ -335,9 +335,9 @@ struct RetryTests {
         #expect(told == words)
     }
 
-    @Test func configurationsAreReadAndWritten() throws {
+    @Test func retryPolicyRoundTripsThroughJSON() throws {
         let policy = RetryPolicy(
-            limit: 4, methods: [.get, .post], statuses: [.conflict], backOff: .none, longestWait: .seconds(1),
+            limit: 4, methods: [.get, .post], statuses: [.conflict], backoff: .none, longestWait: .seconds(1),
             deadline: .seconds(9), budget: nil, addsIdempotencyKey: true, waitsForConnectivity: true)
         let configuration = SessionConfiguration { $0.retry = policy }
         let data = try JSONEncoder().encode(configuration)
@@ -350,11 +350,11 @@ struct RetryTests {
         }
     }
 
-    @Test func whatMakesNoSenseIsRefused() async throws {
+    @Test func invalidRetryPoliciesAreRefused() async throws {
         for policy in [
             RetryPolicy(limit: -1), RetryPolicy(limit: 1, longestWait: .seconds(-1)),
-            RetryPolicy(limit: 1, backOff: BackOff(factor: 0.5)),
-            RetryPolicy(limit: 1, backOff: BackOff(least: .seconds(-1))),
+            RetryPolicy(limit: 1, backoff: Backoff(factor: 0.5)),
+            RetryPolicy(limit: 1, backoff: Backoff(least: .seconds(-1))),
         ] {
             let error = try await networkError { try SessionConfiguration { $0.retry = policy }.validate() }
             #expect(error.kind == .invalidRequest && error.message.contains("retry"))

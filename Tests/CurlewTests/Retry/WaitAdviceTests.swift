@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// How long a server says to wait, in all the ways there are to say it.
+/// The wait that a server asks for by `Retry-After`, `RateLimit` or `X-RateLimit` fields.
 @Suite struct WaitAdviceTests {
     private static let now = HTTPDate(seconds: 784_111_777)
 
@@ -33,7 +33,7 @@ import Testing
         (["Retry-After": "2", "RateLimit": #""default";r=0;t=30"#], 2),
     ]
 
-    @Test(arguments: rows.indices) func row(_ index: Int) {
+    @Test(arguments: rows.indices) func waitAdviceOfResponseFields(_ index: Int) {
         let (fields, seconds) = Self.rows[index]
         let expected = seconds.flatMap { Duration(untrustedSeconds: Double($0)) }
         #expect(wait(fields) == expected, "\(fields)")

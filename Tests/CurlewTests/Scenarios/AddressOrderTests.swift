@@ -8,14 +8,14 @@ import Testing
 
 @testable import Curlew
 
-/// Which of a name's addresses new connections go to.
+/// The order in which new connections use the addresses of a name.
 @Suite("Scenarios: AddressOrder", .timeLimit(.minutes(5)))
 struct AddressOrderTests {
     private static let addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
 
-    /// Three servers behind one name.
+    /// Returns three servers with the same port, at the three addresses of a name.
     private func servers(_ response: MockResponse) throws -> [MockServer] {
-        // A port that is free at one address may be taken at another.
+        // A port that is free on one address may be taken on another.
         for _ in 0..<20 {
             if let servers = try? serversOfOnePort(response) { return servers }
         }
@@ -35,7 +35,7 @@ struct AddressOrderTests {
             resolver: Resolver { _ in .success(AddressOrderTests.addresses) })
     }
 
-    /// The addresses that so many requests went to, each over a new connection, with how many.
+    /// Sends requests and returns the number of requests for each address.
     private func spread(_ session: Session, _ servers: [MockServer], _ count: Int) async throws -> [String: Int] {
         var spread: [String: Int] = [:]
         for _ in 0..<count {
@@ -46,21 +46,21 @@ struct AddressOrderTests {
         return spread
     }
 
-    @Test func theFirstOneUnlessAskedFor() async throws {
+    @Test func asResolvedUsesTheFirstAddress() async throws {
         let servers = try servers(.text("x").closing())
         #expect(try await spread(session(.asResolved), servers, 6) == ["127.0.0.1": 6])
         #expect(servers.map(\.connectionCount) == [6, 0, 0])
     }
 
-    @Test func byTurnsConnectionsSpreadEvenly() async throws {
+    @Test func roundRobinSpreadsConnectionsEvenly() async throws {
         let servers = try servers(.text("x").closing())
         let session = session(.roundRobin)
         #expect(try await spread(session, servers, 30) == ["127.0.0.1": 10, "127.0.0.2": 10, "127.0.0.3": 10])
         #expect(servers.map(\.connectionCount) == [10, 10, 10])
     }
 
-    /// Also of connections that are opened at the same time.
-    @Test func byTurnsForManyAtOnce() async throws {
+    /// Round robin holds for connections that are opened concurrently.
+    @Test func roundRobinSpreadsConcurrentConnectionsEvenly() async throws {
         let gate = Gate()
         let servers = try servers(.text("x").fault(.stall(gate), at: .start))
         let session = session(.roundRobin)
@@ -72,23 +72,23 @@ struct AddressOrderTests {
         for transfer in transfers { _ = try await transfer.value }
     }
 
-    /// A turn is taken by a connection, not by a request.
-    @Test func requestsOverOneConnectionTakeNoTurn() async throws {
+    /// Round robin advances for each connection, not for each request.
+    @Test func roundRobinAdvancesOnlyForNewConnections() async throws {
         let servers = try servers(.text("x"))
         let session = session(.roundRobin)
         #expect(try await spread(session, servers, 30).values.sorted() == [30])
         #expect(servers.map(\.connectionCount).sorted() == [0, 0, 1])
     }
 
-    @Test func byChanceAllAreTaken() async throws {
+    @Test func shuffledUsesAllAddresses() async throws {
         let servers = try servers(.text("x").closing())
         let spread = try await spread(session(.shuffled), servers, 120)
         #expect(spread.count == 3 && spread.values.allSatisfy { $0 >= 12 }, "\(spread)")
     }
 
-    /// Whatever comes first, the others are tried after it.
+    /// In every order, the other addresses are tried after the first one fails.
     @Test(arguments: SessionConfiguration.TCP.AddressOrder.allCases)
-    func aServerThatIsGoneIsPassedOver(_ order: SessionConfiguration.TCP.AddressOrder) async throws {
+    func unreachableAddressesAreSkipped(_ order: SessionConfiguration.TCP.AddressOrder) async throws {
         let servers = try servers(.text("x").closing())
         servers[0].stop()
         servers[1].stop()

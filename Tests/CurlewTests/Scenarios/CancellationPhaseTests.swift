@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Cancellation in every phase of a transfer: at once, with the phase it was in, and with its connection closed.
+/// Cancellation in every phase: it is immediate, the error has the phase, and the connection closes.
 @Suite(.timeLimit(.minutes(5)))
 struct CancellationPhaseTests {
-    /// Cancels by the task and by the transfer, once `ready` says that the phase is reached.
+    /// Cancels the task, then in a second run the transfer, once `ready` has returned in the given phase.
     private func expectCancellation(
         of request: Request, in session: Session = Session(), phase: NetworkError.Phase,
         _ location: SourceLocation = #_sourceLocation, when ready: (Transfer<Data>) async throws -> Void,
@@ -29,7 +29,7 @@ struct CancellationPhaseTests {
         }
     }
 
-    @Test func aCancelledTaskStartsNothing() async throws {
+    @Test func cancelledTaskStartsNoTransfer() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let request = Request(server.url("/"))
@@ -53,7 +53,7 @@ struct CancellationPhaseTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func queued() async throws {
+    @Test func cancellationWhileQueued() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -69,7 +69,7 @@ struct CancellationPhaseTests {
         #expect(server.requests.map(\.path) == ["/held"])
     }
 
-    @Test func connecting() async throws {
+    @Test func cancellationWhileConnecting() async throws {
         let listener = try #require(StuckListener())
         let session = Session { $0.timeouts.connect = .seconds(50) }
         try await expectCancellation(
@@ -81,8 +81,8 @@ struct CancellationPhaseTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    /// libcurl leaves them a buffer of the size of before.
-    @Test func handlesOfTransfersThatHadNoConnectionServeOthers() async throws {
+    /// libcurl handles of cancelled transfers keep a buffer of the previous size.
+    @Test func handlesOfCancelledTransfersAreReusable() async throws {
         let gate = Gate()
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(gate)] }
@@ -90,11 +90,11 @@ struct CancellationPhaseTests {
         let held = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(held), at: .start) }
         let session = Session(trust: InsecureTrust(reason: "test")) { $0.timeouts.connect = .seconds(50) }
-        // All but the first wait for what its connection will speak.
+        // The other transfers wait until the version of the first connection is known.
         let waiting = (0..<5).map { _ in session.transfer(Request(silent.url("/"))).start() }
         await gate.waitUntilReached()
         #expect(await session.transfers.count == 5)
-        // From the last on, or each would get a connection when the one before it is gone.
+        // Cancelled in reverse, because otherwise each one would get a connection when its predecessor ends.
         for transfer in waiting.reversed() { transfer.cancel() }
         for transfer in waiting { await transfer.waitUntilFinished() }
         let streams = (0..<5).map { _ in session.transfer(Request(server.url("/"))) }
@@ -104,7 +104,7 @@ struct CancellationPhaseTests {
         for body in bodies { #expect(try await body.value == Data("x".utf8)) }
     }
 
-    @Test func securing() async throws {
+    @Test func cancellationWhileSecuring() async throws {
         let gate = Gate()
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(gate)] }
@@ -121,7 +121,9 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen && server.requestCount == 0)
     }
 
-    @Test(arguments: [false, true], [false, true]) func sending(_ isStream: Bool, _ byTask: Bool) async throws {
+    @Test(arguments: [false, true], [false, true]) func cancellationWhileSending(_ isStream: Bool, _ byTask: Bool)
+        async throws
+    {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let gate = Gate()
@@ -136,13 +138,13 @@ struct CancellationPhaseTests {
         let error = try await networkError { try await task.value }
         #expect(error.kind == .cancelled && error.phase == .sending)
         #expect(!gate.isOpen)
-        // The end comes after what the kernel still has to send.
+        // The server sees the close only after the bytes that the kernel still has to send.
         gate.open()
         await server.waitUntil(openConnections: 0)
         #expect(server.completeRequests == 0)
     }
 
-    @Test func waiting() async throws {
+    @Test func cancellationWhileWaiting() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         var arrivals = 0
@@ -155,7 +157,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func receiving() async throws {
+    @Test func cancellationWhileReceiving() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 100_000)).fault(.stall(gate), at: .body(1000))
@@ -169,7 +171,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func paused() async throws {
+    @Test func cancellationWhilePaused() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 100_000)).fault(.stall(gate), at: .body(1000))
@@ -185,7 +187,7 @@ struct CancellationPhaseTests {
         #expect(!gate.isOpen)
     }
 
-    @Test(arguments: [false, true]) func pausedBeforeItsTurn(_ byTask: Bool) async throws {
+    @Test(arguments: [false, true]) func cancellationWhilePausedInTheQueue(_ byTask: Bool) async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
@@ -200,7 +202,7 @@ struct CancellationPhaseTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test func aHundredAtOnce() async throws {
+    @Test func hundredTransfersCanBeCancelledAtOnce() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session()

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Every typed entry point and sequence answers cancellation with an error, while the server is still held.
+/// Every typed entry point and sequence throws an error on cancellation, while the server is still stalled.
 @Suite(.timeLimit(.minutes(5)))
 struct CancellationTests {
-    /// A server that never answers: its gate stays closed.
+    /// A server that never finishes its response, because its gate stays closed.
     private struct Silence {
         let gate = Gate()
         let server: MockServer
@@ -24,7 +24,7 @@ struct CancellationTests {
         var transfer: Transfer<Data> { session.transfer(Request(server.url("/"))) }
     }
 
-    /// Runs an entry point in a task, cancels the task once the server is reached, and checks what comes of it.
+    /// Runs an entry point in a task, cancels the task once the server is reached, and checks the error.
     private func expectCancellation(
         _ silence: Silence, phase: NetworkError.Phase = .waiting, _ location: SourceLocation = #_sourceLocation,
         of entry: @escaping @Sendable () async throws -> Void
@@ -43,36 +43,36 @@ struct CancellationTests {
 
     // MARK: The task is cancelled
 
-    @Test func dataCall() async throws {
+    @Test func dataThrowsCancelled() async throws {
         let silence = try Silence()
         try await expectCancellation(silence) {
             _ = try await silence.session.data(for: Request(silence.server.url("/")))
         }
     }
 
-    @Test func value() async throws {
+    @Test func valueThrowsCancelled() async throws {
         let silence = try Silence()
         try await expectCancellation(silence) { [transfer = silence.transfer] in _ = try await transfer.value }
     }
 
-    @Test func response() async throws {
+    @Test func responseThrowsCancelled() async throws {
         let silence = try Silence()
         try await expectCancellation(silence) { [transfer = silence.transfer] in _ = try await transfer.response() }
     }
 
-    @Test func bytesBeforeTheHead() async throws {
+    @Test func bytesThrowCancelledBeforeTheHead() async throws {
         let silence = try Silence()
         try await expectCancellation(silence) { [transfer = silence.transfer] in for try await _ in transfer.bytes {} }
     }
 
-    @Test func bytesInTheBody() async throws {
+    @Test func bytesThrowCancelledInTheBody() async throws {
         let silence = try Silence(at: .body(70_000))
         try await expectCancellation(silence, phase: .receiving) { [transfer = silence.transfer] in
             for try await _ in transfer.bytes {}
         }
     }
 
-    @Test func streamInsideNext() async throws {
+    @Test func streamThrowsCancelledInsideNext() async throws {
         let silence = try Silence()
         try await expectCancellation(silence) { [transfer = silence.transfer] in
             var reader = transfer.stream.makeAsyncIterator()
@@ -80,7 +80,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func bytesBetweenTwoElements() async throws {
+    @Test func bytesThrowCancelledBetweenElements() async throws {
         let silence = try Silence(at: .body(70_000))
         let proceed = Gate()
         let transfer = silence.transfer
@@ -94,7 +94,7 @@ struct CancellationTests {
         await silence.server.waitUntil(openConnections: 0)
     }
 
-    @Test func streamBetweenTwoElementsEndsAndTheValueThrows() async throws {
+    @Test func streamEndsBetweenElementsAndValueThrowsCancelled() async throws {
         let silence = try Silence(at: .body(70_000))
         let proceed = Gate()
         let transfer = silence.transfer
@@ -111,7 +111,7 @@ struct CancellationTests {
 
     // MARK: The transfer is cancelled
 
-    @Test func everyoneHearsOfACancelledTransfer() async throws {
+    @Test func cancelledTransferThrowsForAllWaiters() async throws {
         let silence = try Silence()
         let transfer = silence.transfer
         let waiters = [
@@ -130,7 +130,7 @@ struct CancellationTests {
         #expect(transfer.state == .finished)
     }
 
-    @Test func readersHearOfACancelledTransfer() async throws {
+    @Test func cancelledTransferThrowsForReaders() async throws {
         for withProgress in [false, true] {
             let silence = try Silence(at: .body(70_000))
             let transfer = silence.transfer
@@ -147,7 +147,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func whatWasNotReadBeforeACancellationIsNotRead() async throws {
+    @Test func unreadBytesAreDroppedByCancellation() async throws {
         let silence = try Silence(at: .body(70_000))
         let transfer = silence.transfer
         var reader = transfer.stream.makeAsyncIterator()
@@ -162,7 +162,7 @@ struct CancellationTests {
         #expect(next == nil)
     }
 
-    @Test func cancellingTwiceOrTooLateChangesNothing() async throws {
+    @Test func cancellingAFinishedTransferChangesNothing() async throws {
         let server = try MockServer { _ in .text("done") }
         let transfer = Session().transfer(Request(server.url("/")))
         _ = try await transfer.value
@@ -174,7 +174,7 @@ struct CancellationTests {
         #expect(try await task.value == Data("done".utf8))
     }
 
-    @Test func cancellingBeforeTheStart() async throws {
+    @Test func transferCancelledBeforeStartSendsNothing() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
@@ -195,9 +195,9 @@ struct CancellationTests {
         #expect(server.connectionCount == 0)
     }
 
-    // MARK: Interest
+    // MARK: Several waiters
 
-    @Test func oneOfTwoWaitersMayGo() async throws {
+    @Test func cancellingOneOfTwoWaitersKeepsTransferRunning() async throws {
         let silence = try Silence()
         let transfer = silence.transfer
         async let staying = transfer.value
@@ -210,7 +210,7 @@ struct CancellationTests {
         #expect(try await staying.count == 200_000)
     }
 
-    @Test func aStartedTransferOutlivesItsWaiters() async throws {
+    @Test func startedTransferContinuesAfterWaiterIsCancelled() async throws {
         let silence = try Silence()
         let transfer = silence.transfer.start()
         let task = Task { try await transfer.value }

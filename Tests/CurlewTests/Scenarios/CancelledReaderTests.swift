@@ -6,10 +6,12 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What a transfer says whose reader was cancelled between two elements, where AsyncThrowingStream ends without an error.
+/// The error of a transfer whose reader was cancelled between two elements.
+///
+/// In that case AsyncThrowingStream ends without an error.
 @Suite(.timeLimit(.minutes(5)))
 struct CancelledReaderTests {
-    /// What stands between the wire and the reader.
+    /// The interceptor between the connection and the reader.
     enum Way: CaseIterable, Sendable {
         case direct, intercepted, mapped
 
@@ -27,7 +29,7 @@ struct CancelledReaderTests {
 
     private static let body = PatternBody(seed: 3, length: 200_000)
 
-    /// A body of 200,000 bytes that stops after 70,000, or comes whole.
+    /// Returns a transfer with a body of 200,000 bytes that stalls after 70,000, or with a short complete body.
     private func transfer(_ way: Way, isWhole: Bool = false) throws -> (Transfer<Data>, MockServer) {
         let server = try MockServer { _ in
             isWhole ? .text("whole") : .pattern(Self.body).fault(.stall(Gate()), at: .body(70_000))
@@ -35,7 +37,7 @@ struct CancelledReaderTests {
         return (way.session().transfer(Request(server.url("/"))), server)
     }
 
-    /// What every typed way to get something of a transfer throws.
+    /// Returns the errors of all typed APIs of a transfer.
     private func errors(_ transfer: Transfer<Data>) async throws -> [NetworkError] {
         [
             try await networkError { try await transfer.value },
@@ -47,7 +49,7 @@ struct CancelledReaderTests {
     }
 
     @Test(arguments: Way.allCases, [false, true])
-    func everyEntryPointIsCancelledAfterASilentEnd(_ way: Way, _ isWhole: Bool) async throws {
+    func everyAPIThrowsCancelledAfterSilentEndOfStream(_ way: Way, _ isWhole: Bool) async throws {
         let (transfer, server) = try transfer(way, isWhole: isWhole)
         let (reached, proceed) = (Gate(), Gate())
         let task = Task {
@@ -67,7 +69,7 @@ struct CancelledReaderTests {
     }
 
     @Test(arguments: Way.allCases)
-    func elementsThrowBetweenTwoElements(_ way: Way) async throws {
+    func elementsThrowWhenCancelledBetweenElements(_ way: Way) async throws {
         let (transfer, server) = try transfer(way)
         let (reached, proceed) = (Gate(), Gate())
         let task = Task {
@@ -83,7 +85,7 @@ struct CancelledReaderTests {
         #expect(await server.waitUntil(openConnections: 0))
     }
 
-    @Test func elementsAreThoseOfTheStream() async throws {
+    @Test func elementsMatchTheStream() async throws {
         let server = try MockServer { _ in .pattern(Self.body).chunked(size: 999).trailer("X-Digest", "abc") }
         var record = StreamRecord()
         for try await element in Session().transfer(Request(server.url("/"))).elements { record.take(element) }
@@ -93,7 +95,7 @@ struct CancelledReaderTests {
     }
 
     @Test(arguments: Way.allCases)
-    func everyEntryPointIsCancelledRightAfterCancel(_ way: Way) async throws {
+    func everyAPIThrowsCancelledAfterCancel(_ way: Way) async throws {
         let (transfer, server) = try transfer(way)
         var reader = transfer.stream.makeAsyncIterator()
         while let element = try await reader.next() { if case .head = element { break } }
@@ -103,14 +105,14 @@ struct CancelledReaderTests {
         _ = server
     }
 
-    @Test func theReadersOwnErrorIsTheTransfers() async throws {
+    @Test func errorOfTheReaderIsTheErrorOfTheTransfer() async throws {
         let server = try MockServer { _ in .pattern(Self.body).fault(.cut, at: .body(70_000)) }
         let transfer = Session().transfer(Request(server.url("/")))
         #expect(try await networkError { for try await _ in transfer.elements {} }.kind == .connectionLost)
         #expect(try await networkError { try await transfer.value }.kind == .connectionLost)
     }
 
-    @Test func aBodyOfAnInterceptorDoesNotEndSilently() async throws {
+    @Test func interceptorBodyThrowsCancelled() async throws {
         let (inside, never) = (Gate(), Gate())
         let chunks = AsyncThrowingStream<ByteChunk, any Error> {
             inside.open()

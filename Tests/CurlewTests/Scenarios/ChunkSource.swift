@@ -4,13 +4,13 @@
 import CurlewTesting
 import FoundationEssentials
 
-/// A body source that counts how often it was asked, and can hold, fail or end early.
+/// A body source that counts its reads and can wait or fail at a chunk.
 struct ChunkSource: AsyncSequence, Sendable {
     struct Broken: Error, Equatable {
         let reason: String
     }
 
-    /// Counts what is asked of the source, from any thread.
+    /// Counts the reads and iterations of the source.
     actor Meter {
         private(set) var pulls = 0
         private(set) var iterations = 0
@@ -22,9 +22,9 @@ struct ChunkSource: AsyncSequence, Sendable {
 
     let body: PatternBody
     var chunk = 64 << 10
-    /// Before which chunk to wait, and for what.
+    /// The chunk before which to wait, and the gate to wait for.
     var hold: (index: Int, gate: Gate)?
-    /// At which chunk to fail instead.
+    /// The chunk at which to throw.
     var failsAt: Int?
     let meter = Meter()
 

@@ -9,14 +9,14 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// Request bodies of every origin, compressed when asked for, framed rightly and guarded by the source's length.
+/// Compressed request bodies: framing, exceptions, and checks of the declared length of the source.
 @Suite(.timeLimit(.minutes(5)))
 struct CompressionTests {
     private let lines = Array(String(repeating: "a line that compresses well\n", count: 20_000).utf8)
 
     private var session: Session { Session { $0.http.compression = .gzip() } }
 
-    /// Sends a body and gives what the server got.
+    /// Sends a body and returns the request that the server received.
     private func sent(
         _ body: RequestBody, _ session: Session, fields: HeaderFields = [:]
     ) async throws -> RecordedRequest {
@@ -39,13 +39,13 @@ struct CompressionTests {
         #expect(try Encoded.decode(request.body, "gzip").sha256 == plain.sha256)
     }
 
-    @Test func bytesAtHandKeepALength() async throws {
+    @Test func compressedBytesHaveAContentLength() async throws {
         try checkCompressed(try await sent(.bytes(lines), session), isLengthKnown: true, lines)
         let text = String(repeating: "text ", count: 1000)
         try checkCompressed(try await sent(.text(text), session), isLengthKnown: true, Array(text.utf8))
     }
 
-    @Test func filesDescriptorsAndStreamsGoInChunks() async throws {
+    @Test func compressedFilesDescriptorsAndStreamsAreChunked() async throws {
         let file = try ScratchFile(lines)
         try checkCompressed(try await sent(.file(file.path), session), isLengthKnown: false, lines)
 
@@ -65,7 +65,7 @@ struct CompressionTests {
         }
     }
 
-    @Test func bodiesStayAsTheyAre() async throws {
+    @Test func smallIncompressibleOrEncodedBodiesAreNotCompressed() async throws {
         let random = PatternBody(seed: 3, length: 5000).bytes
         let file = try ScratchFile(lines.prefix(1024))
         let bodies: [(RequestBody, Session, HeaderFields)] = [
@@ -93,7 +93,7 @@ struct CompressionTests {
         #expect(try await sent(.bytes(random), session).body.sha256 == random.sha256)
     }
 
-    @Test func aRequestDecidesForItself() async throws {
+    @Test func requestCompressionOverridesSession() async throws {
         let server = try MockServer { _ in .status(204) }
         var request = Request(.post, server.url("/"), body: .bytes(lines))
         request.options.compression = .off
@@ -105,7 +105,7 @@ struct CompressionTests {
         #expect(try await networkError { try await Session().data(for: request) }.kind == .invalidRequest)
     }
 
-    @Test func declaredLengthsAreThoseOfTheSource() async throws {
+    @Test func declaredLengthIsCheckedAgainstUncompressedSource() async throws {
         let pattern = PatternBody(seed: 9, length: 300_000)
         for declared in [299_999, 300_001] as [Int64] {
             let server = try MockServer { _ in .text("never") }
@@ -119,7 +119,7 @@ struct CompressionTests {
         }
     }
 
-    @Test func aFailingSourceEndsNoBody() async throws {
+    @Test func failingSourceOfCompressedBodyThrowsBodyFailed() async throws {
         let server = try MockServer { _ in .text("never") }
         var source = ChunkSource(body: PatternBody(seed: 9, length: 300_000))
         source.failsAt = 2
@@ -130,11 +130,11 @@ struct CompressionTests {
         #expect(server.requests.allSatisfy { !$0.isBodyComplete })
     }
 
-    @Test func whatASlowSourceGivesIsNotHeldBack() async throws {
+    @Test func chunksOfSlowSourceAreFlushed() async throws {
         let (arrived, more) = (Gate(), Gate())
         let server = try MockServer()
         server.on("POST", "/", .text("ok"), reading: .whole.stalling(at: arrived, after: 11))
-        // The second chunk comes only after bytes of the first have crossed the wire, beyond the header of gzip.
+        // The source yields the second chunk only after the server has received bytes beyond the header of gzip.
         let source = ChunkSource(body: PatternBody(seed: 4, length: 200), chunk: 100, hold: (1, more))
         let session = session
         let transfer = session.transfer(Request(.post, server.url("/"), body: .stream(source))).start()
@@ -146,7 +146,7 @@ struct CompressionTests {
         #expect(try Encoded.decode(body, "gzip") == PatternBody(seed: 4, length: 200).bytes)
     }
 
-    @Test func compressedBodiesAreSentAgainAfterAStaleConnection() async throws {
+    @Test func compressedBodiesAreResentAfterStaleConnection() async throws {
         let file = try ScratchFile(lines)
         let stream = ChunkSource(body: PatternBody(seed: 1, length: 200_000))
         for body in [.bytes(lines), .file(file.path), .stream(stream, canReplay: true)] as [RequestBody] {
@@ -162,7 +162,7 @@ struct CompressionTests {
         }
     }
 
-    @Test func thePlainBodyStaysReachable() throws {
+    @Test func replayableBodiesHaveUncompressedAlternative() throws {
         let core = session.core
         func hasAlternative(_ body: RequestBody) throws -> Bool {
             try core.plan(for: Request(.post, "http://localhost/", body: body)).alternative != nil
@@ -176,7 +176,7 @@ struct CompressionTests {
         #expect(try !hasAlternative(.bytes([1, 2, 3])))
     }
 
-    @Test func aServerThatRefusesTheCodingGetsThePlainBodyOnce() async throws {
+    @Test func unsupportedMediaTypeIsRetriedUncompressedOnce() async throws {
         let server = try MockServer { request in
             request.field("Content-Encoding") == nil ? .text("taken") : .text("no gzip", status: 415)
         }
@@ -199,7 +199,7 @@ struct CompressionTests {
         }
     }
 
-    @Test func aRefusalThatHoldsIsShown() async throws {
+    @Test func repeatedUnsupportedMediaTypeIsReturned() async throws {
         let server = try MockServer { _ in .text("never", status: 415) }
         let (data, head) = try await session.data(for: Request(.post, server.url("/"), body: .bytes(lines)))
         #expect(head.status == 415 && data == Data("never".utf8))
@@ -207,10 +207,10 @@ struct CompressionTests {
         let once = ChunkSource(body: PatternBody(seed: 1, length: 300_000))
         let request = Request(.post, server.url("/"), body: .stream(once))
         #expect(try await session.data(for: request).1.status == 415)
-        #expect(server.requestCount == 3, "what can be read only once is not sent again")
+        #expect(server.requestCount == 3, "a one-shot body is not resent")
     }
 
-    @Test func configurationsAreReadAndWritten() throws {
+    @Test func compressionSettingsRoundTripThroughJSON() throws {
         let configuration = SessionConfiguration {
             $0.http.compression = .gzip(above: .kibibytes(2))
             $0.http.decompression = .off

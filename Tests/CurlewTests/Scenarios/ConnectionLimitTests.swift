@@ -8,7 +8,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Limits that hold for the whole session: over hosts, over trust domains, over idle and busy connections.
+/// Limits of the whole session: across hosts, trust domains, and idle and busy connections.
 @Suite(.timeLimit(.minutes(5)))
 struct ConnectionLimitTests {
     private func stallingServers(_ count: Int) throws -> (servers: [MockServer], gate: Gate) {
@@ -19,7 +19,7 @@ struct ConnectionLimitTests {
         return (servers, gate)
     }
 
-    @Test func connectionsInAllAreLimitedOverHosts() async throws {
+    @Test func totalConnectionLimitHoldsAcrossHosts() async throws {
         let (servers, gate) = try stallingServers(4)
         let session = Session { $0.limits.connections = 5 }
         let transfers = (0..<20).map { session.transfer(Request(servers[$0 % 4].url("/"))).start() }
@@ -32,7 +32,7 @@ struct ConnectionLimitTests {
         #expect(servers.allSatisfy { $0.requestCount == 5 })
     }
 
-    @Test func whoWaitsLongestGoesFirstWhateverItsHost() async throws {
+    @Test func queuedTransfersOfAllHostsStartByPriorityAndAge() async throws {
         let gate = Gate()
         let order = MockServer.OrderLog()
         let holding = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
@@ -61,7 +61,7 @@ struct ConnectionLimitTests {
         #expect(order.entries == ["/high", "/1", "/2", "/3", "/4", "/low"])
     }
 
-    @Test func placesOfAHostAreLimitedOverTrustDomains() async throws {
+    @Test func connectionsPerHostLimitHoldsAcrossTrustDomains() async throws {
         let (servers, gate) = try stallingServers(1)
         let session = Session { $0.limits.connectionsPerHost = 3 }
         let transfers = (0..<9).map { number in
@@ -76,7 +76,7 @@ struct ConnectionLimitTests {
         for transfer in transfers { _ = try await transfer.value }
     }
 
-    @Test func idleConnectionsOfOtherDomainsMakeRoom() async throws {
+    @Test func idleConnectionsOfOtherDomainsAreEvicted() async throws {
         let server = try MockServer { _ in .text("x") }
         let others = try MockServer { _ in .text("x") }
         let session = Session {
@@ -97,7 +97,7 @@ struct ConnectionLimitTests {
         #expect(server.connectionCount == 6)
     }
 
-    @Test func whoWaitsTooLongIsToldWhy() async throws {
+    @Test func queueTimeoutErrorNamesTheHostLimit() async throws {
         let (servers, gate) = try stallingServers(1)
         let session = Session { $0.limits.connectionsPerHost = 2 }
         let export = Request(servers[0].url("/"), options: Request.Options(label: "export"))
@@ -119,7 +119,7 @@ struct ConnectionLimitTests {
         for transfer in holders + [waiting] { _ = try await transfer.value }
     }
 
-    @Test func theLimitInAllIsNamedWhenItIsTheReason() async throws {
+    @Test func queueTimeoutErrorNamesTheTotalLimit() async throws {
         let (servers, gate) = try stallingServers(2)
         let session = Session { $0.limits.connections = 1 }
         let holder = session.transfer(Request(servers[0].url("/"))).start()
@@ -132,7 +132,7 @@ struct ConnectionLimitTests {
         _ = try await holder.value
     }
 
-    @Test func aPausedTransferDoesNotWaitTooLong() async throws {
+    @Test func pausedTransferHasNoQueueTimeout() async throws {
         let server = try MockServer { _ in .text("x") }
         let (servers, gate) = try stallingServers(1)
         let session = Session {
@@ -144,7 +144,7 @@ struct ConnectionLimitTests {
         let transfer = session.transfer(Request(server.url("/")))
         transfer.pause()
         transfer.start()
-        // One that began to wait later, and is not paused, tells that the limit has passed.
+        // The queue timeout of a transfer that was queued later and is not paused shows that the time has passed.
         let error = try await networkError { try await session.data(for: Request(servers[0].url("/"))) }
         #expect(error.kind == .timedOut && error.phase == .queued)
         #expect(transfer.state == .paused)
@@ -154,8 +154,8 @@ struct ConnectionLimitTests {
         _ = try await holder.value
     }
 
-    /// Pausing and resuming in line leaves nothing behind and costs nobody their place.
-    @Test func pausingInLineOverAndOverAgain() async throws {
+    /// Pausing and resuming a queued transfer repeatedly leaves no state behind and does not affect other transfers.
+    @Test func repeatedPauseInTheQueueDoesNotAffectOthers() async throws {
         let (servers, gate) = try stallingServers(1)
         let session = Session { $0.limits.connectionsPerHost = 1 }
         let holder = session.transfer(Request(servers[0].url("/"))).start()
@@ -177,7 +177,7 @@ struct ConnectionLimitTests {
         #expect(servers[0].requests.map(\.path) == ["/", "/patient", "/restless"])
     }
 
-    @Test func aConnectionOfItsOwn() async throws {
+    @Test func ownConnectionIsNotShared() async throws {
         let server = try MockServer { .text("\($0.connection)") }
         let session = Session()
         #expect(try await session.data(for: Request(server.url("/"))).0 == Data("1".utf8))
@@ -189,14 +189,14 @@ struct ConnectionLimitTests {
 }
 
 extension MockServer {
-    /// What several servers saw, in one order.
+    /// The requests of several servers in the order of arrival.
     final class OrderLog: Sendable {
         private let log = Lock<[String]>([])
         func append(_ entry: String) { log.withLock { $0.append(entry) } }
         var entries: [String] { log.withLock { $0 } }
     }
 
-    /// Waits until few enough connections are open.
+    /// Waits until at most `count` connections are open.
     fileprivate func waitUntil(openConnectionsAtMost count: Int) async {
         while openConnections > count, !Task.isCancelled { await Task.yield() }
     }

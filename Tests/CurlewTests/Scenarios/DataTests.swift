@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What `data(for:)` puts on the wire and makes of the answer.
+/// The requests that `data(for:)` sends, and the responses that it returns.
 @Suite(.timeLimit(.minutes(5)))
 struct DataTests {
-    @Test func getSendsExactlyWhatWasAskedFor() async throws {
+    @Test func getSendsTheExactRequest() async throws {
         let server = try MockServer()
         server.on("GET", "/a", .text("hello").field("X-Tag", "7"))
         let (data, head) = try await Session().data(for: Request(server.url("/a?x=1&y=%20z")))
@@ -61,7 +61,7 @@ struct DataTests {
         for name in ["Content-Type", "Expect", "Transfer-Encoding"] { #expect(seen.field(name) == nil) }
     }
 
-    @Test func oneHandleServesAllShapesInTurn() async throws {
+    @Test func reusedHandleServesAllMethodsAndBodies() async throws {
         let server = try MockServer { request in .text("\(request.method) \(request.bodyText)") }
         let session = Session { $0.limits.transfersPerHost = 1 }
         let url = server.url("/")
@@ -79,7 +79,7 @@ struct DataTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test func fieldsOfTheRequestReplaceThoseOfTheSession() async throws {
+    @Test func requestFieldsReplaceSessionFields() async throws {
         let server = try MockServer { _ in .status(204) }
         let session = Session {
             $0.fields = [.userAgent: "Test/1", .accept: "a/b", "X-One": "session", "X-Kept": "kept"]
@@ -98,7 +98,7 @@ struct DataTests {
         #expect(server.violations.isEmpty)
     }
 
-    @Test func fieldsThatAreNotWantedAreNotSent() async throws {
+    @Test func defaultFieldsCanBeRemoved() async throws {
         let server = try MockServer { _ in .status(204) }
         let session = Session {
             $0.fields = [:]
@@ -108,7 +108,7 @@ struct DataTests {
         #expect(try #require(server.requests.first).fields.map(\.name) == ["Host", "Content-Length"])
     }
 
-    @Test func textOutsideASCIIGoesAsUTF8() async throws {
+    @Test func nonASCIIFieldValuesAreSentAsUTF8() async throws {
         let server = try MockServer { _ in .status(204) }
         _ = try await Session().data(for: Request(server.url("/"), fields: ["X-Name": "Jörg \t 日本"]))
         #expect(server.requests.first?.field("X-Name") == "Jörg \t 日本")
@@ -136,14 +136,14 @@ struct DataTests {
     }
 
     @Test(arguments: [200, 201, 299, 302, 400, 404, 418, 429, 500, 503, 599, 999])
-    func anyStatusIsAResult(_ code: Int) async throws {
+    func anyStatusIsReturnedWithoutError(_ code: Int) async throws {
         let server = try MockServer { _ in .text("body of \(code)", status: code) }
         let (data, head) = try await Session().data(for: Request(server.url("/")))
         #expect(head.status.code == code)
         #expect(String(decoding: data, as: UTF8.self) == "body of \(code)")
     }
 
-    @Test func informationalResponsesAreNotTheResponse() async throws {
+    @Test func informationalResponsesAreSkipped() async throws {
         let script = MockResponse.text("late").informational(103, [("Link", "</a>")]).informational(102)
         let server = try MockServer { _ in script }
         let (data, head) = try await Session().data(for: Request(server.url("/")))
@@ -151,7 +151,7 @@ struct DataTests {
         #expect(data == Data("late".utf8))
     }
 
-    @Test func repeatedResponseFieldsStayApart() async throws {
+    @Test func repeatedResponseFieldsStaySeparate() async throws {
         let script = MockResponse.text("x").field("Set-Cookie", "a=1").field("Vary", "A").field("Set-Cookie", "b=2")
             .field("vary", "B")
         let server = try MockServer { _ in script }
@@ -187,15 +187,15 @@ struct DataTests {
         #expect(server.requests.map(\.ordinal) == [1, 2, 3])
     }
 
-    @Test func announcedEndsOfConnectionsAreRespected() async throws {
+    @Test func connectionCloseIsRespected() async throws {
         let server = try MockServer { _ in .text("x").closing() }
         let session = Session()
         for _ in 0..<3 { _ = try await session.data(for: Request(server.url("/"))) }
         #expect(server.connectionCount == 3)
     }
 
-    /// What is signed, or stored under a name with dots, is asked for by that name.
-    @Test func dotSegmentsStay() async throws {
+    /// Signed URLs, and resources whose names have dot segments, are requested under exactly that name.
+    @Test func dotSegmentsAreSentUnchanged() async throws {
         let server = try MockServer { .text($0.target) }
         let (data, _) = try await Session().data(for: Request(server.url("/a/../b/./c?d=/../e")))
         #expect(String(decoding: data, as: UTF8.self) == "/a/../b/./c?d=/../e")
@@ -209,7 +209,7 @@ struct DataTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test func addressesOfVersionSix() async throws {
+    @Test func ipv6AddressesAreSupported() async throws {
         let server = try MockServer(address: .v6) { _ in .text("six") }
         let response = try await Session().transfer(Request(server.url("/"))).response()
         #expect(response.value == Data("six".utf8))
@@ -217,14 +217,14 @@ struct DataTests {
         #expect(server.requests.first?.field("Host") == "[::1]:\(server.port)")
     }
 
-    @Test func aURLAsALiteralAndAsAValue() async throws {
+    @Test func foundationURLIsSentUnchanged() async throws {
         let server = try MockServer { _ in .text("x") }
         let url = try #require(URL(string: server.url("/a%20b?c=d")))
         _ = try await Session.shared.data(for: Request(url))
         #expect(server.requests.first?.target == "/a%20b?c=d")
     }
 
-    @Test func fragmentsAndUserInfoStayHere() async throws {
+    @Test func fragmentIsNotSent() async throws {
         let server = try MockServer { _ in .text("x") }
         _ = try? await Session().data(for: Request("http://127.0.0.1:\(server.port)/p?q=1#part"))
         #expect(server.requests.map(\.target) == ["/p?q=1"])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Compressed responses, offered, decoded and counted, and what keeps them as they are.
+/// Compressed responses: offered codings, decoding, byte counts, and responses that stay encoded.
 @Suite(.timeLimit(.minutes(5)))
 struct DecodingTests {
     private func encoded(_ bytes: [UInt8], _ encoding: String = "gzip", status: Int = 200) -> MockResponse {
@@ -15,7 +15,7 @@ struct DecodingTests {
     }
 
     @Test(arguments: ContentDecoderTests.samples)
-    func bodiesAreDecoded(_ sample: ContentDecoderTests.Sample) async throws {
+    func compressedBodiesAreDecodedAndCounted(_ sample: ContentDecoderTests.Sample) async throws {
         let server = try MockServer { _ in encoded(sample.wire, sample.encoding) }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
@@ -41,14 +41,14 @@ struct DecodingTests {
         #expect(streamed.metrics?.contentEncoding == response.metrics.contentEncoding)
     }
 
-    @Test func plainBodiesAreCountedOnce() async throws {
+    @Test func identityCodingCountsBytesAndHasNoContentEncoding() async throws {
         let server = try MockServer { _ in .text("plain").field("Content-Encoding", "identity") }
         let response = try await Session().transfer(Request(server.url("/"))).response()
         #expect(response.value == Data("plain".utf8) && response.head.contentLength == 5)
         #expect(response.metrics.decodedBodyBytes == 5 && response.metrics.contentEncoding == nil)
     }
 
-    @Test func offersCanBeChanged() async throws {
+    @Test func acceptEncodingFollowsFieldsAndOptions() async throws {
         let server = try MockServer { _ in .status(204) }
         let session = Session()
         let url = server.url("/")
@@ -81,7 +81,7 @@ struct DecodingTests {
         #expect(server.requests.last?.field("Accept-Encoding") == all)
     }
 
-    @Test func offHandsBytesOverAsTheyCame() async throws {
+    @Test func decompressionOffReturnsEncodedBytes() async throws {
         let wire = try Encoded.gzip("as it came")
         let server = try MockServer { _ in encoded(wire) }
         let session = Session { $0.http.decompression = .off }
@@ -93,7 +93,7 @@ struct DecodingTests {
         #expect(record.body == Data(wire) && record.head == response.head)
     }
 
-    @Test func partsAndHeadsWithoutBodiesStayAsTheyAre() async throws {
+    @Test func partialAndBodilessResponsesAreNotDecoded() async throws {
         let wire = try Encoded.gzip("whole")
         let server = try MockServer { request in
             switch request.path {
@@ -112,7 +112,7 @@ struct DecodingTests {
         #expect(nothing.isEmpty && asked[.contentEncoding] == "gzip" && asked.contentLength == Int64(wire.count))
     }
 
-    @Test(arguments: ["gzip", "br", "deflate, zstd", "compress"]) func noBytesAreAnEmptyBody(_ encoding: String)
+    @Test(arguments: ["gzip", "br", "deflate, zstd", "compress"]) func emptyEncodedBodyIsAnEmptyBody(_ encoding: String)
         async throws
     {
         let server = try MockServer { _ in encoded([], encoding) }
@@ -121,7 +121,7 @@ struct DecodingTests {
         #expect(try await StreamRecord(session.transfer(Request(server.url("/")))).body.isEmpty)
     }
 
-    @Test(arguments: [false, true]) func whatCannotBeDecodedIsAnError(_ isStreamed: Bool) async throws {
+    @Test(arguments: [false, true]) func unsupportedContentCodingThrows(_ isStreamed: Bool) async throws {
         let server = try MockServer { encoded([1, 2, 3], $0.path == "/br" ? "br" : "frobnicate") }
         var codings = ContentCodings.system
         codings.brotli = nil
@@ -139,14 +139,14 @@ struct DecodingTests {
                 if isStreamed && error.kind == .invalidRequest { break }
                 #expect(error.kind == kind && error.phase == .decoding)
                 #expect(error.message.contains(text))
-                #expect(error.response?[.contentEncoding] != nil && error.request?.urlText == server.url(path))
+                #expect(error.response?[.contentEncoding] != nil && error.request?.url == server.url(path))
                 if !isStreamed { #expect(error.body == [1, 2, 3]) }
             }
         }
     }
 
     @Test(arguments: ContentDecoderTests.samples, [false, true])
-    func brokenBodiesAreNeverSuccess(_ sample: ContentDecoderTests.Sample, isStreamed: Bool) async throws {
+    func truncatedAndCorruptEncodingsThrow(_ sample: ContentDecoderTests.Sample, isStreamed: Bool) async throws {
         let server = try MockServer {
             let wire = $0.path == "/cut" ? Array(sample.wire.dropLast(3)) : sample.wire + Array("more".utf8)
             return encoded(wire, sample.encoding).chunked()
@@ -170,7 +170,7 @@ struct DecodingTests {
         }
     }
 
-    @Test func aLostConnectionIsNotBlamedOnTheCoding() async throws {
+    @Test func lostConnectionIsNotReportedAsDecodingError() async throws {
         let wire = try Encoded.deflated(PatternBody(seed: 1, length: 300_000).bytes)
         let server = try MockServer { _ in encoded(wire).fault(.cut, at: .body(100_000)) }
         let session = Session()
@@ -185,7 +185,7 @@ struct DecodingTests {
         #expect(streamed.kind == .connectionLost && received.count > 50_000)
     }
 
-    @Test func aSlowReaderHoldsTheServer() async throws {
+    @Test func slowReaderOfCompressedBodyHoldsBackTheServer() async throws {
         let large = PatternBody(seed: 6, length: 20 << 20)
         let wire = try Encoded.deflated(large.bytes)
         #expect(try await digestOfASlowReader(of: encoded(wire), wireBytes: wire.count) == large.sha256)

@@ -7,12 +7,12 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Bodies read from descriptors that somebody else opened.
+/// Request bodies that are read from descriptors of the caller.
 @Suite(.timeLimit(.minutes(5)))
 struct DescriptorTests {
     private func pipePair() -> (read: Int32, write: Int32) {
-        // By way of a name, which opens both ends close-on-exec from the start: a peer that another test starts at this
-        // moment would keep the writing end open for as long as it runs.
+        // A named pipe opens both ends close-on-exec from the start. Otherwise a process that another test starts at
+        // this moment would keep the writing end open until it exits.
         let path = "/tmp/curlew-pipe-\(getpid())-\(UInt64.random(in: 0 ... .max))"
         #expect(mkfifo(path, 0o600) == 0)
         defer { unlink(path) }
@@ -22,7 +22,7 @@ struct DescriptorTests {
         return (reading, writing)
     }
 
-    @Test(arguments: [nil, 1_000_000] as [Int64?]) func aPipe(_ length: Int64?) async throws {
+    @Test(arguments: [nil, 1_000_000] as [Int64?]) func pipeBodyIsSent(_ length: Int64?) async throws {
         let server = try MockServer { request in .text(request.bodySHA256) }
         let pattern = PatternBody(seed: 1, length: 1_000_000)
         let ends = pipePair()
@@ -38,7 +38,7 @@ struct DescriptorTests {
         #expect(transfer.currentProgress.sent == 1_000_000)
     }
 
-    @Test func anEmptyPipe() async throws {
+    @Test func emptyPipeIsAnEmptyBody() async throws {
         let server = try MockServer { request in .text("\(request.bodyLength)") }
         let ends = pipePair()
         close(ends.write)
@@ -47,7 +47,7 @@ struct DescriptorTests {
         #expect(try await Session().data(for: request).0 == Data("0".utf8))
     }
 
-    @Test func aFileFromItsCurrentPlace() async throws {
+    @Test func fileIsSentFromItsCurrentOffset() async throws {
         let server = try MockServer { request in .text(request.bodySHA256) }
         let pattern = PatternBody(seed: 1, length: 500_000)
         let file = try ScratchFile(pattern.bytes)
@@ -59,7 +59,7 @@ struct DescriptorTests {
         #expect(server.requests.first?.field("Content-Length") == "499000")
     }
 
-    @Test func aFileAtItsEnd() async throws {
+    @Test func fileAtItsEndIsAnEmptyBody() async throws {
         let server = try MockServer { request in .text("\(request.bodyLength)") }
         let file = try ScratchFile([1, 2, 3])
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
@@ -70,7 +70,7 @@ struct DescriptorTests {
         #expect(server.requests.first?.field("Content-Length") == "0")
     }
 
-    @Test func aPipeThatNobodyWritesToIsGivenUpWithTheTransfer() async throws {
+    @Test func cancelledTransferStopsReadingItsPipe() async throws {
         let server = try MockServer { _ in .text("x") }
         let ends = pipePair()
         let transfer = Session().transfer(Request(.post, server.url("/"), body: .descriptor(ends.read))).start()

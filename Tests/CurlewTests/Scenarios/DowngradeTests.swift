@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// A server that speaks HTTP/2 first and HTTP/1.1 afterwards: each connection counts by what it speaks itself.
+/// A server that speaks HTTP/2 first and HTTP/1.1 later: the version of each connection is its own.
 @Suite(.timeLimit(.minutes(5)))
 struct DowngradeTests {
     private let authority: TestAuthority
@@ -18,7 +18,7 @@ struct DowngradeTests {
         authority = try TestAuthority()
         let identity = try authority.issue()
         session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
-        // Between the two servers somebody else may get the port.
+        // Another process may take the port before the second server listens.
         for _ in 0..<20 {
             let modern = try HTTP2Server(tls: identity) { _ in .respond(200, text: "two") }
             let (data, head) = try await session.data(for: Request(modern.url("/")))
@@ -47,7 +47,7 @@ struct DowngradeTests {
         }
     }
 
-    @Test func aPostIsNotRepeatedOverAConnectionThatDied() async throws {
+    @Test func postIsNotRetriedOnLostHTTP1Connection() async throws {
         let (data, head) = try await session.data(for: Request(url))
         #expect(head.version == .http1_1 && data == Data("one".utf8))
         let error = try await networkError { [url] in
@@ -57,7 +57,7 @@ struct DowngradeTests {
         #expect(server.requests.map(\.path) == ["/", "/abrupt"])
     }
 
-    @Test func unaskedBytesCloseAnIdleConnection() async throws {
+    @Test func unsolicitedBytesCloseAnIdleConnection() async throws {
         for round in 1...3 {
             let (data, head) = try await session.data(for: Request(url + "pushy"))
             #expect(head.version == .http1_1 && data == Data("mine".utf8), "round \(round)")

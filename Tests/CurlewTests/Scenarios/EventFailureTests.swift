@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// How transfers without success end, told once and last.
+/// The events of transfers that fail: the failure is the last event and occurs once.
 @Suite(.timeLimit(.minutes(5)))
 struct EventFailureTests {
     private struct Odd: Error {}
@@ -24,14 +24,14 @@ struct EventFailureTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func nobodyListens(_ style: CallStyle) async throws {
+    func refusedConnectionEndsWithCannotConnect(_ style: CallStyle) async throws {
         let port = try #require(ClosedPort())
         let words = try await heard(Request("http://127.0.0.1:\(port.number)/"), style)
         #expect(words == ["queued", "resolved", "metrics", "finished: cannot_connect"])
     }
 
     @Test(arguments: CallStyle.allCases)
-    func theConnectionIsReset(_ style: CallStyle) async throws {
+    func resetConnectionEndsWithConnectionLost(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .text("hello").fault(.reset, at: .body(2)) }
         let words = try await heard(Request(server.url("/")), style)
         let end = ["metrics", "finished: connection_lost"]
@@ -39,14 +39,14 @@ struct EventFailureTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func theServerIsSilent(_ style: CallStyle) async throws {
+    func silentServerEndsWithTimedOut(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .silence }
         let words = try await heard(Request(server.url("/")), style) { $0.timeouts.idle = .seconds(2) }
         #expect(words == ["queued", "resolved", "connected", "sent", "metrics", "finished: timed_out"])
     }
 
     @Test(arguments: CallStyle.allCases)
-    func theBodyIsTooLarge(_ style: CallStyle) async throws {
+    func tooLargeBodyEndsWithBodyTooLarge(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .bytes([UInt8](repeating: 1, count: 100)).chunked(size: 10) }
         let isStreamed = style == .stream || style == .bytes
         let words = try await heard(Request(server.url("/")), style) { $0.limits.responseBody = .bytes(50) }
@@ -56,13 +56,13 @@ struct EventFailureTests {
     }
 
     @Test(arguments: CallStyle.allCases, [true, false])
-    func aBadRequest(_ style: CallStyle, _ isIntercepted: Bool) async throws {
+    func invalidRequestEmitsOnlyFinished(_ style: CallStyle, _ isIntercepted: Bool) async throws {
         let words = try await heard("ftp://example.com/", style, isIntercepted ? [.adapt { _ in }] : [])
         #expect(words == ["finished: invalid_request"])
     }
 
     @Test(arguments: CallStyle.allCases)
-    func anInterceptorThrows(_ style: CallStyle) async throws {
+    func interceptorErrorEndsWithInterceptorFailed(_ style: CallStyle) async throws {
         let before: [any Interceptor] = [.adapt { _ in throw Odd() }]
         #expect(try await heard("http://127.0.0.1:1/", style, before) == ["finished: interceptor_failed"])
         let server = try MockServer { _ in .text("hello") }
@@ -75,7 +75,7 @@ struct EventFailureTests {
     }
 
     @Test(arguments: CallStyle.allCases)
-    func tooManyRedirects(_ style: CallStyle) async throws {
+    func redirectLimitEndsWithTooManyRedirects(_ style: CallStyle) async throws {
         let server = try MockServer { _ in .redirect(to: "/again?") }
         var request = Request(server.url("/"))
         request.options.redirects = .follow(max: 1)
@@ -88,10 +88,10 @@ struct EventFailureTests {
     }
 
     @Test(arguments: [CallStyle.data, .value, .stream, .bytes], [true, false])
-    func cancelledWhileReceiving(_ style: CallStyle, _ isIntercepted: Bool) async throws {
+    func cancellationWhileReceivingEndsWithCancelled(_ style: CallStyle, _ isIntercepted: Bool) async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .body(2)) }
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [], observers: [notes])
         let request = Request(server.url("/"))
         let task = Task { await style.run(request, on: session) }
@@ -106,7 +106,7 @@ struct EventFailureTests {
     }
 
     @Test(arguments: [true, false])
-    func cancelledInTheQueue(_ isIntercepted: Bool) async throws {
+    func cancellationWhileQueuedEndsWithCancelled(_ isIntercepted: Bool) async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .start) }
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : []) { $0.limits.connectionsPerHost = 1 }
@@ -121,10 +121,10 @@ struct EventFailureTests {
         #expect(try await first.value == Data("hello".utf8))
     }
 
-    /// Nothing was started, so the session does not hear of it.
+    /// The transfer was never started, so the session's observers receive at most its last event.
     @Test(arguments: [true, false])
-    func cancelledBeforeTheStart(_ isIntercepted: Bool) async throws {
-        let notes = SessionNotes()
+    func cancellationBeforeStartEndsWithCancelled(_ isIntercepted: Bool) async throws {
+        let notes = SessionEventRecorder()
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [], observers: [notes])
         let transfer = session.transfer("http://127.0.0.1:1/")
         let events = await transfer.notes { $0.cancel() }
@@ -138,7 +138,7 @@ struct EventFailureTests {
     }
 
     @Test(arguments: [true, false])
-    func pausedAndResumed(_ isIntercepted: Bool) async throws {
+    func pauseAndResumeAreEvents(_ isIntercepted: Bool) async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .body(2)) }
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [])

@@ -1,20 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order that TransferEvent's documentation draws, as a check of words.
+/// Checks the order of events that TransferEvent documents.
 enum EventGrammar {
     private static let steps = [
         "queued", "resolved", "connected", "reused", "secured", "sent", "head", "received", "metrics",
     ]
 
-    /// What is wrong with the words about one transfer; nil when they are in order.
+    /// Returns a description of the first violation in the words of one transfer, or nil if they are in order.
     ///
     /// - Parameters:
-    ///   - words: As `TransferEvent.word` gives them.
-    ///   - isWhole: Whether the end is among them.
+    ///   - words: The values of `TransferEvent.word`.
+    ///   - isWhole: Whether the words have to include the end.
     static func flaw(in words: [String], isWhole: Bool = true) -> String? {
         var check = Check()
-        // Between two attempts nobody says how a transfer stands.
+        // An observer that subscribes between two attempts receives no state event.
         check.isLate = !isWhole && words.first.map { $0.hasPrefix("redirected") || $0 == "retried" } == true
         for (index, word) in words.enumerated() {
             if let flaw = check.take(word, isFirst: index == 0) { return "\(flaw) (\(word) at \(index))" }
@@ -23,17 +23,17 @@ enum EventGrammar {
     }
 
     private struct Check {
-        /// The last step of the attempt; -1 before the first.
+        /// The index of the attempt's last step; -1 before the first.
         var step = -1
         var isPaused = false
         var isOver = false
-        /// Whether it was told about an attempt that has not ended.
+        /// Whether an attempt has begun and not ended.
         var isOpen = false
         var isLate = false
 
         mutating func take(_ full: String, isFirst: Bool) -> String? {
             let word = String(full.prefix { $0 != " " && $0 != ":" })
-            if isOver { return "something after the end" }
+            if isOver { return "an event after the end" }
             switch word {
             case "is":
                 isLate = true
@@ -48,7 +48,7 @@ enum EventGrammar {
             case "redirected", "retried": return follow()
             case "finished":
                 isOver = true
-                // Who came after the metrics hears the end alone.
+                // An observer that subscribed after the metrics receives only the end.
                 return isOpen && !(isLate && step < 0) ? "an end without metrics" : nil
             default: return advance(word)
             }
@@ -60,7 +60,7 @@ enum EventGrammar {
         }
 
         private mutating func restart() -> String? {
-            guard isOpen, isLate || step >= 0 else { return "begun again before it began" }
+            guard isOpen, isLate || step >= 0 else { return "restarted before it began" }
             step = 0
             return nil
         }

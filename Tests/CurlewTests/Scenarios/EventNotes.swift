@@ -9,7 +9,7 @@ import FoundationEssentials
 import Testing
 
 extension TransferEvent {
-    /// What happened, in one or two short words.
+    /// A short name of the event, with its status or kind of error.
     var word: String {
         switch kind {
         case .state(let state): "is \(state.rawValue)"
@@ -36,8 +36,8 @@ extension TransferEvent {
     }
 }
 
-/// An observer of a session that keeps what it is told, for tests that wait for some of it.
-final class SessionNotes: SessionObserver {
+/// A session observer that records events and lets tests wait for some of them.
+final class SessionEventRecorder: SessionObserver {
     private struct State {
         var events: [SessionEvent] = []
         var waiters: [(isThere: @Sendable ([SessionEvent]) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
@@ -59,19 +59,19 @@ final class SessionNotes: SessionObserver {
 
     var events: [SessionEvent] { state.withLock { $0.events } }
 
-    /// Those about transfers.
+    /// The events of transfers.
     var transferEvents: [TransferEvent] {
         events.compactMap { if case .transfer(let event) = $0 { event } else { nil } }
     }
 
-    /// The words about each transfer, the oldest first.
+    /// The words of each transfer's events, ordered by the transfer's ID.
     var words: [[String]] {
         Dictionary(grouping: transferEvents, by: \.transfer).sorted { $0.key < $1.key }.map { $0.value.map(\.word) }
     }
 
     var isClosed: Bool { if case .closed = events.last { true } else { false } }
 
-    /// Waits until what was told is as wanted.
+    /// Waits until the recorded events satisfy a condition.
     func wait(until isThere: @escaping @Sendable ([SessionEvent]) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
@@ -89,17 +89,17 @@ final class SessionNotes: SessionObserver {
 }
 
 extension [SessionEvent] {
-    /// The words about transfers.
+    /// The words of the events of transfers.
     var words: [String] { compactMap { if case .transfer(let event) = $0 { event.word } else { nil } } }
 }
 
-/// Every way to make a request.
+/// The APIs that run a request.
 enum CallStyle: String, CaseIterable, Sendable {
     case data, value, response, stream, bytes, progress, events, start
 
-    /// Runs a request to its end in this way; its error is the caller's.
+    /// Runs a request to its end with this API.
     ///
-    /// - Returns: The error.
+    /// - Returns: The error, or nil if the request succeeded.
     func run(_ request: Request, on session: Session) async -> NetworkError? {
         do {
             switch self {
@@ -121,13 +121,13 @@ enum CallStyle: String, CaseIterable, Sendable {
     }
 }
 
-/// What a session's observer hears of requests made in one way, transfer by transfer.
+/// Runs requests one after the other and returns the words of each transfer's events.
 ///
-/// - Parameter make: Makes the session, with the observer.
+/// - Parameter make: Creates the session with the given observer.
 func wordsHeard(
     of requests: [Request], _ style: CallStyle, make: (any SessionObserver) -> Session
 ) async throws -> [[String]] {
-    let notes = SessionNotes()
+    let notes = SessionEventRecorder()
     let session = make(notes)
     for request in requests { _ = await style.run(request, on: session) }
     try await session.shutdown()
@@ -136,7 +136,7 @@ func wordsHeard(
 }
 
 extension Transfer<Data> {
-    /// Everything an observer from before the start hears.
+    /// Returns all events of an observer that subscribed before the start.
     func notes(_ use: @Sendable (Transfer<Data>) async throws -> Void = { _ = try await $0.value }) async
         -> [TransferEvent]
     {
@@ -148,7 +148,7 @@ extension Transfer<Data> {
     }
 }
 
-/// The first words of an event stream, to one of them and including it.
+/// Returns the next words of an event stream, up to and including `last`.
 func words(_ iterator: inout AsyncStream<TransferEvent>.Iterator, upTo last: String) async -> [String] {
     var words: [String] = []
     while let event = await iterator.next() {

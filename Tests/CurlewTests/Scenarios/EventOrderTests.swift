@@ -7,15 +7,15 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What observers of one transfer hear that come late, leave early or do not read, and what events say.
+/// Observers of one transfer that subscribe late, leave early or do not read, and the fields of events.
 @Suite(.timeLimit(.minutes(5)))
 struct EventOrderTests {
-    /// A server that holds its answer after two bytes of five.
+    /// Returns a server that stalls its response after two bytes of five.
     private static func held(_ gate: Gate) throws -> MockServer {
         try MockServer { _ in .text("hello").fault(.stall(gate), at: .body(2)) }
     }
 
-    @Test func whatAnEventSays() async throws {
+    @Test func eventsHaveTransferLabelAttemptMethodAndURL() async throws {
         let server = try MockServer()
         server.on(nil, "/a", .redirect(to: "/b", status: 303))
         server.on("GET", "/b", .redirect(to: "/c"))
@@ -54,7 +54,7 @@ struct EventOrderTests {
     }
 
     @Test(arguments: [true, false])
-    func eventsAloneFollowRedirects(_ isIntercepted: Bool) async throws {
+    func eventsAloneRunTransferThroughRedirects(_ isIntercepted: Bool) async throws {
         let server = try MockServer()
         server.on("GET", "/a", .redirect(to: "/b"))
         server.on("GET", "/b", .text("there"))
@@ -68,7 +68,7 @@ struct EventOrderTests {
     }
 
     @Test(arguments: [true, false])
-    func lateObservers(_ isIntercepted: Bool) async throws {
+    func lateObserverStartsWithStateEvent(_ isIntercepted: Bool) async throws {
         let gate = Gate()
         let server = try Self.held(gate)
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [])
@@ -91,9 +91,9 @@ struct EventOrderTests {
         }
     }
 
-    /// Nobody observed it before it was over.
+    /// The first observer subscribes after the end of the transfer.
     @Test(arguments: [true, false])
-    func theFirstObserverComesAfterTheEnd(_ isIntercepted: Bool) async throws {
+    func observerAfterTheEndReceivesMetricsAndFinished(_ isIntercepted: Bool) async throws {
         let server = try MockServer { $0.path == "/a" ? .redirect(to: "/b") : .text("hello") }
         let session = Session(interceptors: isIntercepted ? [.adapt { _ in }] : [])
         for path in ["/a", "/b"] {
@@ -106,7 +106,7 @@ struct EventOrderTests {
         }
     }
 
-    @Test func anObserverThatComesWhileTheTransferIsQueued() async throws {
+    @Test func observerOfQueuedTransferStartsWithQueuedState() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.connectionsPerHost = 1 }
@@ -121,7 +121,7 @@ struct EventOrderTests {
         _ = try await first.value
     }
 
-    @Test func anObserverThatComesBetweenTwoHops() async throws {
+    @Test func observerBetweenRedirectsStartsWithRunningState() async throws {
         let (here, on) = (Gate(), Gate())
         let server = try MockServer { $0.path == "/a" ? .redirect(to: "/b") : .text("hello") }
         let session = Session {
@@ -142,7 +142,7 @@ struct EventOrderTests {
         #expect(try await transfer.value == Data("hello".utf8))
     }
 
-    @Test func observersComeAndGo() async throws {
+    @Test func leavingObserversDoNotAffectOthers() async throws {
         let gate = Gate()
         let server = try Self.held(gate)
         let session = Session()
@@ -175,8 +175,8 @@ struct EventOrderTests {
         }
     }
 
-    /// Forty redirects are more than wait for an observer that does not read.
-    @Test func whoDoesNotReadHearsHowMuchWasMissed() async throws {
+    /// The events of forty redirects exceed the buffer of an observer that does not read.
+    @Test func slowObserverReceivesCountOfDroppedEvents() async throws {
         let server = try MockServer { $0.ordinal > 40 ? .text("hello") : .redirect(to: "/\($0.ordinal)") }
         let transfer = Session { $0.redirects = .follow(max: 50) }.transfer(Request(server.url("/")))
         let events = transfer.events
@@ -185,17 +185,17 @@ struct EventOrderTests {
         let words = await words(&iterator, upTo: "")
         let everything = 8 * 41
         let dropped = try #require(words.first.flatMap { Int($0.dropFirst("dropped ".count)) })
-        // The last ones may come when the value is there, and the first are read.
+        // The last events may arrive after the value is returned, while the first ones are read.
         #expect(dropped + words.count - 1 == everything && 256...258 ~= words.count - 1)
         #expect(words.suffix(4) == ["head 200", "received", "metrics", "finished"])
     }
 
-    /// The body's reader and the observers are independent of each other.
-    @Test func nobodyIsKeptAlive() async throws {
+    /// An observer alone keeps neither the transfer nor the session alive.
+    @Test func eventsDoNotKeepReleasedSessionAlive() async throws {
         let gate = Gate()
         let server = try Self.held(gate)
         weak var core: AnyObject?
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         do {
             let session = Session(observers: [notes])
             core = session

@@ -8,10 +8,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Transfers of every kind at random, each of which has to tell its story in order.
+/// Random transfers of every kind; the events of each have to follow the grammar.
 @Suite(.timeLimit(.minutes(5)))
 struct EventScriptTests {
-    @Test func theGrammarTakesWhatIsInOrder() {
+    @Test func eventGrammarAcceptsEventsInOrder() {
         let whole = EventTests.fresh
         #expect(EventGrammar.flaw(in: whole) == nil)
         #expect(EventGrammar.flaw(in: ["finished: invalid_request"]) == nil)
@@ -32,18 +32,18 @@ struct EventScriptTests {
         ["restarted", "metrics", "finished"], ["sent", "nonsense", "metrics", "finished"],
         ["queued", "metrics", "retried", "connected", "finished"], ["queued", "metrics", "received", "finished"],
     ])
-    func theGrammarRefusesWhatIsNot(_ words: [String]) {
+    func eventGrammarRejectsEventsOutOfOrder(_ words: [String]) {
         #expect(EventGrammar.flaw(in: words) != nil)
     }
 
-    /// What one transfer does and meets.
+    /// A random transfer: its URL, the API used, and an operation on it.
     private struct Script: Sendable {
         enum Order: CaseIterable { case nothing, cancel, pause, pauseThenCancel }
 
         let path: String
         let style: CallStyle
         let order: Order
-        /// After which of its events the order comes.
+        /// The index of the event after which the operation is carried out.
         let moment: Int
         let isIntercepted: Bool
 
@@ -84,7 +84,7 @@ struct EventScriptTests {
         return try await next(request)
     }
 
-    /// Runs a script with an observer of its own, if its way of calling has a transfer.
+    /// Runs a script and returns the events of its transfer, or nil if the API used has no transfer.
     private static func play(_ script: Script, on session: Session, _ server: MockServer) async -> [TransferEvent]? {
         var request = Request(server.url(script.path))
         if script.isIntercepted { request.interceptors = [again] }
@@ -131,10 +131,10 @@ struct EventScriptTests {
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func everyTransferTellsItsStoryInOrder(_ seed: UInt64) async throws {
+    func randomTransfersEmitEventsInOrder(_ seed: UInt64) async throws {
         var chance = SeededChance(seed)
         let server = try Self.server()
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         let session = Session(observers: [notes]) {
             $0.limits.connectionsPerHost = 3
             $0.timeouts.idle = nil
@@ -156,7 +156,7 @@ struct EventScriptTests {
         }
         let told = Dictionary(grouping: notes.transferEvents.filter { $0.attempt > 0 }, by: \.transfer)
         for events in told.values { check(events.map(\.word), events.map(\.elapsed), events.first?.url ?? "") }
-        // Both observers of a transfer hear the same.
+        // The transfer's observer and the session's observer receive the same events.
         for (script, events) in stories where events.count > 1 {
             let other = told[events[0].transfer]?.map(\.word)
             let known = other ?? []
@@ -165,7 +165,7 @@ struct EventScriptTests {
     }
 
     private func check(_ words: [String], _ elapsed: [Duration], _ what: String) {
-        // A session may drop what its observer was too slow for.
+        // A session may drop events that its observer reads too slowly.
         let flaw = words.contains { $0.hasPrefix("dropped") } ? nil : EventGrammar.flaw(in: words)
         #expect(flaw == nil, "\(flaw ?? "") in \(words) of \(what)")
         #expect(elapsed == elapsed.sorted(), "\(words) of \(what)")

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Which bodies ask first, how long they wait, and what a refusal saves.
+/// `Expect: 100-continue`: the bodies that use it, its timeout, and refusals before the body is sent.
 @Suite(.timeLimit(.minutes(5)))
 struct ExpectTests {
     static let cases: [(policy: ExpectContinue?, length: Int, asks: Bool)] = [
@@ -16,7 +16,7 @@ struct ExpectTests {
     ]
 
     @Test(arguments: cases)
-    func policies(_ policy: ExpectContinue?, _ length: Int, _ asks: Bool) async throws {
+    func expectContinuePolicyDependsOnBodyLength(_ policy: ExpectContinue?, _ length: Int, _ asks: Bool) async throws {
         let server = try MockServer { _ in .text("thanks") }
         let pattern = PatternBody(seed: 1, length: length)
         let options = Request.Options(expectContinue: policy)
@@ -31,7 +31,7 @@ struct ExpectTests {
         #expect(server.requests.last?.expectsContinue == asks)
     }
 
-    @Test func bodiesOfUnknownLengthAsk() async throws {
+    @Test func bodiesOfUnknownLengthExpectContinue() async throws {
         let server = try MockServer { _ in .text("thanks") }
         for (policy, asks) in [(nil, true), (.never, false)] as [(ExpectContinue?, Bool)] {
             let source = ChunkSource(body: PatternBody(seed: 1, length: 1000))
@@ -41,7 +41,7 @@ struct ExpectTests {
         }
     }
 
-    @Test(arguments: [false, true]) func aRefusalSavesTheBody(_ byField: Bool) async throws {
+    @Test(arguments: [false, true]) func refusedExpectContinueSendsNoBody(_ byField: Bool) async throws {
         let server = try MockServer()
         server.on("PUT", "/", .text("no", status: 413), reading: .none)
         let body = RequestBody.bytes(PatternBody(seed: 1, length: 9000).bytes)
@@ -54,7 +54,7 @@ struct ExpectTests {
         #expect(transfer.currentProgress.sent == 0)
     }
 
-    @Test func aSilentServerGetsTheBodyAfterATime() async throws {
+    @Test func bodyIsSentAfterExpectContinueTimeout() async throws {
         let server = try MockServer()
         server.on("POST", "/", .text("thanks"), reading: .whole.withoutContinue())
         let session = Session {
@@ -69,7 +69,7 @@ struct ExpectTests {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func aServerThatDoesNotKnowTheQuestionIsNotAsked(_ closes: Bool, _ byField: Bool) async throws {
+    func expectationFailedIsRetriedWithoutExpect(_ closes: Bool, _ byField: Bool) async throws {
         let server = try MockServer()
         let refusal = MockResponse.text("what?", status: 417)
         server.on("POST", "/", reading: .none) { request in
@@ -86,7 +86,7 @@ struct ExpectTests {
         #expect(server.requests.map(\.expectsContinue) == [true, false])
     }
 
-    @Test func aFieldOfTheUsersAsksForACompressedBodyToo() async throws {
+    @Test func expectFieldAppliesToCompressedBody() async throws {
         let server = try MockServer()
         server.on("PUT", "/", .text("no", status: 413), reading: .none)
         let text = String(repeating: "a line that compresses well\n", count: 2000)
@@ -97,7 +97,7 @@ struct ExpectTests {
         #expect(try #require(transfer.metrics).requestBodyBytes == 0)
     }
 
-    @Test func neitherQuestionsNorCodings() async throws {
+    @Test func expectationFailedThenUnsupportedMediaTypeAreRetried() async throws {
         let server = try MockServer()
         server.on("POST", "/", reading: .none) { request in
             if request.expectsContinue { return .text("what?", status: 417) }

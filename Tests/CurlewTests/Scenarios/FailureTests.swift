@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What the network does to a transfer, told by kind, phase and what had come by then.
+/// Network failures, with the kind, the phase and the response received so far.
 @Suite(.timeLimit(.minutes(5)))
 struct FailureTests {
     private func failure(
@@ -16,7 +16,7 @@ struct FailureTests {
         return try await networkError(location) { try await Session().data(for: Request(server.url("/p?q=1"))) }
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func refusedConnectionIsCannotConnect() async throws {
         let port = try #require(ClosedPort())
         let error = try await networkError {
             try await Session().data(for: Request("http://127.0.0.1:\(port.number)/"))
@@ -31,7 +31,7 @@ struct FailureTests {
         #expect(try #require(error.duration) > .zero)
     }
 
-    @Test func aNameThatDoesNotExist() async throws {
+    @Test func unknownHostIsCannotResolve() async throws {
         let error = try await networkError { try await Session().data(for: "http://nonexistent.invalid/") }
         #expect(error.kind == .cannotResolve)
         #expect(error.phase == .resolving)
@@ -40,8 +40,7 @@ struct FailureTests {
         #expect(error.retriability == .safe(after: nil))
     }
 
-    @Test(arguments: [SocketFault.reset, .close]) func theConnectionEndsBeforeTheHead(_ fault: SocketFault) async throws
-    {
+    @Test(arguments: [SocketFault.reset, .close]) func connectionLostBeforeTheHead(_ fault: SocketFault) async throws {
         let error = try await failure(of: .text("x").fault(fault, at: .start))
         #expect(error.kind == .connectionLost)
         #expect(error.phase == .waiting)
@@ -52,13 +51,13 @@ struct FailureTests {
     }
 
     @Test(arguments: [SocketFault.reset, .close], [1, 12, 17, 30])
-    func theConnectionEndsInsideTheHead(_ fault: SocketFault, _ offset: Int) async throws {
+    func connectionLostInsideTheHead(_ fault: SocketFault, _ offset: Int) async throws {
         let error = try await failure(of: .text("hello").fault(fault, at: .head(offset)))
         #expect(error.kind == .connectionLost)
         #expect(error.response == nil && error.body.isEmpty)
     }
 
-    @Test func aPostIsRepeatedOnlyByThoseWhoKnow() async throws {
+    @Test func failedPostIsRetriableOnlyIfIdempotent() async throws {
         let server = try MockServer { _ in .text("x").fault(.reset, at: .start) }
         let request = Request(.post, server.url("/"), body: .text("order"))
         let error = try await networkError { try await Session().data(for: request) }
@@ -67,7 +66,7 @@ struct FailureTests {
     }
 
     @Test(arguments: [SocketFault.reset, .close, .cut], [0, 100, 70_000])
-    func theConnectionEndsInsideTheBody(_ fault: SocketFault, _ offset: Int) async throws {
+    func connectionLostInsideTheBody(_ fault: SocketFault, _ offset: Int) async throws {
         let body = PatternBody(seed: 1, length: 100_000)
         for script in [MockResponse.pattern(body), .pattern(body).chunked()] {
             let error = try await failure(of: script.fault(fault, at: .body(offset)))
@@ -80,7 +79,7 @@ struct FailureTests {
         }
     }
 
-    @Test func aBrokenChunkSize() async throws {
+    @Test func invalidChunkSizeFailsWhileReceiving() async throws {
         let error = try await failure(of: .text("hello").chunked().fault(.send(Array("zz\r\n".utf8)), at: .body(0)))
         #expect(error.kind == .connectionLost || error.kind == .invalidResponse)
         #expect(error.phase == .receiving)
@@ -88,7 +87,7 @@ struct FailureTests {
     }
 
     @Test(arguments: ["garbage\r\n\r\n", "HTTQ/1.1 200 OK\r\n\r\n", "\u{0}\u{1}\u{2}", "SSH-2.0-OpenSSH\r\n"])
-    func answersThatAreNotHTTP(_ text: String) async throws {
+    func responsesThatAreNotHTTPAreInvalid(_ text: String) async throws {
         let error = try await failure(of: .raw(text).fault(.close, at: .end))
         #expect(error.kind == .invalidResponse)
         #expect(error.phase == .waiting)
@@ -96,12 +95,12 @@ struct FailureTests {
         #expect(error.exitCode == 76)
     }
 
-    @Test func answersOfHTTP09() async throws {
+    @Test func http09ResponsesAreInvalid() async throws {
         let error = try await failure(of: .raw("<html>hello</html>").fault(.close, at: .end))
         #expect(error.kind == .invalidResponse)
     }
 
-    @Test func headsThatAreTooLarge() async throws {
+    @Test func responseHeadLimitIsEnforced() async throws {
         let server = try MockServer { _ in .text("x").field("X-Long", String(repeating: "a", count: 5000)) }
         server.on("GET", "/many", { (0..<400).reduce(MockResponse.text("x")) { $0.field("X-\($1)", "abcdefgh") } }())
         let session = Session { $0.limits.responseHead = .kibibytes(4) }
@@ -115,14 +114,14 @@ struct FailureTests {
         #expect(try await roomy.data(for: Request(server.url("/many"))).1.fields.count == 402)
     }
 
-    @Test func endlessHeads() async throws {
+    @Test func endlessHeadsAreInvalid() async throws {
         let line = "X-Fill: \(String(repeating: "a", count: 900))\r\n"
         let text = "HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 2000)
         let error = try await failure(of: .raw(text))
         #expect(error.kind == .invalidResponse)
     }
 
-    @Test func descriptionsKeepSecrets() async throws {
+    @Test func errorDescriptionsHideSecrets() async throws {
         let server = try MockServer { _ in
             .text("private body").status(200).field("Set-Cookie", "sid=hush").fault(.reset, at: .body(7))
         }

@@ -8,13 +8,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// A transfer that ends on our side ends its stream at the server, at once: by RST_STREAM beside others, or with the
-/// connection when it was alone (RFC 9113 §5.4.2).
+/// A transfer that ends at the client ends its stream at the server at once (RFC 9113 §5.4.2).
+///
+/// The client sends RST_STREAM if the connection has other streams; otherwise it may close the connection.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2CancellationTests {
     private static let upload = PatternBody(seed: 1, length: 8 << 20)
 
-    /// A download that stays open until its gate is opened.
+    /// A download that stays open until its gate opens.
     private struct Neighbour {
         let gate = Gate()
         var transfer: Transfer<Data>?
@@ -30,7 +31,7 @@ struct HTTP2CancellationTests {
             transfer = started
         }
 
-        /// What it got, now that it may go on.
+        /// Opens the gate and returns the body.
         func value() async throws -> Data? {
             gate.open()
             return try await transfer?.value
@@ -43,7 +44,7 @@ struct HTTP2CancellationTests {
         try HTTP2Scene(idle: .seconds(300)) { $0.path == Neighbour.path ? neighbour.script : script }
     }
 
-    /// Whether the server hears of the end of a request's stream, and no other's.
+    /// Expects that the server receives the end of the request's stream.
     private func expectEnd(
         of request: RecordedRequest, isAlone: Bool, _ scene: HTTP2Scene,
         _ location: SourceLocation = #_sourceLocation
@@ -56,7 +57,7 @@ struct HTTP2CancellationTests {
     }
 
     @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")], [true, false])
-    func aSilentDownload(_ script: HTTP2Script, _ isAlone: Bool) async throws {
+    func cancellingSilentDownloadEndsItsStream(_ script: HTTP2Script, _ isAlone: Bool) async throws {
         var neighbour = Neighbour()
         let gate = Gate()
         let scene = try scene(neighbour, script.fault(.stall(gate)))
@@ -70,7 +71,7 @@ struct HTTP2CancellationTests {
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
     }
 
-    @Test(arguments: [true, false]) func aRunningDownload(_ isAlone: Bool) async throws {
+    @Test(arguments: [true, false]) func cancellingRunningDownloadEndsItsStream(_ isAlone: Bool) async throws {
         var neighbour = Neighbour()
         let scene = try scene(neighbour, .now.head(200).body(PatternBody(seed: 2, length: 1 << 40)))
         if !isAlone { await neighbour.start(scene) }
@@ -83,8 +84,10 @@ struct HTTP2CancellationTests {
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
     }
 
-    /// - Parameter bytes: After how many the server takes no more: within the first window, or later.
-    @Test(arguments: [1, 1_000_000], [true, false]) func anUpload(_ bytes: Int, _ isAlone: Bool) async throws {
+    /// - Parameter bytes: The number of bytes after which the server stops reading: within the first window, or later.
+    @Test(arguments: [1, 1_000_000], [true, false]) func cancellingUploadEndsItsStream(_ bytes: Int, _ isAlone: Bool)
+        async throws
+    {
         var neighbour = Neighbour()
         let scene = try scene(neighbour, .now.reading(bytes: bytes).withholdingWindow().reading())
         if !isAlone { await neighbour.start(scene) }
@@ -99,14 +102,14 @@ struct HTTP2CancellationTests {
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
     }
 
-    @Test(arguments: [true, false]) func aTransferThatIsLate(_ isAlone: Bool) async throws {
+    @Test(arguments: [true, false]) func totalTimeoutEndsItsStream(_ isAlone: Bool) async throws {
         var neighbour = Neighbour()
         let scene = try scene(neighbour, .now.head(200).body("abc"))
         if !isAlone { await neighbour.start(scene) }
         var request = scene.request()
         request.options.timeouts = Timeouts(total: .seconds(2))
         let error = try await scene.failure(request)
-        // On a busy machine the time is over before the head has come.
+        // On a busy machine, the timeout may end the transfer before the head arrives.
         #expect(error.kind == .timedOut && [.waiting, .receiving].contains(error.phase))
         let seen = try #require(await scene.server.nextRequest())
         await expectEnd(of: seen, isAlone: isAlone, scene)
@@ -114,7 +117,7 @@ struct HTTP2CancellationTests {
     }
 
     @Test(arguments: [[], [(name: "content-length", value: "1000000")]], [true, false])
-    func aBodyThatIsTooLarge(_ fields: [(name: String, value: String)], _ isAlone: Bool) async throws {
+    func responseLimitEndsItsStream(_ fields: [(name: String, value: String)], _ isAlone: Bool) async throws {
         var neighbour = Neighbour()
         let scene = try scene(
             neighbour, .now.head(200, fields).body(PatternBody(seed: 2, length: 1_000_000)))
@@ -128,9 +131,9 @@ struct HTTP2CancellationTests {
         if !isAlone { #expect(try await neighbour.value() == Data("xy".utf8)) }
     }
 
-    /// The connection of a stream that was cut serves the next request.
+    /// The connection of a cancelled stream serves the next request.
     @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")])
-    func theConnectionOutlivesACancelledDownload(_ script: HTTP2Script) async throws {
+    func connectionIsReusedAfterCancelledDownload(_ script: HTTP2Script) async throws {
         let gate = Gate()
         let scene = try keepingScene(script.fault(.stall(gate)))
         let transfer = scene.session.transfer(scene.request("/cut"))
@@ -141,7 +144,7 @@ struct HTTP2CancellationTests {
     }
 
     @Test(arguments: [[], [(name: "content-length", value: "1000000")]])
-    func theConnectionOutlivesALimit(_ fields: [(name: String, value: String)]) async throws {
+    func connectionIsReusedAfterResponseLimit(_ fields: [(name: String, value: String)]) async throws {
         let scene = try keepingScene(.now.head(200, fields).body("abcdef"))
         var request = scene.request("/cut")
         request.options.responseLimit = .bytes(5)
@@ -150,9 +153,9 @@ struct HTTP2CancellationTests {
     }
 
     @Test(arguments: [HTTP2Script.now, .now.head(200).body("abc")])
-    func theConnectionOutlivesATimeout(_ script: HTTP2Script) async throws {
+    func connectionIsReusedAfterTimeout(_ script: HTTP2Script) async throws {
         let scene = try keepingScene(script)
-        // A connection must be there, or the limit might end that.
+        // The first request opens the connection, because the timeout might end a connection attempt.
         _ = try await scene.session.data(for: scene.request())
         var request = scene.request("/cut")
         request.options.timeouts = Timeouts(total: .milliseconds(300))
@@ -164,7 +167,7 @@ struct HTTP2CancellationTests {
         try HTTP2Scene(idle: .seconds(300)) { $0.path == "/cut" ? script : .respond(200, text: "next") }
     }
 
-    /// The server hears of the end by RST_STREAM, and the next request comes over the same connection.
+    /// Expects RST_STREAM for the stream, and the next request on the same connection.
     private func expectKept(_ scene: HTTP2Scene, _ location: SourceLocation = #_sourceLocation) async throws {
         let seen = try #require(scene.server.requests.first { $0.path == "/cut" }, sourceLocation: location)
         await expectEnd(of: seen, isAlone: CurlVersion.current.sharesPlainHTTP2, scene, location)
@@ -175,9 +178,9 @@ struct HTTP2CancellationTests {
         #expect(scene.server.connectionCount == 1, sourceLocation: location)
     }
 
-    /// A window that stays closed is silence.
+    /// A window that stays closed counts as idle.
     @Test(arguments: [HTTP2Script.now.settings(), .now.withholdingWindow().settings()])
-    func anUploadWhoseWindowStaysClosed(_ connection: HTTP2Script) async throws {
+    func uploadTimesOutWhenItsWindowStaysClosed(_ connection: HTTP2Script) async throws {
         let scene = try HTTP2Scene(idle: .seconds(2), connection: { _ in connection }) { _ in
             .now.withholdingWindow().reading()
         }

@@ -6,11 +6,11 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What a server does to an HTTP/2 stream or connection, told by kind and phase (RFC 9113 §5.4).
+/// Errors of HTTP/2 streams and connections, with their kind and phase (RFC 9113 §5.4).
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2FaultTests {
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .enhanceYourCalm])
-    func aResetBeforeTheHead(_ code: HTTP2ErrorCode) async throws {
+    func streamResetBeforeTheHead(_ code: HTTP2ErrorCode) async throws {
         let scene = try HTTP2Scene { _ in .afterRequest.reset(code) }
         let error = try await scene.failure()
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
@@ -19,22 +19,22 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [HTTP2ErrorCode.internalError, .cancel, .protocolError])
-    func aResetInsideTheBody(_ code: HTTP2ErrorCode) async throws {
+    func streamResetInsideTheBody(_ code: HTTP2ErrorCode) async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in .now.head(200).body("abc").fault(.stall(gate)).reset(code) }
         let error = try await scene.failureAfterHead(opening: gate)
-        // nghttp2 uses the same code when it is the server who breaks the rules.
+        // nghttp2 reports a protocol violation by the server with the same code.
         #expect(error.kind == (code == .protocolError ? .invalidResponse : .connectionLost))
         #expect(error.phase == .receiving && error.response?.status == .ok)
     }
 
     @Test(arguments: [HTTP2ErrorCode.noError, .internalError, .refusedStream])
-    func aResetAfterTheEndIsNoNews(_ code: HTTP2ErrorCode) async throws {
+    func streamResetAfterTheEndIsIgnored(_ code: HTTP2ErrorCode) async throws {
         let scene = try HTTP2Scene { _ in .respond(200, text: "whole").reset(code) }
         #expect(try await scene.session.data(for: scene.request()).0 == Data("whole".utf8))
     }
 
-    @Test func aResetInsideAnUpload() async throws {
+    @Test func streamResetInsideAnUpload() async throws {
         let scene = try HTTP2Scene { _ in .now.reading(bytes: 100_000).reset(.internalError) }
         let body = PatternBody(seed: 1, length: 3 << 20)
         let error = try await scene.failure(scene.post(.bytes(body.bytes)))
@@ -42,7 +42,7 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [SocketFault.close, .cut, .reset])
-    func theConnectionEndsBeforeTheHead(_ fault: SocketFault) async throws {
+    func connectionLostBeforeTheHead(_ fault: SocketFault) async throws {
         let scene = try HTTP2Scene { _ in .afterRequest.fault(fault) }
         let error = try await scene.failure(scene.post(.text("order")))
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
@@ -50,7 +50,7 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [SocketFault.close, .cut, .reset], [[], [(name: "content-length", value: "10")]])
-    func theConnectionEndsInsideTheBody(
+    func connectionLostInsideTheBody(
         _ fault: SocketFault, _ fields: [(name: String, value: String)]
     ) async throws {
         let gate = Gate()
@@ -62,13 +62,13 @@ struct HTTP2FaultTests {
     @Test(arguments: [
         (HTTP2Script.now, NetworkError.Phase.waiting), (.now.head(103), .waiting), (.now.head(200), .receiving),
         (.now.head(200).body("abc"), .receiving),
-    ]) func silence(_ script: HTTP2Script, _ phase: NetworkError.Phase) async throws {
+    ]) func silentServerTimesOut(_ script: HTTP2Script, _ phase: NetworkError.Phase) async throws {
         let scene = try HTTP2Scene(idle: .seconds(2)) { _ in script }
         let error = try await scene.failure()
         #expect(error.kind == .timedOut && error.phase == phase)
     }
 
-    @Test func pingsAreNoProgress() async throws {
+    @Test func pingsDoNotExtendTheIdleTimeout() async throws {
         let scene = try HTTP2Scene(idle: .milliseconds(700)) { _ in
             (0..<200).reduce(.now) { script, _ in script.frame(.ping()).fault(.pause(.milliseconds(50))) }
         }
@@ -77,18 +77,18 @@ struct HTTP2FaultTests {
     }
 
     @Test(arguments: [HTTP2Frame.ping(), .settings([.maxConcurrentStreams(10)])])
-    func floodsEnd(_ frame: HTTP2Frame) async throws {
+    func frameFloodsEndTheTransfer(_ frame: HTTP2Frame) async throws {
         let scene = try HTTP2Scene(idle: .seconds(5)) { _ in .now.flood(frame) }
         let error = try await scene.failure()
-        // Who notices first is a matter of speed: nghttp2, the connection that is full, or our limit.
+        // Depending on timing, nghttp2, the full connection or the idle timeout ends the transfer first.
         #expect([.connectionLost, .invalidResponse, .timedOut].contains(error.kind), "\(error)")
         #expect(error.phase == .waiting)
     }
 }
 
-/// What is unusual but right.
+/// Unusual but valid HTTP/2 responses.
 @Suite(.timeLimit(.minutes(5)))
-struct HTTP2AnswerTests {
+struct HTTP2ResponseTests {
     @Test func informationalHeadsAndTrailers() async throws {
         let scene = try HTTP2Scene { _ in
             .now.head(103, [("link", "</a>")]).head(103).head(200, [("a", "b")]).body("abc").trailers([("x-sum", "1")])
@@ -98,7 +98,7 @@ struct HTTP2AnswerTests {
         #expect(response.head.version == .http2 && scene.server.violations.isEmpty)
     }
 
-    @Test func answersWithoutBodies() async throws {
+    @Test func responsesWithoutBodies() async throws {
         let scene = try HTTP2Scene { request in
             switch request.path {
             case "/204": .respond(204)
@@ -113,14 +113,14 @@ struct HTTP2AnswerTests {
         #expect(scene.server.connectionCount == 1)
     }
 
-    @Test func aLongHeadWithinTheLimits() async throws {
+    @Test func longHeadWithinTheLimitsIsReturned() async throws {
         let value = String(repeating: "v", count: 40_000)
         let scene = try HTTP2Scene { _ in .respond(200, [("x-long", value)]) }
         let (_, head) = try await scene.session.data(for: scene.request())
         #expect(head["x-long"] == value)
     }
 
-    @Test func aBodyBeyondTheWindowsArrivesWhole() async throws {
+    @Test func bodyLargerThanTheWindowsIsComplete() async throws {
         let body = PatternBody(seed: 5, length: 4 << 20)
         let scene = try HTTP2Scene { _ in .respond(200, pattern: body) }
         let (data, _) = try await scene.session.data(for: scene.request())
@@ -128,7 +128,7 @@ struct HTTP2AnswerTests {
     }
 
     @Test(.differsWithNewerLibcurl("8.14 fails to send (55) when the server ends the stream."))
-    func anUploadWaitsForItsWindow() async throws {
+    func uploadWaitsForItsWindow() async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in
             .now.withholdingWindow().reading(bytes: 65_535).fault(.stall(gate)).replenishingWindow().respond(201)

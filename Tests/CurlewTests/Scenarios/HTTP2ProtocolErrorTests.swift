@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What no server may send (RFC 9113 §5.4 and §8.1.1): it ends a transfer before any limit strikes.
+/// Frames and fields that no server may send (RFC 9113 §5.4 and §8.1.1); they end a transfer before any timeout.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ProtocolErrorTests {
     private static let brokenFrames: [HTTP2Frame] = [
@@ -15,8 +15,8 @@ struct HTTP2ProtocolErrorTests {
     ]
     private static let length = [(name: "content-length", value: "1000")]
 
-    /// libcurl gives the connection up without saying why; the length tells that something is missing.
-    @Test(arguments: brokenFrames) func aBrokenFrameInsideTheBody(_ frame: HTTP2Frame) async throws {
+    /// libcurl abandons the connection without a reason; the declared length shows that the body is incomplete.
+    @Test(arguments: brokenFrames) func invalidFrameInsideTheBody(_ frame: HTTP2Frame) async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").fault(.stall(gate)).frame(frame) }
         let error = try await scene.failureAfterHead(opening: gate)
@@ -24,14 +24,14 @@ struct HTTP2ProtocolErrorTests {
         #expect(error.retriability == .safe(after: nil) && scene.server.requests.count == 1)
     }
 
-    @Test(arguments: brokenFrames) func aBrokenFrameTogetherWithTheHead(_ frame: HTTP2Frame) async throws {
+    @Test(arguments: brokenFrames) func invalidFrameTogetherWithTheHead(_ frame: HTTP2Frame) async throws {
         let scene = try HTTP2Scene { _ in .now.head(200, Self.length).body("abc").frame(frame) }
         let error = try await scene.failure()
         #expect(error.kind == .connectionLost && error.phase == .receiving && error.response?.status == .ok)
         #expect(scene.server.requests.count == 1)
     }
 
-    @Test(arguments: brokenFrames) func aBrokenFrameBeforeTheHead(_ frame: HTTP2Frame) async throws {
+    @Test(arguments: brokenFrames) func invalidFrameBeforeTheHead(_ frame: HTTP2Frame) async throws {
         let scene = try HTTP2Scene { _ in .now.frame(frame) }
         let error = try await scene.failure(scene.post(.text("order")))
         #expect(error.kind == .connectionLost && error.phase == .waiting && error.response == nil)
@@ -40,14 +40,14 @@ struct HTTP2ProtocolErrorTests {
 
     @Test(
         .differsWithNewerLibcurl(
-            "It names the field in its text, and Curlew takes that for a lost connection; nghttp2 1.70 drops a field."),
+            "Its message names the field, and Curlew reports a lost connection; nghttp2 1.70 drops a field."),
         arguments: [
             [("a", "b")], [(":status", "1000")], [(":status", "abc")], [(":status", "200"), ("Upper", "x")],
             [(":status", "200"), ("connection", "close")], [("a", "b"), (":status", "200")],
             [(":status", "200"), (":x", "y")], [(":status", "200"), ("a", "b\0c")],
             [(":status", "200"), ("a", "b\r\nc: d")],
             [(":status", "200"), ("content-length", "3"), ("content-length", "4")],
-        ] as [[(name: String, value: String)]]) func aHeadThatIsNone(_ fields: [(name: String, value: String)])
+        ] as [[(name: String, value: String)]]) func malformedHeadIsInvalid(_ fields: [(name: String, value: String)])
         async throws
     {
         let scene = try HTTP2Scene { _ in .now.fields(fields).body("abc", endStream: true) }
@@ -56,8 +56,10 @@ struct HTTP2ProtocolErrorTests {
         #expect(error.retriability == .ifIdempotent && scene.server.requests.count == 1)
     }
 
-    /// libcurl passes blanks around values on (RFC 9113 §8.2.1).
-    @Test(arguments: [" b", "b ", "\tb", "b\t", " ", "\t b \t"]) func blanksAroundAValue(_ value: String) async throws {
+    /// libcurl does not remove blanks around values (RFC 9113 §8.2.1).
+    @Test(arguments: [" b", "b ", "\tb", "b\t", " ", "\t b \t"]) func blanksAroundFieldValuesAreInvalid(_ value: String)
+        async throws
+    {
         let scene = try HTTP2Scene { request in
             request.path == "/trailers"
                 ? .now.head(200).body("abc").trailers([("a", value)]) : .respond(200, [("a", value)], text: "abc")
@@ -70,15 +72,15 @@ struct HTTP2ProtocolErrorTests {
         #expect(scene.server.requests.count == 2)
     }
 
-    @Test(arguments: ["", "b c", "b\t c"]) func blanksInsideAValueAreAllowed(_ value: String) async throws {
+    @Test(arguments: ["", "b c", "b\t c"]) func blanksInsideFieldValuesAreAllowed(_ value: String) async throws {
         let scene = try HTTP2Scene { _ in .respond(200, [("a", value)], text: "abc") }
         #expect(try await scene.session.data(for: scene.request()).1["a"] == value)
     }
 
     @Test(
-        .differsWithNewerLibcurl("Its text is another, and Curlew takes that for a lost connection."),
+        .differsWithNewerLibcurl("Its message differs, and Curlew reports a lost connection."),
         arguments: ["2", "4", "x"])
-    func aContentLengthThatLies(_ length: String) async throws {
+    func wrongContentLengthIsInvalid(_ length: String) async throws {
         let scene = try HTTP2Scene { _ in .respond(200, [("content-length", length)], text: "abc") }
         let error = try await scene.failure()
         #expect(error.kind == .invalidResponse && error.retriability == .safe(after: nil), "\(error)")
@@ -86,16 +88,16 @@ struct HTTP2ProtocolErrorTests {
     }
 
     @Test(
-        .differsWithNewerLibcurl("It drops a body after HEAD; after 204 Curlew takes its text for a lost connection."),
+        .differsWithNewerLibcurl("It drops a body after HEAD; after 204 Curlew reports a lost connection."),
         arguments: [Method.head, .get])
-    func aBodyWhereThereIsNone(_ method: Method) async throws {
+    func bodyOfBodilessResponseIsInvalid(_ method: Method) async throws {
         let scene = try HTTP2Scene { _ in .now.head(method == .head ? 200 : 204).body("abc", endStream: true) }
         let error = try await scene.failure(Request(method, scene.server.url("/")))
         #expect(error.kind == .invalidResponse && scene.server.requests.count == 1, "\(error)")
     }
 
     @Test(.differsWithNewerLibcurl("Curlew takes “too many CONTINUATION frames” for a lost connection."))
-    func anEndlessHeadEnds() async throws {
+    func endlessHeadIsInvalid() async throws {
         let scene = try HTTP2Scene { request in
             .now.frame(.headers(request.stream, [(":status", "200")], endHeaders: false))
                 .flood(.continuation(request.stream, [("a", "b")], endHeaders: false))
@@ -105,7 +107,7 @@ struct HTTP2ProtocolErrorTests {
     }
 
     @Test(.differsWithNewerLibcurl("Curlew takes “too many CONTINUATION frames” for a lost connection."))
-    func aHeadListBeyondTheLimit() async throws {
+    func headListBeyondTheLimitIsInvalid() async throws {
         let fields = (0..<30).map { (name: "a\($0)", value: String(repeating: "v", count: 10_000)) }
         let scene = try HTTP2Scene { _ in .respond(200, fields) }
         let error = try await scene.failure()

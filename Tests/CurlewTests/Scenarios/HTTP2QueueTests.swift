@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The line in front of connections that transfers share.
+/// The queue of transfers that may share HTTP/2 connections.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2QueueTests {
     private let gates = (0..<3).map { _ in Gate() }
@@ -25,15 +25,15 @@ struct HTTP2QueueTests {
         plain = try MockServer { _ in .text("plain") }
     }
 
-    /// Who needs no connection of its own is not held up by who waits for one, and does not overtake who came before.
-    @Test func aWantOfConnectionsHoldsUpOnlyThoseWhoNeedOne() async throws {
+    /// A transfer that needs a new connection does not block transfers that can share an existing one.
+    @Test func connectionLimitBlocksOnlyTransfersThatNeedANewOne() async throws {
         _ = try await scene.session.data(for: scene.request("/warm"))
         let held = (0..<2).map { scene.session.transfer(scene.request("/\($0)")).start() }
         for gate in gates.prefix(2) { await gate.waitUntilReached() }
         let elsewhere = scene.session.transfer(Request(plain.url("/"))).start()
         let next = scene.session.transfer(scene.request("/2")).start()
         gates[0].open()
-        // The place of the first is taken, on the same connection, while the second still holds its own.
+        // The next transfer takes the first one's slot on the same connection while the second one still runs.
         await gates[2].waitUntilReached()
         #expect(elsewhere.state == .queued && scene.server.connectionCount == 1 && plain.connectionCount == 0)
         gates[2].open()
@@ -42,11 +42,11 @@ struct HTTP2QueueTests {
         #expect(try await elsewhere.value == Data("plain".utf8))
     }
 
-    @Test func newcomersDoNotOvertakeTheLine() async throws {
+    @Test func laterTransferDoesNotOvertakeQueuedOnes() async throws {
         _ = try await scene.session.data(for: scene.request("/warm"))
         let held = scene.session.transfer(scene.request("/0")).start()
         await gates[0].waitUntilReached()
-        // It wants a connection for itself, and there is one in all.
+        // This request needs its own connection, and the session may have only one.
         var request = scene.request("/own")
         request.options.connection = .own
         let own = scene.session.transfer(request).start()
@@ -58,8 +58,8 @@ struct HTTP2QueueTests {
         for transfer in [held, newcomer] { #expect(try await transfer.value == Data("done".utf8)) }
     }
 
-    /// Connections of one's own count for the host's limit, also where others are shared.
-    @Test func ownConnectionsHaveTheHostsLimit() async throws {
+    /// Own connections count towards the host's limit even if the host's other connections are shared.
+    @Test func ownConnectionsCountTowardsHostLimit() async throws {
         let authority = try TestAuthority()
         let identity = try authority.issue()
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) {
@@ -81,7 +81,7 @@ struct HTTP2QueueTests {
         let held = session.transfer(own[0]).start()
         await gate.waitUntilReached()
         let next = session.transfer(own[1]).start()
-        // Another one's limit, twice as long as that of the connection, tells that the time has passed.
+        // The idle timeout of another transfer, twice the connect timeout, shows that the time has passed.
         let (silent, mute) = (try MockServer { _ in .text("x").fault(.stall(Gate()), at: .start) }, Duration.seconds(2))
         let request = Request(silent.url("/"), options: Request.Options(timeouts: Timeouts(idle: mute)))
         #expect(try await networkError { try await session.data(for: request) }.kind == .timedOut)
@@ -90,8 +90,8 @@ struct HTTP2QueueTests {
         for transfer in [held, next] { #expect(try await transfer.value == Data("one".utf8)) }
     }
 
-    /// What refuses the coding of a body is no reason to leave the connection.
-    @Test func aRefusedCodingKeepsTheConnection() async throws {
+    /// A response that refuses the content coding of a body does not close the connection.
+    @Test func unsupportedMediaTypeKeepsTheConnection() async throws {
         let scene = try HTTP2Scene(configure: { $0.http.compression = .gzip() }) { request in
             request.field("content-encoding") == nil ? .respond(200, text: "taken") : .now.respond(415)
         }

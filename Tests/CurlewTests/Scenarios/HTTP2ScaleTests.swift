@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// More transfers than a connection takes open more connections, as many as are needed.
+/// More transfers than the streams of a connection open as many connections as needed.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ScaleTests {
     private func scene(
@@ -29,7 +29,7 @@ struct HTTP2ScaleTests {
         for transfer in transfers { #expect(try await transfer.value == Data("ok".utf8)) }
     }
 
-    /// How many requests came over each connection, in order of size.
+    /// The number of requests of each connection, in ascending order.
     private func spread(_ scene: HTTP2Scene) -> [Int] {
         let counts = scene.server.requests.reduce(into: [Int: Int]()) { counts, request in
             if request.path != "/warm" { counts[request.connection, default: 0] += 1 }
@@ -37,7 +37,7 @@ struct HTTP2ScaleTests {
         return counts.values.sorted()
     }
 
-    @Test(arguments: [true, false]) func twoHundredOverFourConnections(isWarm: Bool) async throws {
+    @Test(arguments: [true, false]) func twoHundredTransfersUseFourConnections(isWarm: Bool) async throws {
         let gate = Gate()
         let scene = try scene(gate, streams: 50)
         if isWarm { _ = try await scene.session.data(for: scene.request("/warm")) }
@@ -49,7 +49,7 @@ struct HTTP2ScaleTests {
         #expect(scene.server.mostOpenStreams == 50 && scene.server.violations.isEmpty)
     }
 
-    @Test func theLimitOfConnectionsHolds() async throws {
+    @Test func connectionsPerHostLimitHolds() async throws {
         let gate = Gate()
         let scene = try scene(gate, streams: 10) { $0.limits.connectionsPerHost = 2 }
         _ = try await scene.session.data(for: scene.request("/warm"))
@@ -62,7 +62,7 @@ struct HTTP2ScaleTests {
         #expect(scene.server.connectionCount == 2 && scene.server.mostOpenStreams == 10)
     }
 
-    @Test func theLimitOfAllConnectionsHolds() async throws {
+    @Test func totalConnectionLimitHolds() async throws {
         let gate = Gate()
         let scene = try scene(gate, streams: 5) { $0.limits.connections = 3 }
         _ = try await scene.session.data(for: scene.request("/warm"))
@@ -73,8 +73,8 @@ struct HTTP2ScaleTests {
         #expect(scene.server.connectionCount == 3 && scene.server.mostOpenStreams == 5)
     }
 
-    /// Whoever leaves while connections are being made leaves nobody waiting.
-    @Test func cancelledOnes() async throws {
+    /// Transfers cancelled while connections are established do not block the others.
+    @Test func cancelledTransfersDoNotBlockOthers() async throws {
         let gate = Gate()
         let scene = try scene(gate, streams: 2)
         _ = try await scene.session.data(for: scene.request("/warm"))

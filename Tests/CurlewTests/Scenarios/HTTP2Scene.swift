@@ -12,10 +12,10 @@ struct HTTP2Scene: Sendable {
     let session: Session
 
     /// - Parameters:
-    ///   - isSecure: Whether both speak TLS; without it the session knows that the server speaks HTTP/2.
-    ///   - idle: The session's idle limit; by default none, so that readers may wait long for their turn.
+    ///   - isSecure: Whether to use TLS; without it, the session uses HTTP/2 with prior knowledge.
+    ///   - idle: The session's idle timeout; unset by default, so that slow readers do not time out.
     ///   - acknowledgesSettings: Whether the server acknowledges the client's SETTINGS.
-    ///   - configure: Changes the rest of the session's configuration.
+    ///   - configure: Changes the session's configuration.
     ///   - connection: The script of the connection, by its number.
     ///   - respond: The script of a stream.
     init(
@@ -40,7 +40,7 @@ struct HTTP2Scene: Sendable {
 
     func post(_ body: RequestBody, _ path: String = "/") -> Request { Request(.post, server.url(path), body: body) }
 
-    /// A transfer's head, then the gate opened, then how it ends.
+    /// Reads a transfer's head, opens the gate and returns the error that ends the transfer.
     func failureAfterHead(
         opening gate: Gate, _ location: SourceLocation = #_sourceLocation
     ) async throws -> NetworkError {

@@ -8,10 +8,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Servers that allow no streams when a connection begins (RFC 9113 §6.5.2), and refuse those that come all the same.
+/// Servers that allow no streams when a connection begins (RFC 9113 §6.5.2) and reset streams opened anyway.
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2SettingsTests {
-    /// A server that allows streams of a connection only after `delay`, or never.
+    /// Returns a scene whose server allows streams of a connection only after `delay`, or never.
     private func scene(after delay: Duration?) throws -> HTTP2Scene {
         let begun = Lock<[Int: ContinuousClock.Instant]>([:])
         return try HTTP2Scene(
@@ -34,14 +34,14 @@ struct HTTP2SettingsTests {
         #expect(scene.server.violations.isEmpty && scene.server.requests.count <= 7)
     }
 
-    @Test func anUploadWaitsUntilStreamsAreAllowed() async throws {
+    @Test func uploadWaitsUntilStreamsAreAllowed() async throws {
         let body = PatternBody(seed: 8, length: 1 << 20)
         let scene = try scene(after: .milliseconds(500))
         #expect(try await scene.session.data(for: scene.post(.bytes(body.bytes))).0 == Data("ok".utf8))
         #expect(scene.server.requests.last?.bodySHA256 == body.sha256)
     }
 
-    @Test func aRequestWaitsNoLongerThanItsLimits() async throws {
+    @Test func totalTimeoutEndsTheWaitForStreams() async throws {
         let scene = try scene(after: nil)
         var request = scene.small(.post)
         request.options.timeouts = Timeouts(total: .seconds(1))
@@ -49,7 +49,7 @@ struct HTTP2SettingsTests {
         #expect(error.kind == .timedOut && error.phase == .waiting && error.response == nil, "\(error)")
     }
 
-    @Test func aRequestThatWaitsCanBeCancelled() async throws {
+    @Test func requestWaitingForStreamsCanBeCancelled() async throws {
         let scene = try scene(after: nil)
         let transfer = scene.session.transfer(scene.small(.post))
         transfer.start()

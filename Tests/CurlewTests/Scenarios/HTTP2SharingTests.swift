@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Many streams on one connection, and what the end of a connection means to each (RFC 9113 §5.1.2 and §6.8).
+/// Many streams on one connection, and the effect of GOAWAY and of closing on each (RFC 9113 §5.1.2 and §6.8).
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2SharingTests {
-    /// Runs requests side by side and returns the bodies, sorted.
+    /// Runs requests concurrently and returns their bodies, sorted.
     private func bodies(_ scene: HTTP2Scene, _ count: Int) async throws -> [String] {
         try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<count {
@@ -21,7 +21,7 @@ struct HTTP2SharingTests {
         }
     }
 
-    @Test func aHundredAtOnceOnOneConnection() async throws {
+    @Test func hundredStreamsShareOneConnection() async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { request in
             request.path == "/warm" ? .respond(200) : .afterRequest.fault(.stall(gate)).respond(200, body: [65])
@@ -35,18 +35,18 @@ struct HTTP2SharingTests {
         #expect(scene.server.connectionCount == 1 && scene.server.violations.isEmpty)
     }
 
-    @Test func theServersLimitIsKept() async throws {
+    @Test func maxConcurrentStreamsIsRespected() async throws {
         let scene = try HTTP2Scene(connection: { _ in .now.settings([.maxConcurrentStreams(1)]) }) { _ in
             .respond(200, text: "ok")
         }
         _ = try await scene.session.data(for: scene.request("/warm"))
         #expect(try await bodies(scene, 20) == [String](repeating: "ok", count: 20))
-        // The server counts from the moment on when the client has acknowledged its settings.
+        // The server enforces its limit once the client has acknowledged the settings.
         #expect(scene.server.violations == [])
     }
 
-    /// On a connection whose settings are known from the first stream on.
-    @Test func theServersLimitIsKeptOnTheOnlyConnection() async throws {
+    /// The settings of the only connection are known before further streams begin.
+    @Test func maxConcurrentStreamsIsRespectedOnTheOnlyConnection() async throws {
         let scene = try HTTP2Scene(
             configure: { $0.limits.connectionsPerHost = 1 },
             connection: { _ in .now.settings([.maxConcurrentStreams(1)]) }
@@ -59,8 +59,8 @@ struct HTTP2SharingTests {
         #expect(scene.server.violations == [])
     }
 
-    /// Before the settings of a connection have come, streams may begin on it as if there were no limit (RFC 9113 §5.1.2).
-    @Test func untilTheSettingsHaveComeThereIsNoLimit() async throws {
+    /// Until its settings arrive, streams may begin on a connection without a limit (RFC 9113 §5.1.2).
+    @Test func streamsAreUnlimitedUntilSettingsArrive() async throws {
         let gate = Gate()
         // An acknowledgement must not be the first frame (RFC 9113 §3.4).
         let scene = try HTTP2Scene(
@@ -80,7 +80,7 @@ struct HTTP2SharingTests {
         #expect(scene.server.violations == [])
     }
 
-    @Test func aPausedStreamHoldsUpNobody() async throws {
+    @Test func pausedStreamDoesNotBlockOthers() async throws {
         let body = PatternBody(seed: 2, length: 8 << 20)
         let scene = try HTTP2Scene { request in
             request.path == "/big" ? .respond(200, pattern: body) : .respond(200, text: "ok")
@@ -94,7 +94,7 @@ struct HTTP2SharingTests {
         #expect(digest.hex == body.sha256 && scene.server.connectionCount == 1)
     }
 
-    @Test func aGoAwayAfterTheRequestChangesNothingForIt() async throws {
+    @Test func goAwayAfterTheRequestDoesNotAffectIt() async throws {
         let scene = try HTTP2Scene { request in
             .afterRequest.goAway(upTo: Int(Int32.max)).goAway(upTo: request.stream).respond(200, text: "ok")
         }
@@ -103,7 +103,7 @@ struct HTTP2SharingTests {
     }
 
     @Test(arguments: [SocketFault.close, .cut, .reset], [true, false])
-    func anIdleConnectionThatEndedIsNotUsed(_ fault: SocketFault, _ says: Bool) async throws {
+    func closedIdleConnectionIsNotUsed(_ fault: SocketFault, _ says: Bool) async throws {
         let gate = Gate()
         let scene = try HTTP2Scene(connection: { number in
             number == 1
@@ -117,7 +117,7 @@ struct HTTP2SharingTests {
         #expect(scene.server.requests.count { $0.method == "POST" } == 1)
     }
 
-    @Test func aGoAwaySparesTheStreamsBelowItsLast() async throws {
+    @Test func goAwayRetriesOnlyStreamsAboveItsLast() async throws {
         let (gate, answer) = (Gate(), Gate())
         let scene = try HTTP2Scene(connection: { number in
             number == 1 ? .now.settings().fault(.stall(gate)).goAway(upTo: 5) : .now.settings()
@@ -130,15 +130,15 @@ struct HTTP2SharingTests {
         async let all = bodies(scene, 5)
         for _ in 0..<5 { _ = await scene.server.nextRequest() }
         gate.open()
-        // Those above the last stream go to another connection while those below are still held.
+        // Requests above the last stream move to another connection while the streams below it are still stalled.
         await scene.server.waitUntil(connectionCount: 2)
         answer.open()
         #expect(try await all == ["first", "first", "second", "second", "second"])
         #expect(scene.server.violations.isEmpty)
     }
 
-    /// Others could join a connection of HTTP/2, so one of one's own speaks HTTP/1.1, which this server does not.
-    @Test func aConnectionOfOnesOwn() async throws {
+    /// An HTTP/2 connection could be shared, so an own connection uses HTTP/1.1, which this server does not support.
+    @Test func ownConnectionUsesHTTP1() async throws {
         let gate = Gate()
         let scene = try HTTP2Scene { _ in .afterRequest.fault(.stall(gate)).respond(200, text: "shared") }
         let transfer = scene.session.transfer(scene.request())
@@ -149,7 +149,7 @@ struct HTTP2SharingTests {
         let error = try await scene.failure(request)
         #expect(error.kind == .connectionLost || error.kind == .invalidResponse)
         #expect(scene.server.connectionCount == 2 && scene.server.requests.count == 1)
-        // The client may hear of the end first.
+        // The client may detect the end before the server records the violation.
         while scene.server.violations.isEmpty, !Task.isCancelled { await Task.yield() }
         #expect(Set(scene.server.violations) == ["The connection does not begin with HTTP/2's preface."])
         gate.open()

@@ -7,12 +7,12 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// What servers do to connections that nobody uses at the moment, and what it must never do to the next request.
+/// Bytes and closes by the server on an idle connection, which must never affect the next request.
 @Suite(.timeLimit(.minutes(5)))
 struct IdleConnectionTests {
     private static let stray = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 6\r\nConnection: close\r\n\r\nforged"
 
-    /// A server that answers, and does something to the connection right after its first answer to "/first".
+    /// Returns a server that applies `faults` to the connection after its response to "/first", when `gate` opens.
     private func server(_ faults: [SocketFault], identity: TestIdentity? = nil, gate: Gate) throws -> MockServer {
         let server = try MockServer(tls: identity) { .text("answer to \($0.path)") }
         var first = MockResponse.text("first").fault(.stall(gate), at: .end)
@@ -23,7 +23,7 @@ struct IdleConnectionTests {
     }
 
     @Test(arguments: [stray, "x", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged", "\r\n"], [false, true])
-    func unaskedBytesAreNoAnswer(_ bytes: String, isSecure: Bool) async throws {
+    func unsolicitedBytesOnIdleConnectionAreNotAResponse(_ bytes: String, isSecure: Bool) async throws {
         let gate = Gate()
         let authority = try TestAuthority()
         let server = try server([.send(Array(bytes.utf8))], identity: isSecure ? authority.issue() : nil, gate: gate)
@@ -39,10 +39,10 @@ struct IdleConnectionTests {
         #expect(server.connectionCount == 2)
     }
 
-    /// Bytes after an answer that has no body: the first of them together with its head, or behind it, the others once the
-    /// connection idles.
+    /// Extra bytes after a response without a body: the first ones with or after its head, the rest once the connection
+    /// is idle.
     @Test(arguments: [false, true], [false, true])
-    func unaskedBytesInTwoPieces(isTogether: Bool, isSecure: Bool) async throws {
+    func unsolicitedBytesInTwoWritesAreNotAResponse(isTogether: Bool, isSecure: Bool) async throws {
         let gate = Gate()
         let done = Gate()
         let authority = try TestAuthority()
@@ -66,10 +66,10 @@ struct IdleConnectionTests {
         #expect(server.connectionCount == 2 && server.violations.isEmpty)
     }
 
-    /// libcurl 7.88 drops what comes together with a head that has no body, and goes on with the connection.
+    /// libcurl 7.88 drops bytes that arrive with the head of a response without a body, and keeps the connection.
     @Test(
         arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged", "HTTP/1.1 200 OK\r\n", "x"], [false, true])
-    func unaskedBytesTogetherWithAHead(_ bytes: String, isSecure: Bool) async throws {
+    func unsolicitedBytesWithBodilessHeadAreNotAResponse(_ bytes: String, isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
         server.on("GET", "/first", .raw("HTTP/1.1 204 No Content\r\n\r\n" + bytes))
@@ -82,7 +82,7 @@ struct IdleConnectionTests {
         #expect(server.violations.isEmpty)
     }
 
-    @Test func aPostOnAConnectionThatDiesIsNotRepeated() async throws {
+    @Test func postOnClosedConnectionIsNotRetried() async throws {
         let server = try MockServer()
         server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
         let session = Session()
@@ -101,7 +101,7 @@ struct IdleConnectionTests {
 
     /// The server has read the whole request when it ends the connection.
     @Test(arguments: [false, true], [SocketFault.close, .cut, .reset])
-    func aPostIsSentAgainWhereThatIsAskedFor(isSecure: Bool, _ end: SocketFault) async throws {
+    func postIsResentWithResendingOption(isSecure: Bool, _ end: SocketFault) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil)
         server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(end, at: .start) }
@@ -116,8 +116,8 @@ struct IdleConnectionTests {
         }
     }
 
-    /// A connection that is new was not idle for too long, and an answer that has begun shows that the server has acted.
-    @Test(arguments: [1, 2]) func aPostIsSentOnceWhenTheServerMayHaveActed(_ ordinal: Int) async throws {
+    /// A new connection was not closed for being idle, and a response that has begun shows that the server has acted.
+    @Test(arguments: [1, 2]) func resendingPostIsSentOnceWhenServerMayHaveActed(_ ordinal: Int) async throws {
         let server = try MockServer()
         let fault = MockResponse.raw(ordinal == 1 ? "" : "HTTP/1.1 200 OK\r\nConten").fault(.close, at: .end)
         server.on(nil, "/") { $0.ordinal == ordinal ? fault : .text("fresh") }
@@ -130,16 +130,16 @@ struct IdleConnectionTests {
         #expect(server.requestCount == ordinal, "sent once")
     }
 
-    /// The end has come when the request goes to libcurl, and the loop has not looked at it.
+    /// The server has closed the connection when libcurl gets the request, and the loop has not noticed it yet.
     @Test(arguments: [false, true], [SocketFault.close, .cut])
-    func aConnectionThatEndsRightBeforeAPostIsNotUsed(isSecure: Bool, _ end: SocketFault) async throws {
+    func connectionClosedRightBeforePostIsNotUsed(isSecure: Bool, _ end: SocketFault) async throws {
         let authority = try TestAuthority()
         let gate = Gate()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text("answer to \($0.path)") }
         server.on("GET", "/first", MockResponse.text("first").fault(.stall(gate), at: .end).fault(end, at: .end))
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
         _ = try await session.data(for: Request(server.url("/first")))
-        // On the loop, which sees nothing of the connection meanwhile.
+        // This runs on the loop's thread, so the loop cannot check the connection meanwhile.
         let transfer = await Task(executorPreference: session.executor) {
             gate.open()
             while server.openConnections > 0 { sched_yield() }
@@ -152,7 +152,7 @@ struct IdleConnectionTests {
     }
 
     @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
-    func whatMayBeRepeatedIsRepeated(_ method: String) async throws {
+    func idempotentRequestsAreRetriedOnClosedConnection(_ method: String) async throws {
         let server = try MockServer()
         server.on(nil, "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
         let session = Session()
@@ -164,7 +164,7 @@ struct IdleConnectionTests {
         #expect(server.requests.filter { $0.method == method }.count == 9)
     }
 
-    @Test func connectionsClosedWhileIdleAreNoticedBeforeAPost() async throws {
+    @Test func closedIdleConnectionsAreDetectedBeforePost() async throws {
         let server = try MockServer { .text($0.path) }
         let session = Session()
         for _ in 0..<5 {

@@ -4,7 +4,7 @@
 import CurlewEngine
 import Testing
 
-/// The libcurl that the tests run with: the installed one, or a newer one that `Scripts/newer-libcurl` chose.
+/// The libcurl of the tests: the installed one, or a newer one selected by `Scripts/newer-libcurl`.
 enum LibcurlInUse {
     static let version = CurlVersion.current.number
 
@@ -12,7 +12,7 @@ enum LibcurlInUse {
     static let isNewer = version >= 0x080000
 }
 
-/// A test that fails with a libcurl newer than 7.88, for a reason that is known and not yet mended.
+/// A trait of tests that fail with a libcurl newer than 7.88 for a known reason that is not fixed yet.
 struct DifferenceOfNewerLibcurl: TestTrait, TestScoping {
     let what: Comment
 
@@ -24,8 +24,8 @@ struct DifferenceOfNewerLibcurl: TestTrait, TestScoping {
 }
 
 extension Trait where Self == DifferenceOfNewerLibcurl {
-    /// Takes the failures of a test for known ones if libcurl is newer than 7.88.
+    /// Treats the failures of a test as known issues if libcurl is newer than 7.88.
     ///
-    /// - Parameter what: What the newer one does.
+    /// - Parameter what: The behaviour of the newer libcurl.
     static func differsWithNewerLibcurl(_ what: Comment) -> Self { Self(what: what) }
 }

@@ -9,30 +9,30 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// What happens at the edges of limits: in line, in pauses, between two reports.
+/// Edge cases of limits, queues, pauses and progress.
 @Suite(.timeLimit(.minutes(5)))
 struct LimitTests {
-    /// Milliseconds the loop would sleep now; -1 for ever.
+    /// Returns the milliseconds that the loop would sleep now; -1 means without limit.
     private func rest(of session: Session) async -> CInt {
         await withCheckedContinuation { continuation in
             session.core.share.loop.call { continuation.resume(returning: $0.timeout(now: Monotonic.now())) }
         }
     }
 
-    @Test func whatWaitsLongerThanTheIdleTimeoutKeepsNobodyAwake() async throws {
+    @Test func pausedTransferSetsNoLoopTimeout() async throws {
         let silence = try MockServer { _ in .silence }
         let session = Session { $0.timeouts.idle = .milliseconds(100) }
         let held = session.transfer(Request(silence.url("/held")))
         held.pause()
         held.start()
-        // Its idle timeout tells that the time has passed, for both.
+        // The idle timeout of this transfer shows that the time has passed for both.
         let error = try await networkError { try await session.data(for: Request(silence.url("/"))) }
         #expect(error.kind == .timedOut)
         #expect(held.state == .paused)
         #expect(await rest(of: session) == -1)
     }
 
-    @Test func aPausedTransferThatNobodyHoldsEndsWithItsSession() async throws {
+    @Test func pausedTransferEndsWithItsReleasedSession() async throws {
         let server = try MockServer { _ in .text("x") }
         let (loop, watch) = {
             let session = Session()
@@ -50,7 +50,7 @@ struct LimitTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func priorityRulesBehindTheConnectionsOfAHost() async throws {
+    @Test func priorityOrdersTransfersQueuedForAHost() async throws {
         let gate = Gate()
         let server = try MockServer { request in
             request.path == "/first" ? .text("x").fault(.stall(gate), at: .start) : .text("x")
@@ -67,7 +67,7 @@ struct LimitTests {
         }
         #expect(await session.transfers.map(\.state) == [.running, .queued, .queued, .queued, .queued])
         waiting[1].priority = .high
-        // The loop has seen the change when it has answered.
+        // When this returns, the loop has processed the change.
         #expect(await session.transfers.count == 5)
         gate.open()
         for transfer in [first] + waiting { _ = try await transfer.value }
@@ -75,7 +75,7 @@ struct LimitTests {
         #expect(waiting[0].metrics.map { $0.queued > .zero } == true)
     }
 
-    @Test func progressIsToldThoughNothingMoreComes() async throws {
+    @Test func lastProgressIsReportedDuringAStall() async throws {
         let gate = Gate()
         let script = MockResponse.bytes(Array(repeating: 1, count: 1000))
             .dripping(bytes: 300, every: .milliseconds(5)).fault(.stall(gate), at: .body(900))
@@ -87,7 +87,7 @@ struct LimitTests {
         #expect(try await transfer.value.count == 1000)
     }
 
-    @Test func oneBodyOneReaderAtATime() async throws {
+    @Test func secondConcurrentReaderOfStreamThrows() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let stream = Session().transfer(Request(server.url("/"))).stream
@@ -109,14 +109,14 @@ struct LimitTests {
         #expect(outcomes.contains(nil))
     }
 
-    @Test func aHeadThatOnlyLibcurlTakesIsRefused() async throws {
+    @Test func malformedStatusLineAcceptedByLibcurlIsInvalid() async throws {
         let server = try MockServer { _ in .raw("HTTP/1.1  200 OK\r\nContent-Length: 2\r\n\r\nok") }
         let error = try await networkError { try await Session().data(for: Request(server.url("/"))) }
         #expect(error.kind == .invalidResponse)
         #expect(error.message.contains("status line"))
     }
 
-    @Test func lengthsBelowZeroAreRefused() async throws {
+    @Test func negativeBodyLengthsAreRefused() async throws {
         let server = try MockServer()
         let source = AsyncStream<[UInt8]> { $0.finish() }
         for length in [-1, -5] as [Int64] {
@@ -127,7 +127,7 @@ struct LimitTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test func blankValuesAreSentEmpty() async throws {
+    @Test func blanksAroundFieldValuesAreTrimmed() async throws {
         let server = try MockServer { _ in .text("x") }
         let fields: HeaderFields = ["X-Blank": " \t", "X-Wide": "  a b\t"]
         _ = try await Session().data(for: Request(.get, server.url("/"), fields: fields))
@@ -135,7 +135,7 @@ struct LimitTests {
         #expect(server.requests.first?.field("X-Wide") == "a b")
     }
 
-    @Test func aSessionsFieldsDoNotFrameMessages() async throws {
+    @Test func framingFieldsOfSessionAreRefused() async throws {
         let server = try MockServer()
         for name in ["Content-Length", "host", "Transfer-Encoding"] as [HeaderName] {
             var configuration = SessionConfiguration()
@@ -148,7 +148,7 @@ struct LimitTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test func aCopyTrustsAsItsOriginal() async throws {
+    @Test func sessionCopyKeepsTrust() async throws {
         let authority = try TestAuthority(commonName: "root")
         let server = try MockServer(tls: try authority.issue()) { _ in .text("x") }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))

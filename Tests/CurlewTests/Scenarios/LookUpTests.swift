@@ -10,16 +10,16 @@ import Testing
 
 @testable import Curlew
 
-/// Look-ups of names before connections, with a name service of the test's own.
+/// Look-ups of names before connections, with a name service of the test.
 @Suite(.timeLimit(.minutes(5)))
 struct LookUpTests {
-    /// Knows every name as this machine, but for those with "bad" in them; those that begin with "slow" wait for `open()`.
+    /// Resolves every name to 127.0.0.1, except names with "bad"; names that begin with "slow" wait for `open()`.
     final class NameService: Sendable {
         private let log = Lock<[String]>([])
         private let door = DispatchSemaphore(value: 0)
         let isAsked = Gate()
 
-        func look(up name: String) -> Resolver.Answer {
+        func look(up name: String) -> Resolver.Outcome {
             log.withLock { $0.append(name) }
             if name.hasPrefix("slow") {
                 isAsked.open()
@@ -41,13 +41,13 @@ struct LookUpTests {
         resolver: Resolver? = nil, _ configure: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
         var configuration = SessionConfiguration()
-        // Held look-ups must outlast a busy machine.
+        // Blocked look-ups must not time out on a busy machine.
         configuration.timeouts.connect = .seconds(50)
         configure(&configuration)
         return Session(configuration, resolver: resolver ?? Resolver { [names] in names.look(up: $0) })
     }
 
-    @Test func aNameIsLookedUpOnceForManyTransfers() async throws {
+    @Test func nameIsLookedUpOnceForManyTransfers() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = session()
         let url = "http://api.example:\(server.port)/"
@@ -61,7 +61,7 @@ struct LookUpTests {
         #expect(server.requests.allSatisfy { $0.field("Host") == "api.example:\(server.port)" })
     }
 
-    @Test func threeHundredNames() async throws {
+    @Test func threeHundredNamesAreLookedUpConcurrently() async throws {
         let server = try MockServer { .text($0.field("Host") ?? "") }
         let session = session()
         let port = server.port
@@ -78,7 +78,7 @@ struct LookUpTests {
         #expect(names.asked.count == 300)
     }
 
-    @Test func aNameThatIsNotKnown() async throws {
+    @Test func unknownNameFailsWithCannotResolve() async throws {
         let session = session()
         let errors = await withTaskGroup(of: NetworkError?.self) { group in
             for _ in 0..<10 {
@@ -98,13 +98,13 @@ struct LookUpTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    /// One look-up answers for those in line too: each admission fails at once, and one deep within the other would need a
-    /// stack for all of them.
-    @Test func aNameThatIsNotKnownFailsThoseInLineToo() async throws {
+    /// One look-up fails all queued transfers: each admission fails at once, so recursive admission would overflow the
+    /// stack.
+    @Test func unknownNameFailsQueuedTransfers() async throws {
         let session = session { $0.limits.connectionsPerHost = 1 }
         let transfers = (0..<3000).map { _ in session.transfer("http://slow-bad.example/") }
         for transfer in transfers { transfer.start() }
-        // Who comes after the answer asks again.
+        // A transfer that starts after the answer would look the name up again.
         names.open()
         for transfer in transfers {
             #expect(try await networkError { try await transfer.value }.kind == .cannotResolve)
@@ -112,23 +112,23 @@ struct LookUpTests {
         #expect(names.asked == ["slow-bad.example"])
     }
 
-    /// libcurl reads addresses when a transfer begins: of one that is cancelled before, it has not.
-    @Test func addressesThatLibcurlHasNotReadAreToldAgain() async throws {
+    /// libcurl reads the addresses when a transfer begins, so it has not read those of a transfer cancelled before.
+    @Test func addressesAreSetAgainIfLibcurlHasNotReadThem() async throws {
         let server = try MockServer { _ in .text("x") }
         let other = try MockServer { _ in .text("y") }
         let session = session()
-        // The name is known from now on, but libcurl keeps addresses by port.
+        // The name is cached from now on, but libcurl keeps addresses for each port.
         _ = try await session.data(for: Request("http://api.example:\(server.port)/"))
         let url = "http://api.example:\(other.port)/"
         await Task(executorPreference: session.executor) {
-            // Both orders are carried out before libcurl's next turn.
+            // The start and the cancellation are carried out before libcurl runs.
             session.transfer(Request(url)).start().cancel()
         }.value
         #expect(try await session.data(for: Request(url)).0 == Data("y".utf8))
         #expect(names.asked == ["api.example"])
     }
 
-    @Test func whatWasFoundIsForAllSessionsDomains() async throws {
+    @Test func lookUpIsSharedByTrustDomains() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = session()
         for reason in ["one", "two", "three"] {
@@ -139,25 +139,25 @@ struct LookUpTests {
         #expect(names.asked == ["api.example"])
     }
 
-    /// A crawler that is led to names whose servers do not answer.
-    @Test func namesThatAreStuckDoNotStopOtherSessions() async throws {
+    /// A crawler may look up many names whose name servers do not respond.
+    @Test func stuckLookUpsDoNotBlockOtherSessions() async throws {
         let server = try MockServer { _ in .text("x") }
         let resolver = Resolver { [names] in names.look(up: $0) }
         let crawler = session(resolver: resolver)
         let stuck = (0..<64).map { crawler.transfer(Request("http://slow-\($0).example/")).start() }
-        // The loop has taken all of them when it answers.
+        // When this returns, the loop has started all of them.
         _ = await crawler.transfers
         await names.isAsked.wait()
         #expect(resolver.pending == 64)
         let (data, _) = try await session(resolver: resolver).data(for: Request("http://api.example:\(server.port)/"))
         #expect(data == Data("x".utf8))
-        #expect(resolver.pending == 64, "they are stuck still")
+        #expect(resolver.pending == 64, "they are still blocked")
         for transfer in stuck { transfer.cancel() }
         for transfer in stuck { #expect(try await networkError { try await transfer.value }.kind == .cancelled) }
         names.open()
     }
 
-    @Test(arguments: [false, true]) func cancelledWhileLookingUp(byTask: Bool) async throws {
+    @Test(arguments: [false, true]) func lookUpCanBeCancelled(byTask: Bool) async throws {
         let session = session()
         let transfer = session.transfer("http://slow.example/")
         let task = Task { try await transfer.value }
@@ -173,7 +173,7 @@ struct LookUpTests {
         await session.finishShutdown()
     }
 
-    @Test func timeoutsHoldWhileLookingUp() async throws {
+    @Test func timeoutsApplyDuringLookUp() async throws {
         let session = session()
         for (timeouts, name) in [
             (Timeouts(connect: .milliseconds(100)), "timeouts.connect"),
@@ -196,7 +196,7 @@ struct LookUpTests {
         #expect(names.asked == ["slow.example", "slow.example"] || names.asked == ["slow.example"])
     }
 
-    @Test func aPauseWhileLookingUpHolds() async throws {
+    @Test func pauseDuringLookUpHolds() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 8 << 20)) }
         let session = session()
         let transfer = session.transfer(Request("http://slow.example:\(server.port)/")).start()
@@ -212,7 +212,7 @@ struct LookUpTests {
         #expect(metrics.resolve > .zero)
     }
 
-    @Test func theLookUpHoldsAPlace() async throws {
+    @Test func lookUpOccupiesAConnectionSlot() async throws {
         let session = session { $0.limits.connectionsPerHost = 1 }
         let held = session.transfer("http://slow.example/").start()
         await names.isAsked.wait()
@@ -226,6 +226,6 @@ struct LookUpTests {
 }
 
 extension Session {
-    /// Ends the session; nothing may be left in it that waits.
+    /// Shuts the session down, which requires that no transfer is left.
     fileprivate func finishShutdown() async { try? await shutdown(.graceful(within: .seconds(30))) }
 }

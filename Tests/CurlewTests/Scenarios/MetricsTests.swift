@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What is measured of a transfer, however it ended.
+/// Metrics of successful, failed and cancelled transfers.
 @Suite(.timeLimit(.minutes(5)))
 struct MetricsTests {
     private func expectPlausible(
@@ -21,7 +21,7 @@ struct MetricsTests {
         #expect(metrics.total < .seconds(60), sourceLocation: location)
     }
 
-    /// How long the head of a recorded request was on the wire.
+    /// Returns the number of bytes of the head of a recorded request.
     private func headLength(of request: RecordedRequest) -> Int64 {
         let line = "\(request.method) \(request.target) \(request.version)\r\n"
         let fields = request.fields.map { "\($0.name): \($0.value)\r\n" }.joined()
@@ -40,7 +40,7 @@ struct MetricsTests {
         return metrics
     }
 
-    @Test func bytesOfADownload() async throws {
+    @Test func downloadBytesAreCounted() async throws {
         let server = try MockServer { _ in .bytes(Array(repeating: 1, count: 12_345)) }
         let metrics = try await measure(Request(server.url("/path?query")), server)
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 12345\r\n\r\n"
@@ -50,14 +50,14 @@ struct MetricsTests {
         #expect(metrics.version == .http1_1)
     }
 
-    @Test func bodiesAreCountedWithoutTheirFraming() async throws {
+    @Test func bodyBytesExcludeChunkFraming() async throws {
         let server = try MockServer { _ in .bytes(Array(repeating: 1, count: 12_345)).chunked(size: 100) }
         let metrics = try await measure(Request(server.url("/")), server)
         #expect(metrics.responseBodyBytes == 12_345)
     }
 
     @Test(arguments: [1, 1000, 65_536, 65_537, 3 << 20], ["bytes", "known", "unknown"])
-    func bytesOfAnUpload(_ length: Int, _ origin: String) async throws {
+    func uploadBytesAreCounted(_ length: Int, _ origin: String) async throws {
         let server = try MockServer { _ in .status(204) }
         let pattern = PatternBody(seed: 1, length: length)
         let body: RequestBody =
@@ -73,7 +73,7 @@ struct MetricsTests {
         #expect(metrics.responseHeadBytes == Int64((asked + "HTTP/1.1 204 No Content\r\n\r\n").utf8.count))
     }
 
-    @Test func theConnection() async throws {
+    @Test func connectionMetricsOfNewAndReusedConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let first = try await measure(Request(server.url("/")), server, in: session)
@@ -89,7 +89,7 @@ struct MetricsTests {
         #expect(first.localAddress == second.localAddress)
     }
 
-    @Test func theHandshake() async throws {
+    @Test func handshakeMetricsOfNewAndReusedConnections() async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x") }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM))
@@ -102,7 +102,7 @@ struct MetricsTests {
         }
     }
 
-    @Test func timesAreWhereTheyWereSpent() async throws {
+    @Test func durationsAreAssignedToTheirPhases() async throws {
         let pause = Duration.seconds(2)
         let server = try MockServer()
         server.on("GET", "/wait", .text("hello").fault(.pause(pause), at: .start))
@@ -115,15 +115,15 @@ struct MetricsTests {
         let waited = try await slow.response().metrics
         let received = try await late.response().metrics
         for metrics in [waited, received] { expectPlausible(metrics) }
-        // A busy machine sees the beginning of a pause late, but never its end early.
+        // On a busy machine, a pause may be noticed late at its beginning, but never ends early.
         #expect(waited.wait > pause / 2 && received.receive > pause / 2)
         #expect(waited.wait > waited.receive)
         #expect(received.queued >= pause)
         #expect(waited.total >= pause && received.total > received.queued + pause / 2)
     }
 
-    /// The server's time after a 100 or 103 is waiting, and not receiving.
-    @Test(arguments: [true, false]) func informationalResponsesAreNotTheFirstByte(_ isContinue: Bool) async throws {
+    /// The time between a 100 or 103 and the final response counts as waiting, not as receiving.
+    @Test(arguments: [true, false]) func informationalResponsesDoNotEndTheWait(_ isContinue: Bool) async throws {
         let pause = Duration.seconds(2)
         let server = try MockServer { _ in
             let answer = MockResponse.text("hello").fault(.pause(pause), at: .start)
@@ -137,7 +137,7 @@ struct MetricsTests {
         #expect(metrics.wait > pause / 2 && metrics.wait > metrics.receive, "\(metrics)")
     }
 
-    @Test func afterAFailure() async throws {
+    @Test func metricsAfterAFailure() async throws {
         let server = try MockServer { _ in
             .bytes(Array(repeating: 1, count: 5000)).fault(.cut, at: .body(3000))
         }
@@ -151,7 +151,7 @@ struct MetricsTests {
         #expect(metrics.total > .zero)
     }
 
-    @Test func afterARefusedConnection() async throws {
+    @Test func metricsAfterARefusedConnection() async throws {
         let port = try #require(ClosedPort())
         let transfer = Session().transfer(Request("http://127.0.0.1:\(port.number)/"))
         let error = try await networkError { try await transfer.value }
@@ -162,7 +162,7 @@ struct MetricsTests {
         #expect(!metrics.isConnectionReused)
     }
 
-    @Test func afterACancellation() async throws {
+    @Test func metricsAfterACancellation() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .text("hello").fault(.pause(.seconds(1)), at: .start).fault(.stall(gate), at: .body(3))
@@ -180,7 +180,7 @@ struct MetricsTests {
         #expect(try #require(error.duration) >= .milliseconds(60))
     }
 
-    @Test func afterACancellationInTheQueue() async throws {
+    @Test func metricsAfterACancellationInTheQueue() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }

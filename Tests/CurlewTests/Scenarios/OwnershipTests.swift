@@ -6,15 +6,15 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Who keeps a transfer alive: whoever holds it or a view of it, or its session once it was started.
+/// References that keep a transfer alive: the transfer, its streams, or its session once it was started.
 @Suite(.timeLimit(.minutes(5)))
 struct OwnershipTests {
-    /// A server whose answers stop in the middle.
+    /// Returns a server whose responses stall in the middle of the body.
     private func stallingServer(_ gate: Gate) throws -> MockServer {
         try MockServer { _ in .pattern(PatternBody(seed: 2, length: 1 << 20)).fault(.stall(gate), at: .body(70_000)) }
     }
 
-    @Test func breakingOutOfAStreamCancels() async throws {
+    @Test func breakingOutOfStreamCancelsTransfer() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let transfer = Session().transfer(Request(server.url("/")))
@@ -25,7 +25,7 @@ struct OwnershipTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func breakingOutOfBytesCancels() async throws {
+    @Test func breakingOutOfBytesCancelsTransfer() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let transfer = Session().transfer(Request(server.url("/")))
@@ -35,14 +35,14 @@ struct OwnershipTests {
         #expect(try await networkError { try await transfer.value }.kind == .cancelled)
     }
 
-    @Test func breakingOutCancelsAStartedTransferToo() async throws {
+    @Test func breakingOutOfBytesCancelsStartedTransfer() async throws {
         let server = try stallingServer(Gate())
         let transfer = Session().transfer(Request(server.url("/"))).start()
         for try await _ in transfer.bytes { break }
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func lettingTheLastReaderGoCancels() async throws {
+    @Test func releasingTheReaderCancelsTransfer() async throws {
         let server = try stallingServer(Gate())
         let session = Session()
         func readOnce() async throws {
@@ -54,7 +54,7 @@ struct OwnershipTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func aReaderAloneKeepsItsTransfer() async throws {
+    @Test func readerKeepsTransferAlive() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         var reader = Session().transfer(Request(server.url("/"))).stream.makeAsyncIterator()
@@ -66,14 +66,14 @@ struct OwnershipTests {
         #expect(count == 1 << 20)
     }
 
-    @Test func progressAloneKeepsItsTransfer() async throws {
+    @Test func progressSequenceKeepsTransferAlive() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 2, length: 1 << 20)) }
         var last: TransferProgress?
         for await progress in Session().transfer(Request(server.url("/"))).progress { last = progress }
         #expect(last?.isFinished == true && last?.received == 1 << 20)
     }
 
-    @Test func lettingTheLastObserverGoCancels() async throws {
+    @Test func releasingTheProgressObserverCancelsTransfer() async throws {
         let server = try stallingServer(Gate())
         let session = Session()
         func watchOnce() async {
@@ -86,7 +86,7 @@ struct OwnershipTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func leavingProgressDoesNotCancelWhatIsHeld() async throws {
+    @Test func leavingProgressDoesNotCancelReferencedTransfer() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let transfer = Session().transfer(Request(server.url("/")))
@@ -96,7 +96,7 @@ struct OwnershipTests {
         #expect(try await transfer.value.count == 1 << 20)
     }
 
-    @Test func aTransferThatIsNeverUsedDoesNothing() async throws {
+    @Test func unusedTransferOpensNoConnection() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         do {
@@ -111,7 +111,7 @@ struct OwnershipTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test func aStartedTransferNeedsNobody() async throws {
+    @Test func startedTransferRunsWithoutReferences() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let sent = PatternBody(seed: 3, length: 1 << 20)
@@ -131,7 +131,7 @@ struct OwnershipTests {
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func aHeldTransferOutlivesItsSession() async throws {
+    @Test func transferWorksAfterItsSessionIsReleased() async throws {
         let server = try MockServer { _ in .text("still here") }
         func make() -> Transfer<Data> { Session().transfer(Request(server.url("/"))) }
         let transfer = make()

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// `pause()` and `resume()`, and the states a transfer goes through.
+/// `pause()` and `resume()`, and the states of a transfer.
 @Suite(.timeLimit(.minutes(5)))
 struct PauseTests {
-    @Test func statesOverALife() async throws {
+    @Test func statesFromIdleToFinished() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -40,7 +40,7 @@ struct PauseTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func aPausedDownloadStopsTheServer() async throws {
+    @Test func pausedDownloadHoldsBackTheServer() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 64 << 10
         let gate = Gate()
@@ -55,7 +55,7 @@ struct PauseTests {
         #expect(await session.transfers.map(\.state) == [.paused])
         let before = transfer.currentProgress.received
         gate.open()
-        // Meanwhile the server has the time to send as much to somebody else on the same loop.
+        // Meanwhile the server has enough time to send the same amount to another transfer on the same loop.
         #expect(try await session.data(for: Request(server.url("/"))).0.count == 20 << 20)
         #expect(server.bytesSent - (20 << 20) < 8 << 20)
         #expect(transfer.currentProgress.received <= before + 128 << 10)
@@ -64,7 +64,7 @@ struct PauseTests {
         #expect(try await transfer.value.sha256 == body.sha256)
     }
 
-    @Test func aPausedUploadStopsItsProducer() async throws {
+    @Test func pausedUploadStopsItsBodySource() async throws {
         let server = try MockServer { request in .text(request.bodySHA256) }
         let session = Session()
         let pattern = PatternBody(seed: 1, length: 20 << 20)
@@ -83,7 +83,7 @@ struct PauseTests {
         #expect(try await transfer.value == Data(pattern.sha256.utf8))
     }
 
-    @Test func pausedBeforeTheStart() async throws {
+    @Test func transferPausedBeforeStartOccupiesNoSlot() async throws {
         let server = try MockServer { request in .text(request.path) }
         let session = Session { $0.limits.transfersPerHost = 1 }
         let transfer = session.transfer(Request(server.url("/paused")))
@@ -91,14 +91,14 @@ struct PauseTests {
         #expect(transfer.state == .idle)
         transfer.start()
         #expect(await session.transfers.map(\.state) == [.paused])
-        // It takes nobody's place.
+        // The paused transfer does not occupy the only slot of the host.
         #expect(try await session.data(for: Request(server.url("/other"))).0 == Data("/other".utf8))
         #expect(server.requests.map(\.path) == ["/other"])
         transfer.resume()
         #expect(try await transfer.value == Data("/paused".utf8))
     }
 
-    @Test func pausedInTheQueue() async throws {
+    @Test func transferPausedInTheQueueIsOvertaken() async throws {
         let gate = Gate()
         let server = try MockServer { request in .text(request.path) }
         server.on("GET", "/held", .text("held").fault(.stall(gate), at: .start))
@@ -117,7 +117,7 @@ struct PauseTests {
         #expect(server.requests.map(\.path) == ["/held", "/other", "/paused"])
     }
 
-    @Test func pausedWhileTheHeadIsAwaited() async throws {
+    @Test func pauseWhileWaitingForTheHead() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session()
@@ -132,7 +132,7 @@ struct PauseTests {
         #expect(try await transfer.value == Data("x".utf8))
     }
 
-    @Test func pausingAndResumingManyTimes() async throws {
+    @Test func repeatedPauseAndResumeKeepsTheBodyIntact() async throws {
         let body = PatternBody(seed: 1, length: 8 << 20)
         let server = try MockServer { _ in .pattern(body) }
         let session = Session()
@@ -149,7 +149,7 @@ struct PauseTests {
         await switcher.value
     }
 
-    @Test func aReaderOfAPausedTransferWaits() async throws {
+    @Test func readerOfPausedTransferWaits() async throws {
         let gate = Gate()
         let body = PatternBody(seed: 1, length: 4 << 20)
         let server = try MockServer { _ in .pattern(body).fault(.stall(gate), at: .body(1000)) }

@@ -6,14 +6,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// `progress`: any number of observers, the newest value only, and always the last one.
+/// `progress`: any number of observers; each gets only the newest value, and always the last one.
 @Suite(.timeLimit(.minutes(5)))
 struct ProgressTests {
     private func all(_ transfer: Transfer<Data>) async -> [TransferProgress] {
         await transfer.progress.reduce(into: []) { $0.append($1) }
     }
 
-    @Test func progressBeforeTheValueDoesNotBlockALargeBody() async throws {
+    @Test func progressObserverDoesNotBlockALargeBody() async throws {
         let large = PatternBody(seed: 1, length: 20 << 20)
         let server = try MockServer { _ in .pattern(large) }
         let transfer = Session().transfer(Request(server.url("/")))
@@ -26,7 +26,7 @@ struct ProgressTests {
         #expect(values.map(\.elapsed) == values.map(\.elapsed).sorted())
     }
 
-    @Test func everyObserverGetsTheLastValue() async throws {
+    @Test func everyObserverReceivesTheLastProgress() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 500_000)).fault(.stall(gate), at: .body(1000))
@@ -41,7 +41,7 @@ struct ProgressTests {
         }
     }
 
-    @Test func aLateObserverGetsTheLastValueOnly() async throws {
+    @Test func lateObserverReceivesOnlyTheLastProgress() async throws {
         let server = try MockServer { _ in .text("hello") }
         let transfer = Session().transfer(Request(server.url("/")))
         _ = try await transfer.value
@@ -53,7 +53,7 @@ struct ProgressTests {
         #expect(transfer.currentProgress.isFinished && transfer.currentProgress.received == 5)
     }
 
-    @Test func aFailedTransferEndsItsProgress() async throws {
+    @Test func failedTransferEndsProgressUnfinished() async throws {
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 500_000)).fault(.cut, at: .body(70_000))
         }
@@ -66,7 +66,7 @@ struct ProgressTests {
         #expect(try await networkError { try await transfer.value }.kind == .connectionLost)
     }
 
-    @Test func aCancelledTransferEndsItsProgress() async throws {
+    @Test func cancelledTransferEndsProgressUnfinished() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let transfer = Session().transfer(Request(server.url("/")))
@@ -78,7 +78,7 @@ struct ProgressTests {
         #expect(await all(transfer).count == 1)
     }
 
-    @Test func aSlowObserverMissesValuesButNotTheLast() async throws {
+    @Test func slowObserverSkipsToTheLastProgress() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .pattern(PatternBody(seed: 1, length: 2 << 20)).fault(.stall(gate), at: .body(1000))
@@ -96,7 +96,7 @@ struct ProgressTests {
         #expect(values.last?.isFinished == true && values.last?.received == 2 << 20)
     }
 
-    @Test func aCancelledObserverStopsButTheTransferGoesOn() async throws {
+    @Test func cancelledObserverDoesNotCancelTheTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let transfer = Session().transfer(Request(server.url("/")))

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Many transfers at once: their names, their limits and the order in which they get their turn.
+/// Many concurrent transfers: their IDs, limits and order of admission.
 @Suite(.timeLimit(.minutes(5)))
 struct QueueTests {
-    @Test func tenThousandConcurrentlyMadeTransfersHaveNamesOfTheirOwn() async throws {
+    @Test func concurrentlyCreatedTransfersHaveUniqueIDs() async throws {
         let server = try MockServer()
         let session = Session()
         let request = Request(server.url("/"))
@@ -23,7 +23,7 @@ struct QueueTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func threeHundredConcurrentCalls() async throws {
+    @Test func threeHundredConcurrentRequestsSucceed() async throws {
         let server = try MockServer { request in .text("answer to \(request.path)") }
         let session = Session()
         let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -42,7 +42,7 @@ struct QueueTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func noMoreTransfersAtOnceThanAllowed() async throws {
+    @Test func transfersPerHostLimitHolds() async throws {
         let server = try MockServer()
         let gates = (0..<8).map { _ in Gate() }
         for (number, gate) in gates.enumerated() {
@@ -63,7 +63,7 @@ struct QueueTests {
         #expect(server.connectionCount <= 3)
     }
 
-    @Test func noMoreConnectionsThanAllowed() async throws {
+    @Test func connectionsPerHostLimitHolds() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.connectionsPerHost = 2 }
@@ -76,7 +76,7 @@ struct QueueTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test func theLimitIsForEachHost() async throws {
+    @Test func transfersPerHostLimitIsPerHost() async throws {
         let gate = Gate()
         let slow = try MockServer { _ in .text("slow").fault(.stall(gate), at: .start) }
         let quick = try MockServer { _ in .text("quick") }
@@ -88,7 +88,7 @@ struct QueueTests {
         #expect(try await held.value == Data("slow".utf8))
     }
 
-    @Test func urgentTransfersGoFirst() async throws {
+    @Test func queuedTransfersStartByPriority() async throws {
         let gate = Gate()
         let server = try MockServer { request in .text(request.path) }
         server.on("GET", "/first", .text("first").fault(.stall(gate), at: .start))
@@ -115,7 +115,7 @@ struct QueueTests {
             ])
     }
 
-    @Test func aCancelledTransferGivesItsPlaceAway() async throws {
+    @Test func cancelledTransferFreesItsSlot() async throws {
         let gate = Gate()
         let server = try MockServer { request in .text(request.path) }
         server.on("GET", "/held", .text("held").fault(.stall(gate), at: .start))

@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Requests that cannot be sent are refused before anything happens, and bodies that are too large end the transfer.
+/// Invalid requests are refused before a connection opens, and response bodies over the limit end the transfer.
 @Suite(.timeLimit(.minutes(5)))
 struct RefusalTests {
     private func expectRefusal(_ request: Request, by session: Session = Session()) async throws {
@@ -15,7 +15,7 @@ struct RefusalTests {
         #expect(error.phase == .preparing)
         #expect(error.code == "curlew.invalid_request.preparing")
         #expect(error.exitCode == 64)
-        #expect(error.request?.urlText == request.urlText)
+        #expect(error.request?.url == request.url)
         #expect(error.response == nil && error.engineCode == nil)
 
         let transfer = session.transfer(request)
@@ -41,16 +41,16 @@ struct RefusalTests {
         "http://ho st/", "http://ho%00st/", "http://ho\u{0}st/", "http://host:99999/", "http://host:x/",
         "http://host/\r\nX: y", "http://[::1/", "javascript:alert(1)",
     ])
-    func urls(_ url: String) async throws { try await expectRefusal(Request(url)) }
+    func invalidURLsAreRefused(_ url: String) async throws { try await expectRefusal(Request(url)) }
 
     @Test(arguments: ["", "GE T", "GET\r\nX:", "GET\u{0}", "GÉT", "GET:", "(GET)"])
-    func methods(_ method: String) async throws {
+    func invalidMethodsAreRefused(_ method: String) async throws {
         let server = try MockServer()
         try await expectRefusal(Request(Method(method), server.url("/")))
         #expect(server.connectionCount == 0)
     }
 
-    @Test func connectIsNotAMethodForRequests() async throws {
+    @Test func connectMethodIsRefused() async throws {
         let server = try MockServer()
         try await expectRefusal(Request(.connect, server.url("/")))
         #expect(server.connectionCount == 0)
@@ -60,20 +60,20 @@ struct RefusalTests {
         ("X-A", "a\r\nX-B: b"), ("X-A", "a\nb"), ("X-A", "a\rb"), ("X-A", "a\u{0}b"), ("X-A", "a\u{7F}"),
         ("X A", "a"), ("X-A:", "a"), ("", "a"), ("X-A\r\nX-B", "a"), ("Ü", "a"),
     ])
-    func fields(_ name: String, _ value: String) async throws {
+    func invalidFieldsAreRefused(_ name: String, _ value: String) async throws {
         let server = try MockServer()
         try await expectRefusal(Request(server.url("/"), fields: [HeaderName(name): value]))
         #expect(server.connectionCount == 0)
     }
 
     @Test(arguments: ["Host", "content-length", "Transfer-Encoding"])
-    func fieldsThatFrameTheMessage(_ name: String) async throws {
+    func framingFieldsAreRefused(_ name: String) async throws {
         let server = try MockServer()
         try await expectRefusal(Request(.post, server.url("/"), fields: [HeaderName(name): "1"], body: .text("x")))
         #expect(server.connectionCount == 0)
     }
 
-    @Test func options() async throws {
+    @Test func invalidOptionsAreRefused() async throws {
         let server = try MockServer()
         for timeouts in [Timeouts(connect: .zero), Timeouts(idle: .seconds(-1)), Timeouts(total: .zero)] {
             try await expectRefusal(Request(server.url("/"), options: Request.Options(timeouts: timeouts)))
@@ -82,7 +82,7 @@ struct RefusalTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test func configurationsThatMakeNoSense() async throws {
+    @Test func invalidConfigurationsAreRefused() async throws {
         let server = try MockServer { _ in .text("x") }
         let changes: [@Sendable (inout SessionConfiguration) -> Void] = [
             { $0.limits.connections = 0 }, { $0.timeouts.connect = .zero }, { $0.fields = ["X": "a\r\nb"] },
@@ -95,7 +95,7 @@ struct RefusalTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test(arguments: [false, true]) func bodiesOverTheLimit(_ isChunked: Bool) async throws {
+    @Test(arguments: [false, true]) func bodiesOverTheLimitThrowBodyTooLarge(_ isChunked: Bool) async throws {
         let body = PatternBody(seed: 1, length: 10_000)
         let script = MockResponse.pattern(body)
         let server = try MockServer { _ in isChunked ? script.chunked(size: 700) : script }
@@ -115,7 +115,7 @@ struct RefusalTests {
         #expect(error.retriability == .never)
     }
 
-    @Test func anAnnouncedBodyOverTheLimitIsNotWaitedFor() async throws {
+    @Test func declaredLengthOverTheLimitFailsAtOnce() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .bytes([UInt8](repeating: 1, count: 5000)).fault(.stall(gate), at: .body(1))
@@ -127,7 +127,7 @@ struct RefusalTests {
         #expect(!gate.isOpen)
     }
 
-    @Test func theSessionsBodyLimit() async throws {
+    @Test func responseBodyLimitOfSessionApplies() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 1, length: 64 << 20)) }
         let session = Session { $0.limits.responseBody = .mebibytes(1) }
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }

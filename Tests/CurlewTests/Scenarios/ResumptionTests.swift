@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-/// New connections to many hosts resume the TLS sessions of earlier ones, within their trust domain alone.
+/// New connections to many hosts resume earlier TLS sessions, but only within a trust domain.
 @Suite(.timeLimit(.minutes(5)))
 struct ResumptionTests {
     private let authority: TestAuthority
@@ -19,7 +19,7 @@ struct ResumptionTests {
         server = try MockServer(tls: authority.issue(hosts: ["*.shop.example"])) { _ in .text("x").closing() }
     }
 
-    /// A session that finds every name on this machine.
+    /// Returns a session that resolves every name to 127.0.0.1.
     private func session(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()
         configure(&configuration)
@@ -32,7 +32,7 @@ struct ResumptionTests {
         return request
     }
 
-    /// How many of fifty hosts resume a session, each with a connection of its own.
+    /// Returns how many of fifty hosts, each with a new connection, resume a TLS session.
     private func resumed(_ session: Session, _ trust: any TrustEvaluator) async throws -> Int {
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for host in 0..<50 {
@@ -46,7 +46,7 @@ struct ResumptionTests {
     }
 
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func fiftyHostsResume(_ version: SessionConfiguration.TLS.Version) async throws {
+    func connectionsToFiftyHostsResumeTLSSessions(_ version: SessionConfiguration.TLS.Version) async throws {
         let session = session { $0.tls.maximumVersion = version }
         let trust = try CustomRoots(pem: authority.certificatePEM)
         #expect(try await resumed(session, trust) == 0)
@@ -56,15 +56,15 @@ struct ResumptionTests {
         #expect(server.requests.count { $0.tls?.isResumed == true } >= 90)
     }
 
-    @Test func noneAcrossTrustDomains() async throws {
+    @Test func trustDomainsDoNotShareTLSSessions() async throws {
         let session = session()
         #expect(try await resumed(session, try CustomRoots(pem: authority.certificatePEM)) == 0)
         for name in ["one", "two"] { #expect(try await resumed(session, InsecureTrust(reason: name)) == 0) }
         #expect(try await resumed(session, InsecureTrust(reason: "one")) >= 45)
     }
 
-    /// One handle after the other serves all hosts, so that each of them finds the sessions of the host it serves.
-    @Test func oneHandleServesManyHosts() async throws {
+    /// With one connection, the same handles serve all hosts, and each handle finds the TLS sessions of its host.
+    @Test func reusedHandleResumesTLSSessionsOfManyHosts() async throws {
         let session = session { $0.limits.connections = 1 }
         let trust = try CustomRoots(pem: authority.certificatePEM)
         for round in 0..<2 {
@@ -75,8 +75,8 @@ struct ResumptionTests {
         }
     }
 
-    /// One address is many hosts, by their ports.
-    @Test func portsAreHostsOfTheirOwn() async throws {
+    /// TLS sessions are kept for each port of a host.
+    @Test func tlsSessionsAreKeptPerPort() async throws {
         let session = session()
         let servers = try (0..<12).map { _ in
             try MockServer(tls: authority.issue(hosts: ["*.shop.example"])) { _ in .text("x").closing() }

@@ -1,22 +1,23 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scenarios run whole transfers between a Session and a MockServer over real sockets, one concern in each file. Gates
-// make them causal: what has to happen "meanwhile" happens while the server is held, never after some time.
+// Scenarios run complete transfers between a Session and a MockServer over real sockets, one concern in each file.
+// Gates order the steps: events that have to happen "meanwhile" happen while the server is stalled at a gate, not
+// after a delay.
 
 import Curlew
 import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The error an operation must end with; a missing or foreign one fails the test.
+/// Returns the NetworkError that an operation throws; no error or another type of error fails the test.
 func networkError<Value>(
     _ location: SourceLocation = #_sourceLocation, of operation: () async throws -> Value
 ) async throws -> NetworkError {
     try await #require(throws: NetworkError.self, sourceLocation: location) { _ = try await operation() }
 }
 
-/// Everything a stream of elements yielded, in order.
+/// All elements of a stream, in order.
 struct StreamRecord {
     var order: [String] = []
     var informational: [ResponseHead] = []
@@ -53,7 +54,7 @@ struct StreamRecord {
 }
 
 extension Session {
-    /// Waits until the loop has seen so many bytes of a transfer, asking the loop itself each time.
+    /// Waits until the loop has counted `bytes` bytes of a transfer.
     func waitUntil(
         _ transfer: Transfer<Data>, has bytes: Int64, _ counted: any KeyPath<TransferProgress, Int64> & Sendable,
         _ location: SourceLocation = #_sourceLocation
@@ -68,10 +69,10 @@ extension Session {
 }
 
 extension Transfer {
-    /// Waits for the end, without taking the body or telling success from failure.
+    /// Waits for the end, successful or not, without reading the body.
     func waitUntilFinished() async { for await _ in progress {} }
 
-    /// Starts the transfer as a waiting task would, so that the session does not keep it.
+    /// Starts the transfer through an observer, so that the session does not keep it alive.
     func startWithoutDetaching() async {
         var observer = progress.makeAsyncIterator()
         _ = await observer.next()
@@ -82,23 +83,23 @@ extension MockServer {
     /// The digests of the bodies received, which read better in a failed expectation than the bodies do.
     var digests: [String] { requests.map(\.bodySHA256) }
 
-    /// How many requests arrived whole.
+    /// The number of requests that arrived completely.
     var completeRequests: Int { requests.count { $0.isBodyComplete } }
 
     var requestCount: Int { requests.count }
 }
 
 extension Collection<UInt8> {
-    /// The digest: where two large bodies differ, to find out how takes Swift Testing minutes.
+    /// The SHA-256 digest; Swift Testing takes minutes to describe the difference of two large bodies.
     var sha256: String { SHA256Stream.hex(of: self) }
 }
 
-/// Someone who reads nothing more for a while holds the server, and nobody else.
+/// Checks that a reader that stops reading holds the server back without blocking other transfers.
 ///
 /// - Parameters:
-///   - response: Answers with 20 MiB.
-///   - wireBytes: How many they are on the wire.
-/// - Returns: The digest of what the slow reader read in the end.
+///   - response: A response with a body of 20 MiB.
+///   - wireBytes: The size of the encoded body.
+/// - Returns: The digest of the body that the slow reader received.
 func digestOfASlowReader(
     of response: MockResponse, wireBytes: Int, _ location: SourceLocation = #_sourceLocation
 ) async throws -> String {
@@ -112,7 +113,7 @@ func digestOfASlowReader(
     var held = session.transfer(Request(server.url("/"))).bytes.makeAsyncIterator()
     var digest = SHA256Stream()
     digest.update(Data(try #require(try await held.next(), sourceLocation: location)))
-    // Meanwhile the server has the time to send the whole body to somebody else on the same loop.
+    // Meanwhile the server has enough time to send the whole body to another transfer on the same loop.
     let other = try await session.data(for: Request(server.url("/"))).0
     #expect(other.count == 20 << 20, sourceLocation: location)
     #expect(server.bytesSent - wireBytes < 8 << 20, sourceLocation: location)
@@ -122,11 +123,11 @@ func digestOfASlowReader(
 }
 
 extension PatternBody {
-    /// The bytes as `Data`, which compares them quickly in debug builds too.
+    /// The bytes as `Data`, whose comparison is fast in debug builds too.
     var data: Data { Data(bytes) }
 }
 
-/// A file that is gone when the test is over.
+/// A temporary file that is deleted with its object.
 final class ScratchFile: Sendable {
     let path: String
 

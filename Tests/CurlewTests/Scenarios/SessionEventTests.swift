@@ -8,21 +8,21 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// What a session tells of all its transfers, and its end.
+/// The events of a session: those of all its transfers, and the end of the session.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionEventTests {
     private final class Alive: Sendable {}
 
-    /// Keeps something alive as long as it lives itself.
+    /// An observer with a reference to an object, whose release shows the release of the observer.
     private struct Keeper: SessionObserver {
         let alive: Alive
-        let notes: SessionNotes
+        let notes: SessionEventRecorder
         func observe(_ event: SessionEvent) async { await notes.observe(event) }
     }
 
-    @Test func manyTransfersEachInItsOrder() async throws {
+    @Test func concurrentTransfersEmitEventsInOrder() async throws {
         let server = try MockServer { $0.path == "/a" ? .redirect(to: "/b") : .text("hello") }
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         let session = Session(observers: [notes]) { $0.limits.connectionsPerHost = 4 }
         try await (0..<100).forEachConcurrent(limit: 10) { index in
             _ = try await session.data(for: Request(server.url(index % 2 == 0 ? "/a" : "/b")))
@@ -39,8 +39,8 @@ struct SessionEventTests {
         #expect(elapsed.allSatisfy { $0 == $0.sorted() })
     }
 
-    /// What AFNetworking's notifications were for.
-    @Test func activityIsCountedFromEvents() async throws {
+    /// Counts active transfers, the use case of AFNetworking's notifications.
+    @Test func activeTransfersCanBeCountedFromEvents() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .body(1)) }
         let session = Session { $0.limits.connectionsPerHost = 2 }
@@ -63,7 +63,7 @@ struct SessionEventTests {
         #expect(await counts.value == [1, 2, 3, 2, 1, 0])
     }
 
-    @Test func aLateSubscriberHearsHowTransfersStand() async throws {
+    @Test func lateObserverReceivesStatesOfTransfers() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("hello").fault(.stall(gate), at: .body(2)) }
         let session = Session { $0.limits.connectionsPerHost = 2 }
@@ -89,9 +89,9 @@ struct SessionEventTests {
         }
     }
 
-    /// Subscribers come at any moment: none hears of a state after the end, or twice, and all hear every end.
+    /// Observers may subscribe at any time; they receive no state twice or after the end, and receive every end.
     @Test(arguments: 0..<8)
-    func subscribersAtAnyMoment(_ round: Int) async throws {
+    func observersMaySubscribeAtAnyTime(_ round: Int) async throws {
         let server = try MockServer { $0.path == "/a" ? .redirect(to: "/b") : .text("hello") }
         let session = Session { $0.limits.connectionsPerHost = 4 }
         let all = await withTaskGroup(of: [TransferEvent].self) { group in
@@ -119,9 +119,9 @@ struct SessionEventTests {
         }
     }
 
-    @Test func observersAreCalledInOrderAndHearTheEnd() async throws {
+    @Test func observersReceiveEventsInOrderAndClosed() async throws {
         let server = try MockServer { _ in .text("hello") }
-        let notes = [SessionNotes(), SessionNotes()]
+        let notes = [SessionEventRecorder(), SessionEventRecorder()]
         let session = Session(observers: notes)
         _ = try await session.data(for: Request(server.url("/")))
         try await session.shutdown()
@@ -134,11 +134,11 @@ struct SessionEventTests {
         #expect(await after.next() == nil)
     }
 
-    /// An interceptor may be slow to take note of the end: its transfer's end is still told, before the session's.
-    @Test func everyTransferEndsBeforeTheSessionDoes() async throws {
+    /// The end of a transfer precedes the end of the session even if an interceptor handles the error slowly.
+    @Test func transferEventsPrecedeClosedEvent() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .silence }
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         let slow = ClosureInterceptor { request, _, next in
             do {
                 return try await next(request)
@@ -160,9 +160,9 @@ struct SessionEventTests {
     }
 
     @Test(arguments: [true, false])
-    func aSessionThatIsLetGo(_ isUsed: Bool) async throws {
+    func releasedSessionEmitsClosedAndReleasesObservers(_ isUsed: Bool) async throws {
         let server = try MockServer { _ in .text("hello") }
-        let notes = SessionNotes()
+        let notes = SessionEventRecorder()
         weak var alive: Alive?
         weak var weakSession: Session?
         do {
@@ -177,12 +177,12 @@ struct SessionEventTests {
         await notes.waitUntilClosed()
         #expect(weakSession == nil)
         #expect(notes.words == (isUsed ? [EventTests.fresh] : []))
-        // The observer's task ends right after that.
+        // The observer's task ends right after the `closed` event.
         while alive != nil, !Task.isCancelled { await Task.yield() }
     }
 
-    /// Iterating from the session's own thread keeps nothing from ending.
-    @Test func anObserverOnTheSessionsThread() async throws {
+    /// An observer that iterates on the session's thread does not block the transfer.
+    @Test func observerOnSessionThreadReceivesEvents() async throws {
         let server = try MockServer { _ in .text("hello") }
         let count = Task {
             let session = Session()
@@ -201,23 +201,23 @@ struct SessionEventTests {
         #expect(try await count.value == EventTests.fresh)
     }
 
-    /// No word is made where nobody listens: neither by the loop nor above it.
-    @Test func withoutObserversNothingIsTold() async throws {
+    /// Neither the loop nor the session creates events without observers.
+    @Test func sessionWithoutObserversCreatesNoEvents() async throws {
         let server = try MockServer { _ in .text("hello") }
         let session = Session()
-        #expect(session.core.sink == nil && session.core.loop.witnessOfAll == nil)
+        #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
         var events: AsyncStream<SessionEvent>? = session.events
-        #expect(session.core.sink != nil && session.core.loop.witnessOfAll === session.core.relay)
+        #expect(session.core.sink != nil && session.core.loop.observerOfAll === session.core.relay)
         withExtendedLifetime(events) {}
         events = nil
-        #expect(session.core.sink == nil && session.core.loop.witnessOfAll == nil)
+        #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
         #expect(await session.hasWitness == false)
     }
 }
 
 extension Session {
-    /// Whether the loop's transport tells anybody.
-    fileprivate var hasWitness: Bool { core.loop.transport?.witness != nil }
+    /// Whether the loop's transport has an observer.
+    fileprivate var hasWitness: Bool { core.loop.transport?.observer != nil }
 }

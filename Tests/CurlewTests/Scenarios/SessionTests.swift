@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What a session tells about itself, and how it is copied, reset and used as an executor.
+/// A session's list of transfers, events, copies, reset and executor.
 @Suite(.timeLimit(.minutes(5)))
 struct SessionTests {
-    @Test func transfersAtOneInstant() async throws {
+    @Test func transfersListsRunningAndQueuedTransfers() async throws {
         let gate = Gate()
         let server = try MockServer()
         server.on(
@@ -37,7 +37,7 @@ struct SessionTests {
         gate.open()
         for transfer in [download, upload, queued] { _ = try await transfer.value }
         #expect(await session.transfers.isEmpty)
-        #expect(download.label == "picture" && download.request.urlText == server.url("/download"))
+        #expect(download.label == "picture" && download.request.url == server.url("/download"))
     }
 
     @Test func resetDropsIdleConnections() async throws {
@@ -70,7 +70,7 @@ struct SessionTests {
         #expect(server.connectionCount == 2)
     }
 
-    @Test func copies() async throws {
+    @Test func copyHasItsOwnConfigurationAndConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session { $0.fields = [.userAgent: "One"] }
         let same = session.copy { _ in }
@@ -87,7 +87,7 @@ struct SessionTests {
         #expect(throws: Refusal.self) { try Session { _ in throw Refusal() } }
     }
 
-    @Test func theEndIsAnEvent() async throws {
+    @Test func shutdownEmitsClosedEvent() async throws {
         let session = Session()
         let early = session.events
         try await session.shutdown()
@@ -95,12 +95,12 @@ struct SessionTests {
         #expect(await session.events.reduce(into: []) { $0.append($1.description) } == ["closed"])
     }
 
-    @Test func aForgottenSessionEndsItsEvents() async {
+    @Test func releasedSessionEmitsClosedEvent() async {
         func makeEvents() -> AsyncStream<SessionEvent> { Session().events }
         #expect(await makeEvents().reduce(into: []) { $0.append($1.description) } == ["closed"])
     }
 
-    @Test func slowTurnsAreEvents() async throws {
+    @Test func slowLoopTurnsAreEvents() async throws {
         let session = Session()
         let events = session.events
         await Task(executorPreference: session.executor) {
@@ -108,14 +108,14 @@ struct SessionTests {
             while ContinuousClock.now < end {}
         }.value
         for await event in events {
-            // A busy machine makes other turns slow too, but not as slow as this one.
+            // Other turns may be slow on a busy machine, but shorter than this one.
             guard case .slowTurn(let duration) = event, duration >= .milliseconds(150) else { continue }
             #expect(duration < .seconds(20))
             break
         }
     }
 
-    @Test func workOnTheSessionsExecutor() async throws {
+    @Test func transfersRunOnTheSessionExecutor() async throws {
         let server = try MockServer { request in .text(request.path) }
         let session = Session()
         let results = try await withThrowingTaskGroup(of: Data.self) { group in
@@ -135,17 +135,17 @@ struct SessionTests {
         #expect(record.body.sha256 == body.sha256)
     }
 
-    /// What they post is carried out first, but not for ever.
-    @Test func busyTasksOnTheSessionsExecutorLeaveItItsSockets() async throws {
+    /// Jobs of tasks run before the sockets are served, but only a bounded number of them.
+    @Test func busyExecutorTasksDoNotStarveTransfers() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         let busy = Task(executorPreference: session.executor) { while !Task.isCancelled { await Task.yield() } }
         defer { busy.cancel() }
-        // libcurl's timers alone would bring one to its end as well, after a second or so.
+        // With libcurl's timers alone, each request would take about a second.
         for _ in 0..<100 { #expect(try await session.data(for: Request(server.url("/"))).0 == Data("x".utf8)) }
     }
 
-    @Test func cancellationOnTheSessionsExecutor() async throws {
+    @Test func taskOnTheSessionExecutorCanBeCancelled() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session()

@@ -6,14 +6,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// How sessions end, by order and by being forgotten.
+/// The end of sessions, by `shutdown` and by release.
 @Suite(.timeLimit(.minutes(5)))
 struct ShutdownTests {
     private func stallingServer(_ gate: Gate, at point: MockResponse.Point = .start) throws -> MockServer {
         try MockServer { _ in .text("finished").fault(.stall(gate), at: point) }
     }
 
-    @Test func immediately() async throws {
+    @Test func immediateShutdownEndsAllTransfers() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -42,7 +42,7 @@ struct ShutdownTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func gracefully() async throws {
+    @Test func gracefulShutdownFinishesTransfersAndRefusesNewOnes() async throws {
         let gate = Gate()
         let server = try stallingServer(gate, at: .body(3))
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -50,7 +50,7 @@ struct ShutdownTests {
         let queued = session.transfer(Request(server.url("/"))).start()
         await gate.waitUntilReached()
         async let end: Void = session.shutdown(.graceful(within: .seconds(50)))
-        // New transfers are refused as soon as the shutdown has begun; before that they only queue.
+        // New transfers are refused once the shutdown has begun; before that they are queued.
         var refusal: NetworkError?
         while refusal == nil {
             let late = session.transfer(Request(server.url("/"))).start()
@@ -71,7 +71,7 @@ struct ShutdownTests {
         #expect(try await networkError { try await session.data(for: Request(server.url("/"))) }.kind == .sessionClosed)
     }
 
-    @Test func gracefulHasADeadline() async throws {
+    @Test func gracefulShutdownHasADeadline() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let session = Session()
@@ -86,8 +86,8 @@ struct ShutdownTests {
         #expect(!gate.isOpen)
     }
 
-    /// Those who wait for many ends at once are told together, unless their task has an executor of its own.
-    @Test(arguments: [false, true]) func everyoneOfManyIsTold(onExecutor: Bool) async throws {
+    /// Waiters of many transfers that end at once are resumed together, unless their task has its own executor.
+    @Test(arguments: [false, true]) func immediateShutdownResumesAllWaiters(onExecutor: Bool) async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let session = Session()
@@ -100,7 +100,7 @@ struct ShutdownTests {
         for task in tasks { #expect(try await networkError { try await task.value }.kind == .sessionClosed) }
     }
 
-    @Test func immediatelyAfterGracefully() async throws {
+    @Test func immediateShutdownOverridesGracefulShutdown() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         let session = Session()
@@ -112,7 +112,7 @@ struct ShutdownTests {
         #expect(try await networkError { try await transfer.value }.kind == .sessionClosed)
     }
 
-    @Test func twice() async throws {
+    @Test func shutdownCanBeRepeated() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         _ = try await session.data(for: Request(server.url("/")))
@@ -123,7 +123,7 @@ struct ShutdownTests {
         #expect(try await networkError { try await session.data(for: Request(server.url("/"))) }.kind == .sessionClosed)
     }
 
-    @Test func aSessionThatWasNeverUsed() async throws {
+    @Test func unusedSessionShutsDown() async throws {
         let session = Session()
         try await session.shutdown()
         let error = try await networkError { try await session.data(for: "http://127.0.0.1:9/") }
@@ -131,7 +131,7 @@ struct ShutdownTests {
         #expect(await session.transfers.isEmpty)
     }
 
-    @Test func theSharedSessionStays() async throws {
+    @Test func sharedSessionCannotBeShutDown() async throws {
         let server = try MockServer { _ in .text("x") }
         for mode in [Session.Shutdown.immediate, .graceful(within: .seconds(1))] {
             let error = try await networkError { try await Session.shared.shutdown(mode) }
@@ -140,14 +140,14 @@ struct ShutdownTests {
         #expect(try await Session.shared.data(for: Request(server.url("/"))).0 == Data("x".utf8))
     }
 
-    @Test func aSessionForgottenWithIdleConnections() async throws {
+    @Test func releasedSessionClosesIdleConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         func use() async throws { _ = try await Session().data(for: Request(server.url("/"))) }
         try await use()
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func aSessionForgottenWithRunningTransfers() async throws {
+    @Test func releasedSessionFinishesRunningTransfers() async throws {
         let gate = Gate()
         let server = try stallingServer(gate)
         func begin() -> [Transfer<Data>] {
@@ -160,7 +160,7 @@ struct ShutdownTests {
         for transfer in transfers { #expect(try await transfer.value == Data("finished".utf8)) }
     }
 
-    @Test func sessionsForgottenOnAnyThread() async throws {
+    @Test func sessionCanBeReleasedOnAnyThread() async throws {
         let server = try MockServer { _ in .text("x") }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
@@ -169,7 +169,7 @@ struct ShutdownTests {
                     let request = Request(server.url("/\(number)"))
                     _ = try await session?.data(for: request)
                     if number % 2 == 0, let executor = session?.executor {
-                        // The last reference goes on the loop's own thread.
+                        // The last reference is released on the loop's thread.
                         await Task(executorPreference: executor) { [session] in _ = session?.description }.value
                     }
                     session = nil

@@ -8,14 +8,14 @@ import Testing
 
 @testable import Curlew
 
-/// What a minimum rate counts, and what not: the peer's slowness alone.
+/// A minimum rate counts only the slowness of the peer.
 @Suite(.timeLimit(.minutes(5)))
 struct SlowPeerTests {
-    /// 64 KiB in each 100 ms.
+    /// 64 KiB in every 100 ms.
     private static let demanding = Timeouts(
-        slowest: Timeouts.MinimumRate(bytes: .kibibytes(64), within: .milliseconds(100)))
+        minimumRate: Timeouts.MinimumRate(bytes: .kibibytes(64), within: .milliseconds(100)))
 
-    /// Lets several spans of the demanding rate pass on the session's loop: another transfer's timeout tells.
+    /// Waits for several spans of the demanding rate on the session's loop, by the timeout of another transfer.
     private func waitForSpans(_ session: Session) async throws {
         let gate = Gate()
         let silent = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
@@ -24,7 +24,7 @@ struct SlowPeerTests {
         #expect(error.kind == .timedOut)
     }
 
-    @Test func theWaitForTheHeadDoesNotCount() async throws {
+    @Test func minimumRateIgnoresTheWaitForTheHead() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("done").fault(.stall(gate), at: .start) }
         let session = Session()
@@ -39,7 +39,7 @@ struct SlowPeerTests {
         #expect(try await transfer.value == Data("done".utf8))
     }
 
-    @Test func aServerThatTakesABodySlowly() async throws {
+    @Test func minimumRateEndsUploadToSlowServer() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
@@ -47,25 +47,26 @@ struct SlowPeerTests {
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 20 << 20)))
         let request = Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: Self.demanding))
         let error = try await networkError { try await Session().data(for: request) }
-        #expect(error.kind == .timedOut && error.phase == .sending && error.message.contains("timeouts.slowest"))
+        #expect(error.kind == .timedOut && error.phase == .sending && error.message.contains("timeouts.minimumRate"))
     }
 
-    /// libcurl asks for the next bytes when a long piece has gone out, and the system takes even more at once: both take
-    /// longer than the limits here, and the body moves all the time.
+    /// A large buffer that is sent slowly takes longer than the limits, although the body moves all the time.
+    ///
+    /// libcurl reads the next bytes only after a large chunk was sent, and the kernel buffers even more.
     @Test(arguments: [Timeouts(idle: .milliseconds(1500)), Timeouts(responseHead: .milliseconds(1500))])
-    func aBodyThatMovesSlowlyIsNotIdle(_ timeouts: Timeouts) async throws {
+    func slowlySentBodyIsNotIdle(_ timeouts: Timeouts) async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
         server.on("POST", "/", .text("done"), reading: .whole.slowly(bytes: 100_000, every: .milliseconds(100)))
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 4 << 20)))
         var timeouts = timeouts
-        timeouts.slowest = Timeouts.MinimumRate(bytes: .kibibytes(1), within: .milliseconds(1500))
+        timeouts.minimumRate = Timeouts.MinimumRate(bytes: .kibibytes(1), within: .milliseconds(1500))
         let request = Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: timeouts))
         #expect(try await Session().data(for: request).0 == Data("done".utf8))
     }
 
-    @Test func aSourceThatGivesNothing() async throws {
+    @Test func minimumRateIgnoresAWaitingBodySource() async throws {
         let gate = Gate()
         let server = try MockServer()
         server.on("POST", "/", .text("done"))
@@ -80,9 +81,9 @@ struct SlowPeerTests {
         #expect(try await transfer.value == Data("done".utf8))
     }
 
-    /// The same rare bytes: as a stream of events they are in order, as anything else they are too slow.
+    /// Rare bytes are accepted from an event stream, and too slow for any other content type.
     @Test(arguments: [("text/event-stream", true), ("Text/Event-Stream; charset=utf-8", true), ("text/plain", false)])
-    func rareEvents(_ type: String, _ mayBeSlow: Bool) async throws {
+    func minimumRateIgnoresEventStreams(_ type: String, _ mayBeSlow: Bool) async throws {
         let gate = Gate()
         let events = Array("data: 1\n\ndata: 2\n\n".utf8)
         let server = try MockServer { _ in
@@ -93,7 +94,7 @@ struct SlowPeerTests {
         let transfer = session.transfer(Request(server.url("/"), options: options)).start()
         guard mayBeSlow else {
             let error = try await networkError { try await transfer.value }
-            #expect(error.kind == .timedOut && error.message.contains("timeouts.slowest"), "\(error)")
+            #expect(error.kind == .timedOut && error.message.contains("timeouts.minimumRate"), "\(error)")
             return
         }
         await gate.waitUntilReached()
@@ -103,8 +104,8 @@ struct SlowPeerTests {
         #expect(try await transfer.value.count == 18)
     }
 
-    /// A client accepts what its serializer reads, so that event sources have no default limit of the head.
-    @Test func requestsForEventsMayWait() throws {
+    /// A client sends the Accept field of its serializer, so event sources have no default timeout of the head.
+    @Test func eventStreamRequestsHaveNoDefaultHeadTimeout() throws {
         let session = Session()
         let core = session.core
         let minute: UInt64 = 60_000_000_000
@@ -119,7 +120,7 @@ struct SlowPeerTests {
         #expect(try head("application/json, Text/Event-Stream", nil) == nil)
         #expect(try head("text/event-stream", Timeouts(responseHead: .seconds(5))) == 5_000_000_000)
         #expect(try head(nil, Timeouts(responseHead: nil)) == nil)
-        #expect(try core.plan(for: Request("http://localhost/")).slowest?.bytes == 1024)
+        #expect(try core.plan(for: Request("http://localhost/")).minimumRate?.bytes == 1024)
     }
 
     @Test(arguments: [
@@ -127,7 +128,7 @@ struct SlowPeerTests {
         ("Content-Type: text/event-streams\r\n", false), ("X-Content-Type: text/event-stream\r\n", false),
         ("Content-Type: text/plain\r\n", false), ("Content-Type: \r\n", false), ("", false),
     ])
-    func headsOfEventStreams(_ field: String, _ isEventStream: Bool) {
+    func rawHeadDetectsEventStreams(_ field: String, _ isEventStream: Bool) {
         let head = RawHead(bytes: Array("HTTP/1.1 200 OK\r\nServer: x\r\n\(field)\r\n".utf8), status: 200)
         #expect(head.isEventStream == isEventStream)
     }

@@ -6,12 +6,12 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The body as it arrives: order, back-pressure, one reader, and who owns a running transfer.
+/// Streamed bodies: order of elements, back-pressure, a single reader, and ownership of a running transfer.
 @Suite(.timeLimit(.minutes(5)))
 struct StreamTests {
     private let body = PatternBody(seed: 5, length: 300_000)
 
-    @Test func elementsComeInOrder() async throws {
+    @Test func elementsArriveInOrder() async throws {
         let server = try MockServer { [body] _ in .pattern(body) }
         let record = try await StreamRecord(Session().transfer(Request(server.url("/"))))
         #expect(record.order.first == "head")
@@ -26,7 +26,7 @@ struct StreamTests {
         #expect(last.fraction == 1 && last.timeRemaining == .zero && last.sent == 0)
     }
 
-    @Test func theHeadComesBeforeTheBodyDoes() async throws {
+    @Test func headIsDeliveredBeforeTheBodyArrives() async throws {
         let gate = Gate()
         let server = try MockServer { [body] _ in .pattern(body).fault(.stall(gate), at: .body(0)) }
         var record = StreamRecord()
@@ -37,7 +37,7 @@ struct StreamTests {
         #expect(record.body.sha256 == body.sha256)
     }
 
-    @Test func whatHasComeIsNotHeldBack() async throws {
+    @Test func receivedBytesAreDeliveredImmediately() async throws {
         let gate = Gate()
         let server = try MockServer { [body] _ in .pattern(body).chunked().fault(.stall(gate), at: .body(1)) }
         var bytes = Data()
@@ -49,22 +49,22 @@ struct StreamTests {
         #expect(bytes.sha256 == body.sha256)
     }
 
-    @Test func anEmptyBodyIsAHeadAndAnEnd() async throws {
+    @Test func emptyBodyStreamsOnlyHeadAndProgress() async throws {
         let server = try MockServer { _ in .status(204) }
         let session = Session()
         let record = try await StreamRecord(session.transfer(Request(server.url("/"))))
         #expect(record.order.filter { $0 != "progress" } == ["head"])
         #expect(record.progress.last?.isFinished == true)
         #expect(record.progress.last?.received == 0 && record.progress.last?.fraction == 1)
-        for try await _ in session.transfer(Request(server.url("/"))).bytes { Issue.record("there are no bytes") }
+        for try await _ in session.transfer(Request(server.url("/"))).bytes { Issue.record("the body is not empty") }
     }
 
-    @Test func aSlowReaderHoldsTheServer() async throws {
+    @Test func slowReaderHoldsBackTheServer() async throws {
         let large = PatternBody(seed: 6, length: 20 << 20)
         #expect(try await digestOfASlowReader(of: .pattern(large), wireBytes: large.length) == large.sha256)
     }
 
-    @Test func bytesKeepTheirMeaningAfterTheTransfer() async throws {
+    @Test func chunksStayValidAfterTheTransfer() async throws {
         let server = try MockServer { [body] _ in .pattern(body).chunked(size: 999) }
         var chunks: [ByteChunk] = []
         for try await chunk in Session().transfer(Request(server.url("/"))).bytes { chunks.append(chunk) }
@@ -72,7 +72,7 @@ struct StreamTests {
         #expect(chunks.allSatisfy { !$0.isEmpty })
     }
 
-    @Test func aBodyHasOneReader() async throws {
+    @Test func secondReaderOfABodyThrows() async throws {
         let gate = Gate()
         let server = try MockServer { [body] _ in .pattern(body).fault(.stall(gate), at: .body(1000)) }
         let transfer = Session().transfer(Request(server.url("/")))
@@ -94,7 +94,7 @@ struct StreamTests {
         #expect(try await networkError { try await transfer.value }.kind == .invalidRequest)
     }
 
-    @Test func aCollectedBodyHasNoReader() async throws {
+    @Test func collectedBodyCannotBeStreamed() async throws {
         let server = try MockServer { [body] _ in .pattern(body) }
         let transfer = Session().transfer(Request(server.url("/")))
         #expect(try await transfer.value.sha256 == body.sha256)
@@ -103,7 +103,7 @@ struct StreamTests {
         #expect(try await transfer.value.sha256 == body.sha256)
     }
 
-    @Test func theValueStaysTheSame() async throws {
+    @Test func valueIsReturnedRepeatedlyFromOneRequest() async throws {
         let server = try MockServer { request in .text("request \(request.ordinal)") }
         let transfer = Session().transfer(Request(server.url("/")))
         #expect(transfer.state == .idle && server.connectionCount == 0)
@@ -116,7 +116,7 @@ struct StreamTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func errorsStayTheSame() async throws {
+    @Test func errorIsThrownRepeatedlyFromOneRequest() async throws {
         let server = try MockServer { [body] _ in .pattern(body).fault(.cut, at: .body(70_000)) }
         let transfer = Session().transfer(Request(server.url("/")))
         for _ in 0..<2 {
@@ -137,7 +137,7 @@ struct StreamTests {
         #expect(received.sha256 == body[0..<70_000].sha256)
     }
 
-    @Test func aStartedTransferCanBeReadLater() async throws {
+    @Test func startedTransferCanBeReadAfterItFinished() async throws {
         let gate = Gate()
         let server = try MockServer { [body] _ in .pattern(body).fault(.stall(gate), at: .end) }
         let transfer = Session().transfer(Request(server.url("/"))).start()
@@ -151,7 +151,7 @@ struct StreamTests {
         #expect(try await networkError { try await transfer.value }.kind == .invalidRequest)
     }
 
-    @Test func aStartedTransferCanBeReadInTheMiddle() async throws {
+    @Test func startedTransferCanBeReadWhileReceiving() async throws {
         let gate = Gate()
         let server = try MockServer { [body] _ in .pattern(body).fault(.stall(gate), at: .body(100_000)) }
         let session = Session()
@@ -166,7 +166,7 @@ struct StreamTests {
         #expect(received.sha256 == body.sha256)
     }
 
-    @Test func largeBodiesAreStreamedWhole() async throws {
+    @Test func largeBodiesAreStreamedCompletely() async throws {
         let large = PatternBody(seed: 9, length: 20 << 20)
         let server = try MockServer { _ in .pattern(large).chunked(size: 30_011) }
         let record = try await StreamRecord(Session().transfer(Request(server.url("/"))))

@@ -7,12 +7,12 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What the sockets of a session are told, read back from the kernel.
+/// The TCP options of a session's sockets, read back from the kernel.
 @Suite(.timeLimit(.minutes(5)))
 struct TCPOptionTests {
-    /// The options of this process's socket between two ports.
+    /// Returns the options of this process's socket between two ports.
     ///
-    /// The local one alone names no socket: another one may have it towards somebody else.
+    /// The local port alone is ambiguous: another socket may use it with another peer.
     private func options(between local: Int, and remote: Int) throws -> curlew_tcp_options? {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { CInt($0) }
         for descriptor in descriptors
@@ -35,7 +35,7 @@ struct TCPOptionTests {
         return try #require(found, sourceLocation: location)
     }
 
-    @Test func nothingIsSetUnlessAskedFor() async throws {
+    @Test func tcpOptionsAreUnsetByDefault() async throws {
         let options = try await options { _ in }
         #expect(options.keep_idle == 0 && options.user_timeout == 0 && !options.fast_open)
     }
@@ -54,8 +54,8 @@ struct TCPOptionTests {
         #expect(options.user_timeout == 1234 && options.keep_idle == 0)
     }
 
-    /// Bytes that the peer takes none of count as unacknowledged.
-    @Test func aPeerThatTakesNothingIsLost() async throws {
+    /// Bytes for which the peer has a closed window count as unacknowledged.
+    @Test func userTimeoutEndsUploadToStalledPeer() async throws {
         let gate = Gate()
         var options = MockServer.Options()
         options.socketBufferSize = 16 << 10
@@ -70,7 +70,7 @@ struct TCPOptionTests {
         gate.open()
     }
 
-    /// Whether or not the kernel lets data travel with the first packet.
+    /// The results do not depend on whether the kernel sends data with the first packet.
     @Test(arguments: [false, true]) func fastOpen(isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil) { .text($0.path).closing() }

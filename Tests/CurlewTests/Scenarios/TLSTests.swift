@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Who is trusted and who is refused, before a byte of the request is sent.
+/// Trusted and refused servers; a refusal precedes the first byte of the request.
 @Suite(.timeLimit(.minutes(5)))
 struct TLSTests {
-    /// A root, a server it vouches for, and an evaluator that knows the root.
+    /// A root, a server with a certificate of the root, and an evaluator that trusts the root.
     private struct Secured {
         let authority: TestAuthority
         let server: MockServer
@@ -39,7 +39,7 @@ struct TLSTests {
         return error
     }
 
-    @Test(arguments: [false, true]) func rootsOfOnesOwn(_ addingToSystem: Bool) async throws {
+    @Test(arguments: [false, true]) func customRootsAreTrusted(_ addingToSystem: Bool) async throws {
         let secured = try Secured()
         let trust = try CustomRoots(pem: secured.authority.certificatePEM, addingToSystem: addingToSystem)
         let response = try await Session(trust: trust).transfer(Request(secured.server.url("/a"))).response()
@@ -49,19 +49,19 @@ struct TLSTests {
         #expect(secured.server.requests.first?.tls?.serverName == "localhost")
     }
 
-    @Test func rootsAsDER() async throws {
+    @Test func customRootsFromDERAreTrusted() async throws {
         let secured = try Secured()
         let session = try Session(trust: CustomRoots(Certificate.all(in: secured.authority.certificateDER)))
         #expect(try await session.data(for: Request(secured.server.url("/"))).1.status == .ok)
     }
 
-    @Test func chainsWithAnIntermediate() async throws {
+    @Test func chainWithIntermediateIsTrusted() async throws {
         let secured = try Secured { try $0.intermediate().issue() }
         let session = try Session(trust: secured.roots)
         #expect(try await session.data(for: Request(secured.server.url("/"))).1.status == .ok)
     }
 
-    @Test func addressesInCertificates() async throws {
+    @Test func ipAddressInCertificateIsMatched() async throws {
         let secured = try Secured { try $0.issue(hosts: ["127.0.0.1"]) }
         let session = try Session(trust: secured.roots)
         let url = "https://127.0.0.1:\(secured.server.port)/"
@@ -71,7 +71,7 @@ struct TLSTests {
         _ = try await expectRefusal(other.server, by: other.roots, rule: .hostName)
     }
 
-    @Test func rootsNobodyKnows() async throws {
+    @Test func unknownRootIsRefused() async throws {
         let secured = try Secured()
         let error = try await expectRefusal(secured.server, by: SystemTrust(), rule: .chain)
         #expect(error.message.contains("not trusted"))
@@ -81,25 +81,25 @@ struct TLSTests {
         _ = try await expectRefusal(secured.server, by: both, rule: .chain)
     }
 
-    @Test func theWrongHost() async throws {
+    @Test func certificateForAnotherHostIsRefused() async throws {
         let secured = try Secured { try $0.issue(hosts: ["elsewhere.test", "10.0.0.1"]) }
         let error = try await expectRefusal(secured.server, by: secured.roots, rule: .hostName)
         #expect(error.message.contains("localhost"))
     }
 
-    @Test func aCommonNameIsNoHostName() async throws {
+    @Test func commonNameIsNotAHostName() async throws {
         let secured = try Secured { try $0.issue(hosts: [], commonName: "localhost") }
         _ = try await expectRefusal(secured.server, by: secured.roots, rule: .hostName)
     }
 
     @Test(arguments: [CertificateValidity.expired, .notYetValid])
-    func timesOfValidity(_ validity: CertificateValidity) async throws {
+    func expiredAndFutureCertificatesAreRefused(_ validity: CertificateValidity) async throws {
         let secured = try Secured { try $0.issue(validity: validity) }
         let error = try await expectRefusal(secured.server, by: secured.roots, rule: .validity)
         #expect(error.message.contains(validity == .expired ? "expired" : "not yet valid"))
     }
 
-    @Test func selfSigned() async throws {
+    @Test func selfSignedCertificateIsTrustedOnlyAsCustomRoot() async throws {
         let identity = try TestIdentity.selfSigned()
         let server = try MockServer(tls: identity) { _ in .text("x") }
         _ = try await expectRefusal(server, by: SystemTrust(), rule: .chain)
@@ -107,7 +107,7 @@ struct TLSTests {
         #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
     }
 
-    @Test func nothingIsChecked() async throws {
+    @Test func insecureTrustAcceptsEveryCertificate() async throws {
         let authority = try TestAuthority()
         let session = Session(trust: InsecureTrust(reason: "test"))
         for identity in [
@@ -122,13 +122,13 @@ struct TLSTests {
     @Test(arguments: [
         "", "garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "\u{30}\u{1}",
     ])
-    func rootsThatCannotBeRead(_ pem: String) {
+    func invalidPEMThrowsInvalidTrust(_ pem: String) {
         let error = #expect(throws: InvalidTrust.self) { try CustomRoots(pem: pem) }
         #expect(error?.message.contains("certificate") == true)
         #expect(throws: InvalidTrust.self) { try CustomRoots([]) }
     }
 
-    @Test func noRootsAtAll() async throws {
+    @Test func emptyRootsRefuseEveryServer() async throws {
         let secured = try Secured()
         _ = try await expectRefusal(secured.server, by: CustomRoots(.only([])), rule: .chain)
         let session = Session(trust: CustomRoots(.only([])))
@@ -136,7 +136,7 @@ struct TLSTests {
         #expect(try await session.data(for: Request(plain.url("/"))).1.status == .ok)
     }
 
-    @Test func theRequestsTrustWinsOverTheSessions() async throws {
+    @Test func requestTrustOverridesSessionTrust() async throws {
         let secured = try Secured()
         let lax = try Session(trust: secured.roots)
         var request = Request(secured.server.url("/"))
@@ -151,7 +151,7 @@ struct TLSTests {
         #expect(try await networkError { try await strict.data(for: request) }.kind == .untrusted)
     }
 
-    @Test func versionsThatDoNotMeet() async throws {
+    @Test func incompatibleTLSVersionsThrowTLSFailed() async throws {
         let authority = try TestAuthority()
         var options = MockServer.Options()
         options.tls.maximumVersion = .v1_2
@@ -166,7 +166,7 @@ struct TLSTests {
         #expect(response.metrics.tlsVersion == "TLSv1.2")
     }
 
-    @Test func versionsThatAreTooOld() async throws {
+    @Test func outdatedTLSVersionsAreRefused() async throws {
         var options = MockServer.Options()
         options.tls.minimumVersion = .v1_0
         options.tls.maximumVersion = .v1_1
@@ -176,7 +176,7 @@ struct TLSTests {
         #expect(error.kind == .tlsFailed && error.phase == .securing)
     }
 
-    @Test func theNewestVersionCanBeLimited() async throws {
+    @Test func maximumTLSVersionLimitsTheConnection() async throws {
         let secured = try Secured()
         let session = try Session(trust: secured.roots) { $0.tls.maximumVersion = .v1_2 }
         let response = try await session.transfer(Request(secured.server.url("/"))).response()
@@ -184,7 +184,7 @@ struct TLSTests {
         #expect(secured.server.requests.first?.tls?.version == "TLSv1.2")
     }
 
-    @Test func aServerThatSpeaksNoTLS() async throws {
+    @Test func serverWithoutTLSThrowsTLSFailed() async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)), .close] }
         let server = try MockServer(options: options)
@@ -195,20 +195,22 @@ struct TLSTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test(arguments: [SocketFault.reset, .close]) func handshakesThatBreakOff(_ fault: SocketFault) async throws {
+    @Test(arguments: [SocketFault.reset, .close]) func interruptedTLSHandshakeFails(_ fault: SocketFault) async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [fault] }
         let server = try MockServer(tls: TestIdentity.selfSigned(), options: options)
         let session = Session(trust: InsecureTrust(reason: "test"))
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
-        // A reset can overtake the connection itself.
+        // The reset may arrive before the connection is established.
         let wasEarly = error.kind == .cannotConnect && error.phase == .connecting
         let wasLate = error.kind == .connectionLost && error.phase == .securing
         #expect(wasLate || wasEarly, "\(error)")
         #expect(server.requestCount == 0)
     }
 
-    @Test(arguments: [SocketFault.cut, .close]) func bodiesThatAreCutShort(_ fault: SocketFault) async throws {
+    @Test(arguments: [SocketFault.cut, .close]) func truncatedBodyThrowsConnectionLost(_ fault: SocketFault)
+        async throws
+    {
         let identity = try TestIdentity.selfSigned()
         let body = PatternBody(seed: 1, length: 50_000)
         let server = try MockServer(tls: identity) { _ in .pattern(body).fault(fault, at: .body(20_000)) }
@@ -218,17 +220,17 @@ struct TLSTests {
         #expect(error.response?.status == .ok && error.body == body.bytes(in: 0..<4096))
     }
 
-    @Test func aBodyWithoutLengthThatIsCutShort() async throws {
+    @Test func truncatedBodyWithoutLengthThrowsConnectionLost() async throws {
         let server = try MockServer(tls: TestIdentity.selfSigned()) { _ in
             .pattern(PatternBody(seed: 1, length: 50_000)).untilClose().fault(.cut, at: .body(20_000))
         }
         let session = Session(trust: InsecureTrust(reason: "test"))
-        // Without close_notify anybody on the way may have ended the body (RFC 8446 §6.1, RFC 9112 §9.8).
+        // Without close_notify, an attacker on the network may have truncated the body (RFC 8446 §6.1, RFC 9112 §9.8).
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         #expect(error.kind == .connectionLost && error.phase == .receiving)
     }
 
-    @Test func largeBodiesBothWays() async throws {
+    @Test func largeBodiesInBothDirections() async throws {
         let secured = try Secured()
         let body = PatternBody(seed: 1, length: 5 << 20)
         secured.server.on("POST", "/") { _ in .pattern(body) }

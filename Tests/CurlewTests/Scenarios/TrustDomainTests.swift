@@ -8,10 +8,10 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// Connections and TLS sessions made under one evaluator never serve another; equal evaluators share them.
+/// Connections and TLS sessions of one evaluator never serve another; equal evaluators share them.
 @Suite(.timeLimit(.minutes(5)))
 struct TrustDomainTests {
-    /// Judges as it was told, and writes down what it was shown.
+    /// Accepts or refuses every peer as configured, and records the peers.
     private struct Watcher: TrustEvaluator {
         let name: String
         var refuses = false
@@ -36,7 +36,7 @@ struct TrustDomainTests {
         return request
     }
 
-    @Test func anEvaluatorIsShownTheServer() async throws {
+    @Test func evaluatorReceivesThePeerIdentity() async throws {
         let authority = try TestAuthority()
         let intermediate = try authority.intermediate()
         let identity = try intermediate.issue()
@@ -61,7 +61,7 @@ struct TrustDomainTests {
         }
     }
 
-    @Test func anEvaluatorIsToldWhatIsWrong() async throws {
+    @Test func evaluatorReceivesChainAndHostErrors() async throws {
         let identity = try TestAuthority().issue(hosts: ["elsewhere.test"])
         let server = try MockServer(tls: identity) { _ in .text("x") }
         let (peers, seen) = AsyncStream<PeerIdentity>.makeStream()
@@ -84,7 +84,7 @@ struct TrustDomainTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func strictNeverUsesWhatLaxOpened() async throws {
+    @Test func strictTrustNeverUsesConnectionsOfLaxTrust() async throws {
         let server = try MockServer(tls: TestIdentity.selfSigned()) { _ in .text("x") }
         let session = Session()
         let lax = InsecureTrust(reason: "test")
@@ -116,7 +116,7 @@ struct TrustDomainTests {
     }
 
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func sessionsAreResumedWithinADomainOnly(_ version: SessionConfiguration.TLS.Version) async throws {
+    func tlsSessionsAreResumedWithinADomainOnly(_ version: SessionConfiguration.TLS.Version) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x").closing() }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tls.maximumVersion = version }
@@ -148,8 +148,8 @@ struct TrustDomainTests {
         #expect(resumed == [false, true, false])
     }
 
-    /// Ten thousand clients with equal pins make one domain; as many with different ones do not pile up.
-    @Test func domainsAreFreed() throws {
+    /// Ten thousand evaluators with equal pins share one domain, and domains of different evaluators are freed.
+    @Test func unusedDomainsAreFreed() throws {
         let domains = TrustDomains(own: SystemTrust())
         let pins = try (0..<3).map { try PinnedPublicKeys([.unknown], withoutBackup: "client \($0)") }
         let first = domains.domain(for: pins[0], host: "a")
@@ -161,8 +161,8 @@ struct TrustDomainTests {
         #expect(domains.count <= 8)
     }
 
-    /// Domains that were used are let go with their connections.
-    @Test func usedDomainsAreFreed() async throws {
+    /// Domains are freed together with their connections.
+    @Test func domainsAreFreedWithTheirConnections() async throws {
         let server = try MockServer { _ in .text("x") }
         let session = Session()
         for number in 0..<200 { _ = try await session.data(for: request(server, InsecureTrust(reason: "\(number)"))) }
@@ -170,8 +170,8 @@ struct TrustDomainTests {
         #expect(await session.liveTrusts <= 8)
     }
 
-    /// What changes the judgement changes the domain.
-    @Test func changesAreNewDomains() throws {
+    /// Every difference that may change an evaluator's decision makes a new domain.
+    @Test func changedEvaluatorsMakeNewDomains() throws {
         let scene = try TrustScene()
         let roots = try scene.roots
         let list = try RevocationList(der: scene.authority.revocationList().der)
@@ -184,7 +184,7 @@ struct TrustDomainTests {
             try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), enforcement: .reportOnly),
             try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), expires: .distantFuture),
             pins.checkingRevocation(lists: [list]), pins.checkingRevocation(lists: [other]),
-            pins.checkingRevocation(lists: [list], scope: .chain), pins.checkingRevocation(staple: .ifPresent),
+            pins.checkingRevocation(lists: [list], scope: .chain), pins.checkingRevocation(ocspResponse: .ifPresent),
             AllTrust(pins), AnyTrust(pins), try HostTrust(["a.test": pins]), try HostTrust(["b.test": pins]),
             try PinnedCertificates([Certificate(scene.root.certificate)]),
             try PinnedCertificates([Certificate(scene.root.certificate)], anchors: .pinsOnly),
@@ -196,7 +196,7 @@ struct TrustDomainTests {
         #expect(zip(made, again).allSatisfy { $0 === $1 })
     }
 
-    @Test func manyDomainsComeAndGo() async throws {
+    @Test func manyDomainsServeRequestsAndShutDown() async throws {
         let server = try MockServer(tls: TestIdentity.selfSigned()) { _ in .text("x") }
         let session = Session()
         for round in 0..<2 {
@@ -212,7 +212,7 @@ struct TrustDomainTests {
 }
 
 extension Session {
-    /// Trusts that have connections, or may.
+    /// The number of trust evaluators that have connections or may have some.
     fileprivate var liveTrusts: Int {
         let domains = core.share.loop.transport?.domains ?? []
         return Set(domains.compactMap { $0.map { ObjectIdentifier($0.live) } }).count

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// Bodies that cannot be read, or are not what they were declared to be.
+/// Bodies that cannot be read, or that differ from their declared length.
 @Suite(.timeLimit(.minutes(5)))
 struct UploadFailureTests {
     private func failure(
@@ -18,7 +18,9 @@ struct UploadFailureTests {
         return try await networkError(location) { try await Session().data(for: request) }
     }
 
-    @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func noRegularFile(_ path: String) async throws {
+    @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func bodyFileMustBeARegularFile(_ path: String)
+        async throws
+    {
         let server = try MockServer()
         let error = try await failure(of: .file(path), server: server)
         #expect(error.kind == .invalidRequest && error.phase == .preparing)
@@ -27,7 +29,7 @@ struct UploadFailureTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test(arguments: [10, 5000, 0]) func aFileThatChangesBeforeItIsSent(_ length: Int) async throws {
+    @Test(arguments: [10, 5000, 0]) func fileChangedBeforeUploadThrowsBodyFailed(_ length: Int) async throws {
         let file = try ScratchFile(PatternBody(seed: 1, length: 1000).bytes)
         let server = try MockServer { _ in .text("x") }
         let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path)))
@@ -40,7 +42,7 @@ struct UploadFailureTests {
         #expect(server.completeRequests == 0)
     }
 
-    @Test func aFileThatVanishesBeforeItIsSent() async throws {
+    @Test func fileDeletedBeforeUploadThrowsBodyFailed() async throws {
         let file = try ScratchFile([1, 2, 3])
         let server = try MockServer { _ in .text("x") }
         let transfer = Session().transfer(Request(.post, server.url("/"), body: .file(file.path)))
@@ -49,7 +51,7 @@ struct UploadFailureTests {
         #expect(error.kind == .bodyFailed && error.phase == .sending)
     }
 
-    @Test func aFileThatShrinksWhileItIsSent() async throws {
+    @Test func fileTruncatedDuringUploadThrowsBodyFailed() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
@@ -66,7 +68,7 @@ struct UploadFailureTests {
         #expect(server.completeRequests == 0)
     }
 
-    @Test func aFileThatGrowsWhileItIsSentIsSentAsItWas() async throws {
+    @Test func fileGrownDuringUploadIsSentWithItsOriginalLength() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
@@ -83,7 +85,7 @@ struct UploadFailureTests {
     }
 
     @Test(arguments: [0, 1, 20], [nil, 2 << 20] as [Int64?])
-    func aSourceThatThrows(_ chunk: Int, _ length: Int64?) async throws {
+    func throwingBodySourceThrowsBodyFailed(_ chunk: Int, _ length: Int64?) async throws {
         let server = try MockServer { _ in .text("x") }
         let source = ChunkSource(body: PatternBody(seed: 1, length: 2 << 20), failsAt: chunk)
         let error = try await failure(of: .stream(source, length: length), server: server)
@@ -94,7 +96,7 @@ struct UploadFailureTests {
         #expect(server.completeRequests == 0)
     }
 
-    @Test(arguments: [0, 1, 100_000]) func aSourceThatIsTooShort(_ length: Int) async throws {
+    @Test(arguments: [0, 1, 100_000]) func shortBodySourceThrowsBodyFailed(_ length: Int) async throws {
         let server = try MockServer { _ in .text("x") }
         let source = ChunkSource(body: PatternBody(seed: 1, length: length))
         let error = try await failure(of: .stream(source, length: 200_000), server: server)
@@ -104,7 +106,7 @@ struct UploadFailureTests {
         #expect(server.completeRequests == 0)
     }
 
-    @Test(arguments: [1, 65_536, 100_000]) func aSourceThatIsTooLong(_ length: Int64) async throws {
+    @Test(arguments: [1, 65_536, 100_000]) func longBodySourceThrowsBodyFailed(_ length: Int64) async throws {
         let server = try MockServer { _ in .text("x") }
         let source = ChunkSource(body: PatternBody(seed: 1, length: 300_000), chunk: 30_000)
         let error = try await failure(of: .stream(source, length: length), server: server)
@@ -115,7 +117,7 @@ struct UploadFailureTests {
         #expect(server.violations.isEmpty)
     }
 
-    /// As many bytes as declared, and one more when the server has them.
+    /// A source of the declared length that yields one more byte after the server has received the body.
     private struct Afterthought: AsyncSequence, Sendable {
         let arrived = Gate()
         let taken = Gate()
@@ -139,7 +141,7 @@ struct UploadFailureTests {
         func makeAsyncIterator() -> Iterator { Iterator(source: self) }
     }
 
-    @Test func aSourceThatGoesOnAfterItsDeclaredEnd() async throws {
+    @Test func bytesAfterDeclaredLengthThrowBodyFailed() async throws {
         let source = Afterthought()
         let server = try MockServer { _ in .text("x").fault(.stall(source.arrived), at: .start) }
         let task = Task {
@@ -152,7 +154,7 @@ struct UploadFailureTests {
         #expect(server.requests.map(\.bodyLength) == [10])
     }
 
-    @Test func aSourceIsStoppedWithItsTransfer() async throws {
+    @Test func bodySourceIsCancelledWithItsTransfer() async throws {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()
         let asked = Gate()
@@ -171,14 +173,15 @@ struct UploadFailureTests {
         #expect(!gate.isOpen)
     }
 
-    @Test(arguments: [-1, 1 << 20] as [Int32]) func descriptorsThatAreNotOpen(_ descriptor: Int32) async throws {
+    @Test(arguments: [-1, 1 << 20] as [Int32]) func closedDescriptorIsAnInvalidRequest(_ descriptor: Int32) async throws
+    {
         let server = try MockServer()
         let error = try await failure(of: .descriptor(descriptor), server: server)
         #expect(error.kind == .invalidRequest && error.phase == .preparing)
         #expect(server.connectionCount == 0)
     }
 
-    @Test func descriptorsThatCannotBeRead() async throws {
+    @Test func writeOnlyDescriptorIsAnInvalidRequest() async throws {
         let file = try ScratchFile([1, 2, 3])
         let descriptor = open(file.path, O_WRONLY | O_CLOEXEC)
         defer { close(descriptor) }
@@ -186,7 +189,7 @@ struct UploadFailureTests {
         #expect(error.kind == .invalidRequest && error.phase == .preparing)
     }
 
-    @Test func descriptorsWithLessThanDeclared() async throws {
+    @Test func shortDescriptorThrowsBodyFailed() async throws {
         let file = try ScratchFile([1, 2, 3])
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
         defer { close(descriptor) }

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Bodies of every origin arrive whole, framed rightly, and are counted.
+/// Bodies of every kind arrive complete with the right framing and are counted.
 @Suite(.timeLimit(.minutes(5)))
 struct UploadTests {
-    /// Sends a body and checks what arrived and what was counted.
+    /// Sends a body and checks the received request, the progress and the metrics.
     private func send(
         _ body: RequestBody, expecting pattern: PatternBody, length: Int64?,
         _ location: SourceLocation = #_sourceLocation
@@ -57,7 +57,7 @@ struct UploadTests {
         try await send(body, expecting: pattern, length: known)
     }
 
-    @Test func streamsOfOddChunks() async throws {
+    @Test func streamsWithEmptyChunks() async throws {
         let pattern = PatternBody(seed: 14, length: 100)
         let chunks = [Data(), pattern.data.prefix(1), Data(), pattern.data.dropFirst(1), Data()]
         let stream = AsyncStream<Data> { continuation in
@@ -84,7 +84,7 @@ struct UploadTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test func progressOfAnUpload() async throws {
+    @Test func uploadProgressIsReported() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 64 << 10
         let server = try MockServer(options: options)
@@ -106,7 +106,7 @@ struct UploadTests {
         #expect(try await transfer.value == Data("ok".utf8))
     }
 
-    @Test func aSlowServerHoldsTheProducer() async throws {
+    @Test func slowServerHoldsBackTheBodySource() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 64 << 10
         let server = try MockServer(options: options)
@@ -118,7 +118,7 @@ struct UploadTests {
         let slow = ChunkSource(body: pattern)
         let held = session.transfer(Request(.post, server.url("/slow"), body: .stream(slow))).start()
         await gate.waitUntilReached()
-        // Meanwhile a whole body of the same size goes over the same loop.
+        // Meanwhile a complete body of the same size is sent on the same loop.
         let quick = ChunkSource(body: pattern)
         _ = try await session.data(for: Request(.post, server.url("/quick"), body: .stream(quick)))
         #expect(await quick.meter.pulls == 480)
@@ -129,7 +129,7 @@ struct UploadTests {
         #expect(Set(server.digests) == [pattern.sha256])
     }
 
-    @Test func aWaitingProducerHoldsNobodyElse() async throws {
+    @Test func waitingBodySourceDoesNotBlockOtherTransfers() async throws {
         let server = try MockServer { request in .text("\(request.bodyLength)") }
         let session = Session()
         let gate = Gate()
@@ -142,7 +142,7 @@ struct UploadTests {
         #expect(try await held.value == Data("300000".utf8))
     }
 
-    @Test(arguments: [200, 413]) func anEarlyAnswerEndsTheUpload(_ status: Int) async throws {
+    @Test(arguments: [200, 413]) func earlyResponseEndsTheUpload(_ status: Int) async throws {
         let server = try MockServer()
         server.on("POST", "/", .text("enough", status: status), reading: .none)
         let source = ChunkSource(body: PatternBody(seed: 1, length: 100 << 20))
@@ -153,7 +153,7 @@ struct UploadTests {
         if status == 413 { #expect(await source.meter.pulls < 1600) }
     }
 
-    @Test func staleConnectionsAreReplaced() async throws {
+    @Test func staleConnectionIsReplacedForUploads() async throws {
         let pattern = PatternBody(seed: 1, length: 200_000)
         let file = try ScratchFile(pattern.bytes)
         let bodies: [RequestBody] = [
@@ -171,7 +171,7 @@ struct UploadTests {
         }
     }
 
-    @Test func aBodyIsSentAgainFromItsStart() async throws {
+    @Test func retriedBodyIsSentFromItsStart() async throws {
         let pattern = PatternBody(seed: 1, length: 200_000)
         let file = try ScratchFile(pattern.bytes)
         for body in [RequestBody.bytes(pattern.bytes), .file(file.path)] {
@@ -185,7 +185,7 @@ struct UploadTests {
         }
     }
 
-    @Test func bodiesOfOneLengthAreNotMixedUp() async throws {
+    @Test func bodiesOfEqualLengthAreNotMixedUp() async throws {
         let server = try MockServer { request in .bytes(request.body) }
         let session = Session()
         for text in ["first", "other", "third"] {
@@ -195,7 +195,7 @@ struct UploadTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test(arguments: [false, true]) func largeBodiesAskUnlessToldNotTo(_ asks: Bool) async throws {
+    @Test(arguments: [false, true]) func largeBodiesExpectContinueUnlessDisabled(_ asks: Bool) async throws {
         let server = try MockServer { _ in .status(204) }
         let session = Session { if !asks { $0.http.expectContinue = .never } }
         let body = RequestBody.bytes([UInt8](repeating: 1, count: 2 << 20))
@@ -203,8 +203,8 @@ struct UploadTests {
         #expect(server.requests.map(\.expectsContinue) == [asks])
     }
 
-    /// libcurl asks for none of its bytes, so it must not count as a body that was answered before it was sent.
-    @Test func anEmptyBodyCostsNoConnection() async throws {
+    /// libcurl never reads an empty body, which must not look like a response that arrived before the body was sent.
+    @Test func emptyBodyKeepsTheConnection() async throws {
         let server = try MockServer { _ in .text("thanks") }
         let file = try ScratchFile([])
         let stream = ChunkSource(body: PatternBody(seed: 1, length: 0))

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// A server, plain or in TLS, and a session that trusts it.
+/// A server, with or without TLS, and a session that trusts it.
 ///
-/// Without an idle limit the suite's own ends what hangs: beside hundreds of tests a reader, once woken, may have to wait
-/// half a minute for its turn, with the server waiting for it.
+/// The idle timeout is unset by default: among hundreds of tests, a resumed reader may wait half a minute for a
+/// thread while the server waits for the reader. The time limit of the suite ends a transfer that hangs.
 struct WireBench {
     let server: MockServer
     let session: Session
@@ -35,15 +35,15 @@ struct WireBench {
     }
 }
 
-/// Ends of a connection, as a peer or something between makes them.
+/// The ways in which a peer or a middlebox ends a connection.
 let ends: [SocketFault] = [.reset, .close]
 
-/// A response of a head alone, written by hand, then its body.
+/// Returns a raw response with the given fields and body.
 func raw(_ fields: String, _ body: String = "") -> MockResponse {
     .raw("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n\(body)")
 }
 
-/// What must be true of the error for a message that is not HTTP: no head, and nothing kept of a body.
+/// Expects the error of a malformed response: no head and no body.
 func expectInvalid(
     _ error: NetworkError, _ message: String? = nil, phase: NetworkError.Phase = .receiving,
     _ location: SourceLocation = #_sourceLocation

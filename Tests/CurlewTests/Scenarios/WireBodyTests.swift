@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// One fault in the framing of a body for each test; what came before it is kept, and never passes for the whole.
+/// One fault in the framing of a body for each test; the error has the bytes before the fault.
 @Suite(.timeLimit(.minutes(5)))
 struct WireBodyTests {
     private func chunks(_ text: String, end: SocketFault? = nil) -> MockResponse {
@@ -35,33 +35,33 @@ struct WireBodyTests {
         "8000000000000000\r\n",
         " 5\r\nhello\r\n", "0x5\r\nhello\r\n0\r\n\r\n",
     ])
-    func badChunkSizes(_ size: String) async throws {
+    func malformedChunkSizesAreInvalid(_ size: String) async throws {
         let error = try await failure(of: chunks("3\r\nabc\r\n\(size)"))
         expect(error, .invalidResponse, body: "abc")
         #expect(error.message.contains("malformed"))
     }
 
     @Test(arguments: ["3\r\nabcd\r\n0\r\n\r\n", "3\r\nabc3\r\ndef\r\n0\r\n\r\n"])
-    func chunksWithoutTheirLineEnd(_ text: String) async throws {
+    func chunksWithoutLineEndAreInvalid(_ text: String) async throws {
         expect(try await failure(of: chunks(text)), .invalidResponse, body: "abc")
     }
 
     @Test(
         arguments: ["3\r\nabc\r\n", "3\r\nabc", "3\r\nabc\r\n0", "3\r\nabc\r\n0\r\n", "3\r\nabc\r\n0\r\nX: y\r\n"], ends
     )
-    func theLastChunkIsMissing(_ text: String, _ end: SocketFault) async throws {
+    func missingLastChunkIsConnectionLost(_ text: String, _ end: SocketFault) async throws {
         for tls in [false, true] {
             expect(try await failure(of: chunks(text, end: end), tls: tls), .connectionLost, body: "abc")
         }
     }
 
-    @Test func chunksOfOneByteAndTheirExtensions() async throws {
+    @Test func chunkExtensionsAreIgnored() async throws {
         let bench = try WireBench { _ in chunks("1;a=b\r\na\r\n000001 ; c\r\nb\r\n1;\"x;y\"\r\nc\r\n00;z\r\n\r\n") }
         for _ in 0..<2 { #expect(try await bench.data().0 == Data("abc".utf8)) }
         #expect(bench.server.connectionCount == 1)
     }
 
-    @Test func endlessChunkExtensions() async throws {
+    @Test func endlessChunkExtensionTimesOut() async throws {
         let bench = try WireBench(idle: .seconds(2)) { _ in
             chunks("3\r\nabc\r\n3;" + String(repeating: "x", count: 300_000))
         }
@@ -72,26 +72,26 @@ struct WireBodyTests {
 
     // MARK: Trailers
 
-    @Test func endlessTrailers() async throws {
+    @Test func endlessTrailersExceedTheHeadLimit() async throws {
         let fields = String(repeating: "X-Fill: \(String(repeating: "a", count: 1000))\r\n", count: 400)
         let error = try await failure(of: chunks("3\r\nabc\r\n0\r\n\(fields)"))
         expect(error, .invalidResponse, body: "abc")
         #expect(error.message.contains("256 KiB"))
     }
 
-    @Test func tooManyTrailers() async throws {
+    @Test func trailerFieldLimitIsEnforced() async throws {
         let error = try await failure(of: chunks("3\r\nabc\r\n0\r\n" + String(repeating: "A: b\r\n", count: 2000)))
         expect(error, .invalidResponse, body: "abc")
         #expect(error.message.contains("trailer") && error.message.contains("1000 fields"))
     }
 
-    @Test func anEndlessTrailerLine() async throws {
+    @Test func overlongTrailerLineIsInvalid() async throws {
         let error = try await failure(of: chunks("3\r\nabc\r\n0\r\nX: " + String(repeating: "a", count: 100_000)))
         expect(error, .invalidResponse, body: "abc")
     }
 
     @Test(arguments: ["no colon", "A : b", " A: b", "A: b\u{0}c", "A(: b", ": b"])
-    func malformedTrailers(_ line: String) async throws {
+    func malformedTrailersAreInvalid(_ line: String) async throws {
         let error = try await failure(of: chunks("3\r\nabc\r\n0\r\n\(line)\r\n\r\n"))
         expect(error, .invalidResponse, body: "abc")
         #expect(error.message.contains("malformed"))
@@ -100,7 +100,7 @@ struct WireBodyTests {
     // MARK: Bodies that end with the connection
 
     @Test(arguments: [MockServer.TLSOptions.Version.v1_2, .v1_3])
-    func anEndThatWasNotAnnounced(_ version: MockServer.TLSOptions.Version) async throws {
+    func bodyUntilCloseRequiresCloseNotify(_ version: MockServer.TLSOptions.Version) async throws {
         var options = MockServer.Options()
         options.tls.maximumVersion = version
         let body = PatternBody(seed: 1, length: 300_000)
@@ -121,8 +121,8 @@ struct WireBodyTests {
         #expect(streamed.kind == .connectionLost && received == 200_000)
     }
 
-    /// Only a body that ends with the connection depends on how the connection ends.
-    @Test func announcedLengthsNeedNoAnnouncedEnd() async throws {
+    /// Without close_notify, only a body that ends with the connection is incomplete.
+    @Test func bodyWithKnownLengthNeedsNoCloseNotify() async throws {
         let bench = try WireBench(tls: true) { request in
             let script = request.path == "/chunks" ? MockResponse.text("hello").chunked() : .text("hello")
             return (request.path == "/none" ? .status(204) : script).fault(.cut, at: .end)
@@ -134,7 +134,7 @@ struct WireBodyTests {
         #expect(data.isEmpty && head.contentLength == 5)
     }
 
-    @Test func withoutTLSTheEndIsBelieved() async throws {
+    @Test func bodyUntilCloseWithoutTLSIsComplete() async throws {
         let bench = try WireBench { _ in .text("hello").untilClose() }
         #expect(try await bench.data().0 == Data("hello".utf8))
         expect(
@@ -142,11 +142,11 @@ struct WireBodyTests {
         )
     }
 
-    // MARK: More than was announced
+    // MARK: Surplus bytes
 
     private static let intruder = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 
-    /// Responses whose body must not be there, or is longer than it says: in one piece with the surplus.
+    /// Responses without a body, or of a declared length, that are followed by surplus bytes in the same write.
     static let surplus: [(Curlew.Method, String, String)] = [
         (.get, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
         (.get, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "hello"),
@@ -159,7 +159,7 @@ struct WireBodyTests {
     ]
 
     @Test(arguments: surplus, [false, true])
-    func surplusIsNeverTheNextResponse(_ script: (Curlew.Method, String, String), _ tls: Bool) async throws {
+    func surplusBytesAreNeverTheNextResponse(_ script: (Curlew.Method, String, String), _ tls: Bool) async throws {
         let (method, text, body) = script
         let bench = try WireBench(tls: tls) { request in
             request.path == "/next" ? .text("mine") : .raw(text + Self.intruder)
@@ -170,7 +170,7 @@ struct WireBodyTests {
         }
     }
 
-    @Test func bodiesOf205AreFramedAsAnyOther() async throws {
+    @Test func bodyOf205IsReturned() async throws {
         let bench = try WireBench { _ in .text("hello", status: 205) }
         let (data, head) = try await bench.data()
         #expect(head.status == 205 && data == Data("hello".utf8))

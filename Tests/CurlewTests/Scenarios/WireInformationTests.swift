@@ -6,14 +6,14 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// What comes before the head and after the body: informational responses and trailers.
+/// Informational responses, which precede the head, and trailers, which follow the body.
 @Suite(.timeLimit(.minutes(5)))
 struct WireInformationTests {
     private let hints: [(name: String, value: String)] = [("Link", "</style.css>; rel=preload"), ("link", "</a.js>")]
 
     // MARK: Informational responses
 
-    @Test(arguments: [false, true]) func earlyHintsComeBeforeTheHead(_ tls: Bool) async throws {
+    @Test(arguments: [false, true]) func earlyHintsArriveBeforeTheHead(_ tls: Bool) async throws {
         let gate = Gate()
         let bench = try WireBench(tls: tls) { [hints] _ in
             .text("hello").informational(100).informational(103, hints).informational(102).fault(
@@ -22,7 +22,7 @@ struct WireInformationTests {
         var record = StreamRecord()
         for try await element in bench.session.transfer(Request(bench.server.url("/"))).stream {
             record.take(element)
-            // The head is held back until the hints were read.
+            // The server sends the head only after both hints were read.
             if record.informational.count == 2 { gate.open() }
         }
         #expect(record.order.filter { $0 != "progress" } == ["informational", "informational", "head", "bytes"])
@@ -33,7 +33,7 @@ struct WireInformationTests {
         #expect(record.body == Data("hello".utf8))
     }
 
-    @Test func viewsThatDoNotShowThem() async throws {
+    @Test func dataAndBytesIgnoreInformationalResponsesAndTrailers() async throws {
         let bench = try WireBench { [hints] _ in .text("hello").informational(103, hints).trailer("X-Sum", "1") }
         #expect(try await bench.data().0 == Data("hello".utf8))
         var body = Data()
@@ -42,12 +42,12 @@ struct WireInformationTests {
         #expect(body == Data("hello".utf8))
     }
 
-    @Test func sixteenAreKeptForASlowReader() async throws {
+    @Test func sixteenInformationalResponsesAreBuffered() async throws {
         let bench = try WireBench { _ in
             (0..<32).reduce(MockResponse.text("hello")) { $0.informational(103, [("X-Number", "\($1)")]) }
         }
         let transfer = bench.session.transfer(Request(bench.server.url("/")))
-        // Nobody reads before the end.
+        // The stream is read only after the transfer has finished.
         transfer.start()
         await transfer.waitUntilFinished()
         let record = try await StreamRecord(transfer)
@@ -55,7 +55,7 @@ struct WireInformationTests {
         #expect(record.head?.status == .ok && record.body == Data("hello".utf8))
     }
 
-    @Test(arguments: [102, 103, 199, 100]) func floods(_ code: Int) async throws {
+    @Test(arguments: [102, 103, 199, 100]) func moreThan32InformationalResponsesAreInvalid(_ code: Int) async throws {
         let bench = try WireBench { _ in
             (0..<33).reduce(MockResponse.text("hello")) { script, _ in script.informational(code) }
         }
@@ -65,7 +65,7 @@ struct WireInformationTests {
         expectInvalid(error, "more than 32 informational responses")
     }
 
-    @Test func theirBytesAndFieldsCount() async throws {
+    @Test func informationalResponsesCountTowardsHeadLimits() async throws {
         let long = String(repeating: "a", count: 3000)
         let server = try MockServer { request in
             request.path == "/bytes"
@@ -82,21 +82,21 @@ struct WireInformationTests {
         expectInvalid(fields, "more than 5 fields")
     }
 
-    @Test(arguments: ends) func theConnectionEndsAfterOne(_ end: SocketFault) async throws {
+    @Test(arguments: ends) func connectionLostAfterInformationalResponse(_ end: SocketFault) async throws {
         let bench = try WireBench { _ in .text("x").informational(103).fault(end, at: .head(0)) }
         let error = try await bench.failure()
         #expect(error.kind == .connectionLost && error.response == nil, "\(error)")
         #expect(bench.server.requestCount == 1)
     }
 
-    @Test func aMalformedOne() async throws {
+    @Test func malformedInformationalResponseIsInvalid() async throws {
         let bench = try WireBench { _ in .raw("HTTP/1.1 103 Early Hints\r\nA : b\r\n\r\n") }
         expectInvalid(try await bench.failure(), "there is a blank between")
     }
 
     // MARK: Trailers
 
-    @Test(arguments: [false, true]) func trailersComeAfterTheBytes(_ tls: Bool) async throws {
+    @Test(arguments: [false, true]) func trailersArriveAfterTheBytes(_ tls: Bool) async throws {
         let body = PatternBody(seed: 1, length: 200_000)
         let bench = try WireBench(tls: tls) { _ in
             .pattern(body).chunked(size: 9000).trailer("Server-Timing", "db;dur=53").trailer("X-Sum", "a").trailer(
@@ -117,13 +117,13 @@ struct WireInformationTests {
         #expect(bench.server.connectionCount == 1)
     }
 
-    @Test func noneAsARule() async throws {
+    @Test func responseWithoutTrailersHasEmptyTrailers() async throws {
         let bench = try WireBench { _ in .text("hello").chunked() }
         #expect(try await bench.session.transfer(Request(bench.server.url("/"))).response().trailers.isEmpty)
         #expect(try await StreamRecord(bench.session.transfer(Request(bench.server.url("/")))).trailers == nil)
     }
 
-    @Test func fieldsThatMustNotBeThere() async throws {
+    @Test func forbiddenTrailerFieldsAreDropped() async throws {
         let names = [
             "Content-Length", "transfer-encoding", "Host", "Set-Cookie", "Authorization", "Content-Type",
             "Content-Encoding", "Trailer", "TE", "Location", "Cache-Control",
@@ -148,7 +148,7 @@ struct WireInformationTests {
         #expect(response.trailers == ["A": "one two", "B": "c"])
     }
 
-    @Test func aCutTransferHasNone() async throws {
+    @Test func truncatedTransferHasNoTrailers() async throws {
         let bench = try WireBench { _ in
             raw("Transfer-Encoding: chunked", "5\r\nhello\r\n0\r\nA: one\r\n").fault(.close, at: .end)
         }

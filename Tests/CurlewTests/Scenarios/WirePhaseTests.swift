@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// The connection ends, stalls or drips, in every phase; what a user sets never breaks out of its place.
+/// Connections that end, stall or drip in every phase, and user input that must not inject header lines.
 @Suite(.timeLimit(.minutes(5)))
 struct WirePhaseTests {
-    /// Where a chunked response of "hello" is interrupted, and what had come by then.
+    /// The points at which a chunked response of "hello" is interrupted, with the phase and the body received so far.
     static let points: [(MockResponse.Point, NetworkError.Phase, String?)] = [
         (.start, .waiting, nil), (.head(17), .receiving, nil), (.head(25), .receiving, nil), (.body(0), .receiving, ""),
         (.body(1), .receiving, "h"), (.body(2), .receiving, "he"), (.body(5), .receiving, "hello"),
@@ -25,7 +25,8 @@ struct WirePhaseTests {
     }
 
     @Test(arguments: points, ends)
-    func theConnectionEnds(_ point: (MockResponse.Point, NetworkError.Phase, String?), _ end: SocketFault) async throws
+    func connectionLostInEveryPhase(_ point: (MockResponse.Point, NetworkError.Phase, String?), _ end: SocketFault)
+        async throws
     {
         for tls in [false, true] {
             let bench = try WireBench(tls: tls) { _ in .text("hello").chunked(size: 2).fault(end, at: point.0) }
@@ -34,11 +35,11 @@ struct WirePhaseTests {
         }
     }
 
-    @Test(arguments: ends) func theConnectionEndsAfterItWasAccepted(_ end: SocketFault) async throws {
+    @Test(arguments: ends) func connectionLostAfterAccept(_ end: SocketFault) async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [end] }
         let error = try await WireBench(options: options) { _ in .text("x") }.failure()
-        // A reset can overtake the connection itself, and the request.
+        // The reset may arrive before the connection is established or before the request is sent.
         let wasEarly = error.kind == .cannotConnect && error.phase == .connecting
         let wasLost = error.kind == .connectionLost && [.sending, .waiting].contains(error.phase)
         #expect(wasEarly || wasLost, "\(error)")
@@ -47,7 +48,7 @@ struct WirePhaseTests {
 
     // MARK: The TLS handshake
 
-    /// What the server has said of the handshake when it breaks off: nothing, or the beginning of a ServerHello in a
+    /// The bytes that the server sends before it ends the handshake: no bytes, or the beginning of a ServerHello in a
     /// record of 122 bytes (RFC 8446 §4.1.3).
     static let hellos: [[UInt8]] = [[], [22, 3, 3, 0, 122, 2, 0, 0, 118, 3, 3, 1, 2, 3, 4]]
 
@@ -62,7 +63,7 @@ struct WirePhaseTests {
     }
 
     @Test(arguments: hellos, ends)
-    func theConnectionEndsInTheHandshake(_ hello: [UInt8], _ end: SocketFault) async throws {
+    func connectionLostInTLSHandshake(_ hello: [UInt8], _ end: SocketFault) async throws {
         let (server, session) = try bench(handshake: hello.isEmpty ? [end] : [.send(hello), end])
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         expect(error, .connectionLost, .securing, nil)
@@ -70,13 +71,15 @@ struct WirePhaseTests {
         #expect(server.requestCount == 0 && server.connectionCount == 1)
     }
 
-    /// What a server says in place of a ServerHello before it closes (RFC 8446 §6), and whether that is about TLS:
-    /// handshake_failure, protocol_version, internal_error, close_notify.
+    /// The alerts that a server sends instead of a ServerHello before it closes (RFC 8446 §6).
+    ///
+    /// They are handshake_failure, protocol_version, internal_error and close_notify. `isAboutTLS` is true if the error
+    /// is a TLS error.
     static let alerts: [(level: UInt8, code: UInt8, isAboutTLS: Bool)] = [
         (2, 40, true), (2, 70, true), (2, 80, true), (1, 0, false),
     ]
 
-    @Test(arguments: alerts.indices) func theServerSaysWhyItEndsTheHandshake(_ index: Int) async throws {
+    @Test(arguments: alerts.indices) func tlsAlertInHandshakeIsReported(_ index: Int) async throws {
         let (level, code, isAboutTLS) = Self.alerts[index]
         let (server, session) = try bench(handshake: [.send([21, 3, 3, 0, 2, level, code]), .close])
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
@@ -85,11 +88,11 @@ struct WirePhaseTests {
         #expect(server.requestCount == 0 && server.connectionCount == 1)
     }
 
-    @Test func handshakesThatBreakOffAreTriedAgainWhateverTheMethod() async throws {
+    @Test func interruptedTLSHandshakeIsRetriedForAnyMethod() async throws {
         var options = MockServer.Options()
         options.onAccept = { $0 < 3 ? [.close] : [] }
         let server = try MockServer(tls: .selfSigned(), options: options) { _ in .text("hello") }
-        let policy = RetryPolicy(limit: 2, backOff: .none)
+        let policy = RetryPolicy(limit: 2, backoff: .none)
         let session = Session(
             SessionConfiguration { $0.retry = policy }, trust: InsecureTrust(reason: "test"))
         let (data, _) = try await session.data(for: Request(.post, server.url("/")))
@@ -97,7 +100,7 @@ struct WirePhaseTests {
     }
 
     @Test(arguments: hellos)
-    func theServerStallsInTheHandshake(_ hello: [UInt8]) async throws {
+    func stalledTLSHandshakeTimesOut(_ hello: [UInt8]) async throws {
         let gate = Gate()
         let stall: [SocketFault] = hello.isEmpty ? [.stall(gate)] : [.send(hello), .stall(gate)]
         let (server, session) = try bench(handshake: stall, connect: .seconds(1))
@@ -109,7 +112,7 @@ struct WirePhaseTests {
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func aHandshakeThatWasHeldUpGoesOn() async throws {
+    @Test func delayedTLSHandshakeCompletes() async throws {
         let gate = Gate()
         let (server, session) = try bench(handshake: [.stall(gate)])
         async let answer = session.data(for: Request(server.url("/")))
@@ -122,7 +125,7 @@ struct WirePhaseTests {
     // MARK: Stalls and drips
 
     @Test(arguments: points)
-    func theServerStalls(_ point: (MockResponse.Point, NetworkError.Phase, String?)) async throws {
+    func stalledResponseTimesOutInEveryPhase(_ point: (MockResponse.Point, NetworkError.Phase, String?)) async throws {
         for tls in [false, true] {
             let gate = Gate()
             let bench = try WireBench(tls: tls, idle: .seconds(2)) { _ in
@@ -135,7 +138,7 @@ struct WirePhaseTests {
         }
     }
 
-    @Test func everyByteOnItsOwn() async throws {
+    @Test func responseInSingleBytesIsParsed() async throws {
         let bench = try WireBench { _ in
             .raw("HTTP/1.1 200 OK\r\nA: b\r\n  c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: y\r\n\r\n")
                 .dripping(bytes: 1, every: .milliseconds(1))
@@ -147,7 +150,7 @@ struct WirePhaseTests {
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9;",
     ])
-    func anEndlessDripEndsWithTheTotalTimeout(_ start: String) async throws {
+    func totalTimeoutEndsEndlessDrip(_ start: String) async throws {
         let server = try MockServer { _ in
             .raw(start + String(repeating: "x", count: 100_000)).dripping(bytes: 1, every: .milliseconds(5))
         }
@@ -157,10 +160,10 @@ struct WirePhaseTests {
         #expect(error.message.contains("timeouts.total"))
     }
 
-    // MARK: What a user sets
+    // MARK: User input
 
     @Test(arguments: ["Host", "content-length", "Transfer-Encoding"])
-    func framingAmongTheSessionsFields(_ name: String) async throws {
+    func framingFieldsOfSessionAreRefused(_ name: String) async throws {
         let server = try MockServer()
         let session = Session { $0.fields = [HeaderName(name): "1"] }
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
@@ -168,7 +171,9 @@ struct WirePhaseTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test(arguments: ["\r\nX: y", "\n", "\r", "\u{0}"]) func lineBreaksInAnyText(_ harm: String) async throws {
+    @Test(arguments: ["\r\nX: y", "\n", "\r", "\u{0}"]) func lineBreaksInRequestTextsAreRefused(_ harm: String)
+        async throws
+    {
         let server = try MockServer { _ in .text("x") }
         let url = server.url("/")
         let requests = [
@@ -187,7 +192,7 @@ struct WirePhaseTests {
             #expect(error.kind == .invalidRequest && error.phase == .preparing, "\(error)")
         }
         #expect(server.connectionCount == 0)
-        // A label is for the eye alone.
+        // A label is only displayed, so it may contain any text.
         var labelled = Request(url)
         labelled.options.label = "a\(harm)"
         #expect(try await Session().data(for: labelled).0 == Data("x".utf8))

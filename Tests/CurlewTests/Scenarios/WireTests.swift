@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// One fault in a response head for each test, and what Curlew says to it; that stock curl accepts it is no excuse.
+/// One fault in a response head for each test; Curlew rejects faults even where curl accepts them.
 @Suite(.timeLimit(.minutes(5)))
 struct WireTests {
     private func failure(
@@ -18,7 +18,7 @@ struct WireTests {
     // MARK: Ends of the connection
 
     @Test(arguments: ends, [false, true])
-    func theConnectionEndsInsideTheHead(_ end: SocketFault, _ tls: Bool) async throws {
+    func connectionLostInsideTheHead(_ end: SocketFault, _ tls: Bool) async throws {
         let statusLine = "HTTP/1.1 200 OK\r\n"
         let head = statusLine + "Content-Length: 5\r\nX-Y: z\r\n\r\n"
         let bench = try WireBench(tls: tls) { request in
@@ -40,7 +40,7 @@ struct WireTests {
         "HTTP/1.1 2000 OK", "HTTP/1.2 200 OK", "HTTP/3.0 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 OK", "ICY 200 OK",
         "HTTP/1.1200 OK", "HTTP/4 200 OK", " HTTP/1.1 200 OK", "HTTP/1.1 099 low",
     ])
-    func statusLinesOfOtherProtocols(_ line: String) async throws {
+    func statusLinesOfOtherProtocolsAreInvalid(_ line: String) async throws {
         let error = try await failure(of: .raw("\(line)\r\nContent-Length: 5\r\n\r\nhello"))
         expectInvalid(error, phase: .waiting)
     }
@@ -50,7 +50,7 @@ struct WireTests {
         ("HTTP/1.1 200 a\rb", "bare CR"),
         ("HTTP/1.1 101 Switching Protocols", "switches protocols"),
     ])
-    func statusLinesThatLibcurlTakes(_ line: String, _ message: String) async throws {
+    func malformedStatusLinesAcceptedByLibcurlAreInvalid(_ line: String, _ message: String) async throws {
         for tls in [false, true] {
             let error = try await failure(of: .raw("\(line)\r\nContent-Length: 5\r\n\r\nhello"), tls: tls)
             expectInvalid(error, message)
@@ -60,7 +60,7 @@ struct WireTests {
         }
     }
 
-    @Test func statusCodesNobodyKnows() async throws {
+    @Test func unknownStatusCodesAreReturned() async throws {
         let bench = try WireBench { request in .text("hello", status: Int(request.path.dropFirst()) ?? 0) }
         for code in [205, 299, 499, 599, 600, 999] {
             let (data, head) = try await bench.data("/\(code)")
@@ -78,24 +78,24 @@ struct WireTests {
         ("A: b\rc", "the value of “A” contains a bare CR"), ("A: b\r", "the value of “A” contains a bare CR"),
         ("\rA: b", "is not a token"),
     ])
-    func fieldLines(_ field: String, _ message: String) async throws {
+    func malformedFieldLinesAreInvalid(_ field: String, _ message: String) async throws {
         expectInvalid(try await failure(of: raw("\(field)\r\nContent-Length: 5", "hello")), message)
     }
 
     @Test(arguments: [" A: b", "no colon at all", "A: b\u{0}c"])
-    func fieldLinesThatLibcurlRefuses(_ field: String) async throws {
+    func fieldLinesRefusedByLibcurlAreInvalid(_ field: String) async throws {
         expectInvalid(try await failure(of: raw("\(field)\r\nContent-Length: 5", "hello")))
     }
 
-    /// libcurl 7.88 reads no further once a line begins so, whatever comes; the idle timeout ends it.
-    @Test func aLineThatBeginsWithNUL() async throws {
+    /// libcurl 7.88 stops reading at a line that begins with NUL, so the idle timeout ends the transfer.
+    @Test func fieldLineBeginningWithNULTimesOut() async throws {
         let error = try await WireBench(idle: .seconds(2)) { _ in
             raw("\u{0}: b\r\nContent-Length: 5", "hello")
         }.failure()
         #expect(error.kind == .timedOut && error.phase == .receiving && error.response == nil, "\(error)")
     }
 
-    @Test func foldedValues() async throws {
+    @Test func foldedFieldValuesAreUnfolded() async throws {
         let bench = try WireBench { _ in raw("A: one\r\n  two\r\n\tthree \r\nContent-Length: 5", "hello") }
         let (data, head) = try await bench.data()
         #expect(head["A"] == "one two three")
@@ -103,8 +103,8 @@ struct WireTests {
         #expect(data == Data("hello".utf8))
     }
 
-    /// A value that is not UTF-8 is read as ISO-8859-1, one scalar for each byte, so the bytes can be had back.
-    @Test func valuesThatAreNotUTF8() async throws {
+    /// A value that is not UTF-8 is decoded as ISO-8859-1, one scalar for each byte, so the bytes can be recovered.
+    @Test func nonUTF8FieldValuesAreReadAsLatin1() async throws {
         let value: [UInt8] = [0x63, 0x61, 0x66, 0xE9, 0x20, 0xFF, 0x80, 0xC3]
         let head = Array("HTTP/1.1 200 OK\r\nA: ".utf8) + value + Array("\r\nB: é\r\nContent-Length: 0\r\n\r\n".utf8)
         let (_, received) = try await WireBench { _ in .raw(head) }.data()
@@ -113,7 +113,7 @@ struct WireTests {
         #expect(received["B"] == "é")
     }
 
-    @Test func linesThatEndInLFAlone() async throws {
+    @Test func headLinesMayEndInLFAlone() async throws {
         let bench = try WireBench { _ in .raw("HTTP/1.1 200 OK\nContent-Length: 5\nA: b\n\nhello") }
         let (data, head) = try await bench.data()
         #expect(data == Data("hello".utf8) && head["A"] == "b")
@@ -121,7 +121,7 @@ struct WireTests {
 
     // MARK: Floods
 
-    @Test func tooManyFields() async throws {
+    @Test func responseFieldLimitIsEnforced() async throws {
         let server = try MockServer { request in
             let count = Int(request.path.dropFirst()) ?? 0
             return raw((0..<count).map { "X-\($0): y" }.joined(separator: "\r\n") + "\r\nContent-Length: 0")
@@ -136,15 +136,15 @@ struct WireTests {
         expectInvalid(other, "it has more than 10 fields")
     }
 
-    @Test func endlessFields() async throws {
+    @Test func endlessFieldsExceedTheHeadLimit() async throws {
         let line = Array("X-Fill: \(String(repeating: "a", count: 1000))\r\n".utf8)
         let response = MockResponse.raw(
             Array("HTTP/1.1 200 OK\r\n".utf8) + [[UInt8]](repeating: line, count: 500).joined())
         expectInvalid(try await failure(of: response), "more than 256 KiB")
     }
 
-    /// libcurl has a limit of its own that ours must not hide behind the wrong words.
-    @Test func endlessFieldsBeyondLibcurlsLimit() async throws {
+    /// libcurl has its own limit of 300 KiB, which the message has to name instead of the session's limit.
+    @Test func endlessFieldsExceedLibcurlsHeadLimit() async throws {
         let line = Array("X-Fill: \(String(repeating: "a", count: 2000))\r\n".utf8)
         let bytes = Array("HTTP/1.1 200 OK\r\n".utf8) + [[UInt8]](repeating: line, count: 300).joined()
         let server = try MockServer { _ in .raw(bytes) }
@@ -153,18 +153,18 @@ struct WireTests {
         expectInvalid(error, "300 KiB")
     }
 
-    @Test(arguments: [false, true]) func oneLineOfAMebibyte(_ tls: Bool) async throws {
+    @Test(arguments: [false, true]) func overlongFieldLineIsInvalid(_ tls: Bool) async throws {
         let value = String(repeating: "a", count: 1 << 20)
         let error = try await failure(of: raw("X-Long: \(value)\r\nContent-Length: 0"), tls: tls)
         expectInvalid(error, "100 KiB")
     }
 
-    @Test func aStatusLineOfAMebibyte() async throws {
+    @Test func overlongStatusLineIsInvalid() async throws {
         let error = try await failure(of: .raw("HTTP/1.1 200 " + String(repeating: "a", count: 1 << 20)))
         expectInvalid(error, "100 KiB", phase: .waiting)
     }
 
-    // MARK: How long the body is
+    // MARK: Content-Length and Transfer-Encoding
 
     @Test(arguments: [
         ("5, 6", "says both 5 and 6"), ("5\r\nContent-Length: 6", "says both 5 and 6"),
@@ -173,15 +173,19 @@ struct WireTests {
         ("5\r\n 6", "continues in a second line"), ("5\r\nTransfer-Encoding: chunked", "ambiguous"),
         ("0x5", "“0x5”, which is not a number"),
     ])
-    func lengthsThatLibcurlTakes(_ value: String, _ message: String) async throws {
+    func malformedContentLengthsAcceptedByLibcurlAreInvalid(_ value: String, _ message: String) async throws {
         expectInvalid(try await failure(of: raw("Content-Length: \(value)", "hello")), message)
     }
 
-    @Test(arguments: ["-5", "", "five", ",5"]) func lengthsThatLibcurlRefuses(_ value: String) async throws {
+    @Test(arguments: ["-5", "", "five", ",5"]) func contentLengthsRefusedByLibcurlAreInvalid(_ value: String)
+        async throws
+    {
         expectInvalid(try await failure(of: raw("Content-Length: \(value)", "hello")))
     }
 
-    @Test(arguments: ["5, 5", "5\r\nContent-Length: 5", "005"]) func lengthsThatAgree(_ value: String) async throws {
+    @Test(arguments: ["5, 5", "5\r\nContent-Length: 5", "005"]) func equalRepeatedContentLengthsAreAccepted(
+        _ value: String
+    ) async throws {
         let bench = try WireBench { _ in raw("Content-Length: \(value)", "hello") }
         for _ in 0..<2 { #expect(try await bench.data().0 == Data("hello".utf8)) }
         #expect(bench.server.connectionCount == 1)
@@ -193,11 +197,11 @@ struct WireTests {
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "given twice"),
         ("Transfer-Encoding: chunked\r\nContent-Length: 5", "ambiguous"),
     ])
-    func codingsThatNobodyAskedFor(_ fields: String, _ message: String) async throws {
+    func unsupportedTransferEncodingsAreInvalid(_ fields: String, _ message: String) async throws {
         expectInvalid(try await failure(of: raw(fields, "5\r\nhello\r\n0\r\n\r\n")), message)
     }
 
-    @Test func codingsInHTTP10() async throws {
+    @Test func transferEncodingInHTTP10IsInvalid() async throws {
         let response = MockResponse.raw("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
         expectInvalid(try await failure(of: response), "an HTTP/1.0 response contains")
     }

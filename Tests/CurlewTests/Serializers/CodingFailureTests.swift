@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-16: why a body is no value, and where", .timeLimit(.minutes(5)))
+@Suite("RS-16: messages of decoding and encoding errors", .timeLimit(.minutes(5)))
 struct CodingFailureTests {
     private typealias User = ReadingScene.User
 
@@ -39,12 +39,12 @@ struct CodingFailureTests {
         (#"{"users":s3cret}"#, ": the body is not valid JSON (column 10: expected a value)"),
     ]
 
-    @Test("The message has the path and no value", arguments: users)
-    func places(body: String, place: String) async throws {
+    @Test("The message has the coding path and no values", arguments: users)
+    func decodingErrorsNameThePath(body: String, place: String) async throws {
         let error = try await Self.failure(body, as: [String: [User]].self)
         #expect(error.message == "Decoding Dictionary<String, Array<User>> failed\(place).")
         #expect(error.kind == .decodingFailed && error.phase == .decoding && error.cause is DecodingError)
-        #expect(error.request?.urlText == "https://h/users/1" && error.response?.status == .ok)
+        #expect(error.request?.url == "https://h/users/1" && error.response?.status == .ok)
         #expect(error.body == Array(body.utf8))
         for text in [error.description, error.detailedDescription, error.hint ?? ""] {
             #expect(!text.contains("s3cret"))
@@ -53,7 +53,7 @@ struct CodingFailureTests {
 
     private enum Color: String, Codable { case red }
 
-    @Test func whatDecodersQuoteIsNotRepeated() async throws {
+    @Test func decodingErrorsHideQuotedValues() async throws {
         let error = try await Self.failure(#"["red","s3cret"]"#, as: [Color].self)
         #expect(
             error.message == "Decoding Array<Color> failed at [1] (column 8): the value is malformed or out of range.")
@@ -76,7 +76,7 @@ struct CodingFailureTests {
         init?(intValue: Int) { nil }
     }
 
-    @Test func pathsAreShortAndSafe() {
+    @Test func codingPathsAreShortenedAndEscaped() {
         let keys: [any CodingKey] = (0..<20).map { Key(stringValue: "k\($0)") }
         let context = DecodingError.Context(codingPath: keys, debugDescription: "")
         let end = (4..<20).map { ".k\($0)" }.joined()
@@ -97,7 +97,7 @@ struct CodingFailureTests {
         var description: String { "s3cret" }
     }
 
-    @Test func otherErrorsAreNamed() {
+    @Test func errorsOfOtherTypesAreNamed() {
         let error = Self.failure(of: Odd(), as: nil)
         #expect(error.message == "Decoding failed: Odd." && error.cause is Odd && error.body == Array("body".utf8))
         #expect(Self.failure(of: CancellationError()).isCancellation)
@@ -105,26 +105,26 @@ struct CodingFailureTests {
         #expect(NetworkError.encoding(CancellationError(), request: "https://h").isCancellation)
     }
 
-    @Test func errorsOfOursPassAndGetWhatTheyLack() {
+    @Test func networkErrorsAreKeptAndCompleted() {
         let plain = Self.failure(of: NetworkError(.unsupported, phase: .decoding, "x"))
-        #expect(plain.kind == .unsupported && plain.request?.urlText == "https://h/users/1" && plain.body.count == 4)
+        #expect(plain.kind == .unsupported && plain.request?.url == "https://h/users/1" && plain.body.count == 4)
         let foreign = Self.failure(of: NetworkError(.timedOut, phase: .waiting, "x", request: "https://other"))
-        #expect(foreign.request?.urlText == "https://other" && foreign.response == nil && foreign.body.isEmpty)
+        #expect(foreign.request?.url == "https://other" && foreign.response == nil && foreign.body.isEmpty)
         let other = ResponseHead(status: .notFound)
         let answered = Self.failure(of: NetworkError(.timedOut, phase: .waiting, "x", response: other))
         #expect(answered.response == other && answered.request == nil)
         let encoding = NetworkError.encoding(NetworkError(.bodyFailed, phase: .preparing, "x"), request: "https://h")
-        #expect(encoding.kind == .bodyFailed && encoding.request?.urlText == "https://h")
-        #expect(NetworkError.encoding(foreign, request: "https://h").request?.urlText == "https://other")
+        #expect(encoding.kind == .bodyFailed && encoding.request?.url == "https://h")
+        #expect(NetworkError.encoding(foreign, request: "https://h").request?.url == "https://other")
     }
 
-    @Test func encodingSaysWhere() throws {
+    @Test func encodingErrorsNameThePath() throws {
         let error = try #require(
             #expect(throws: EncodingError.self) { try JSON().encode(["secrets": [1, Double.infinity]]) })
         let failure = NetworkError.encoding(error, request: "https://h")
         #expect(failure.message == "Encoding failed at secrets[1]: the Double cannot be encoded.")
         #expect(failure.kind == .encodingFailed && failure.phase == .preparing && failure.cause is EncodingError)
-        #expect(failure.request?.urlText == "https://h" && failure.hint == nil)
+        #expect(failure.request?.url == "https://h" && failure.hint == nil)
         #expect(failure.detailedDescription.contains("cause: EncodingError.invalidValue"))
         #expect((failure.cause as? any DetailedCause)?.hint == nil && !failure.detailedDescription.contains(" try:"))
     }
@@ -149,34 +149,34 @@ struct CodingFailureTests {
         (["o": [["s3cret"]: 1]], QueryEncoder(), " at o: The key of a dictionary must be one text or number."),
         (
             ["q": Query.percentEncoded("s3cret")], QueryEncoder(),
-            " at q: A percent-encoded text can be sent, but not be encoded."
+            " at q: A percent-encoded text can be sent but not encoded."
         ),
     ]
 
-    @Test("RQ-12: what a query cannot be is said in words", arguments: queries)
-    func queriesSayWhy(query: Query, encoder: QueryEncoder, reason: String) throws {
+    @Test("RQ-12: errors of query encoding have a reason", arguments: queries)
+    func queryEncodingErrorsHaveAReason(query: Query, encoder: QueryEncoder, reason: String) throws {
         let error = try #require(#expect(throws: EncodingError.self) { try query.text(encoder) })
         let failure = NetworkError.encoding(error, request: "https://h")
         #expect(failure.message == "Encoding failed" + reason && failure.kind == .encodingFailed)
         #expect(!failure.detailedDescription.contains("s3cret"))
     }
 
-    @Test func wordsOfErrorsAreOneShortLine() {
+    @Test func encodingErrorTextsAreEscapedAndShortened() {
         let context = EncodingError.Context(
             codingPath: [], debugDescription: "a\n" + String(repeating: "x", count: 999))
         let message = NetworkError.encoding(EncodingError.invalidValue(Int.self, context)).message
         #expect(message == "Encoding failed: a\\n" + String(repeating: "x", count: 254))
     }
 
-    @Test("RS-14, B-93: an empty body is no value", arguments: ["", " ", "\r\n\t"])
-    func emptyBodies(body: String) async throws {
+    @Test("RS-14, B-93: an empty body fails with a hint", arguments: ["", " ", "\r\n\t"])
+    func emptyBodiesFailWithAHint(body: String) async throws {
         let error = try await Self.failure(body, as: User.self)
         #expect(error.kind == .decodingFailed && error.message == "The body is empty, where a User was expected.")
         #expect(error.hint?.contains("`User?`") == true && error.hint?.contains("using: .empty") == true)
         #expect(try await Self.failure(body, as: String.self).hint == "For the body itself as text: `using: .text`.")
     }
 
-    @Test func textThatIsNoJSONIsReadOtherwise() async throws {
+    @Test func plainTextBodyHintsAtTheTextSerializer() async throws {
         #expect(
             try await Self.failure("hello", as: String.self).hint == "For the body itself as text: `using: .text`.")
     }

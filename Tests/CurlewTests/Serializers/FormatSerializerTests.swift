@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Reading by formats", .timeLimit(.minutes(5)))
+@Suite("Serializers with formats", .timeLimit(.minutes(5)))
 struct FormatSerializerTests {
     private typealias User = ReadingScene.User
 
@@ -22,8 +22,8 @@ struct FormatSerializerTests {
         #expect(try await read(#"{"a":[1,null]}"#) == ["a": [1, nil]] as JSONValue)
     }
 
-    @Test("RS-14: Optionals are nil where nothing is", arguments: ["", " ", "\n\t\r ", "null", " null\n"])
-    func optionals(body: String) async throws {
+    @Test("RS-14: optionals are nil for empty bodies and null", arguments: ["", " ", "\n\t\r ", "null", " null\n"])
+    func optionalsAreNilForEmptyBodies(body: String) async throws {
         #expect(try await read(body, as: User?.self) == nil)
         #expect(try await read(body, as: User??.self) == User??.none)
         #expect(try await read(body, as: Bool?.self) == nil)
@@ -31,7 +31,7 @@ struct FormatSerializerTests {
         #expect(try await read(body, as: User?.self, .noContent) == nil)
     }
 
-    @Test func optionalsAreValuesWhereSomethingIs() async throws {
+    @Test func optionalsDecodeNonEmptyBodies() async throws {
         #expect(try await read(#"{"name":"Ann"}"#, as: User?.self) == User(name: "Ann"))
         #expect(try await read("[null,1]", as: [Int?]?.self) == [nil, 1])
         await #expect(throws: NetworkError.self) { try await read("nul", as: User?.self) }
@@ -39,7 +39,7 @@ struct FormatSerializerTests {
         await #expect(throws: NetworkError.self) { try await read("null", as: User.self) }
     }
 
-    @Test func dataIsTheBodyAsItCame() async throws {
+    @Test func dataIsTheRawBody() async throws {
         #expect(try await read(#""aGVsbG8=""#, as: Data.self) == Data(#""aGVsbG8=""#.utf8))
         #expect(try await read("", as: Data.self) == Data())
         #expect(try await read("", as: Data?.self) == nil)
@@ -48,13 +48,13 @@ struct FormatSerializerTests {
         #expect(FormatSerializer<Data>().accepts == [.any] && FormatSerializer<Data?>(Shouting()).accepts == [.any])
     }
 
-    @Test func otherFormatsSayWhatIsNothing() async throws {
+    @Test func customFormatsDefineNull() async throws {
         #expect(try await read("!hey", as: String.self, by: Shouting()) == "hey")
         #expect(try await read("!hey", as: String?.self, by: Shouting()) == "hey")
         #expect(try await read("~", as: String?.self, by: Shouting()) == nil)
         #expect(try await read("", as: String?.self, by: Shouting()) == nil)
         await #expect(throws: NetworkError.self) { try await read("~", as: String.self, by: Shouting()) }
-        // White space and a word that is null in JSON may be values elsewhere.
+        // White space and JSON's null may be values in other formats.
         for body in [" ", "null"] {
             let error = await #expect(throws: NetworkError.self) {
                 try await read(body, as: String?.self, by: Shouting())
@@ -63,7 +63,7 @@ struct FormatSerializerTests {
         }
     }
 
-    @Test func theClientsFormatIsTakenUnlessThereIsAnother() async throws {
+    @Test func clientsFormatIsUsedUnlessOneIsGiven() async throws {
         let unbound = FormatSerializer<String>()
         #expect(unbound.accepts == JSON().accepts)
         let bound = unbound.bound(to: Shouting())
@@ -74,7 +74,7 @@ struct FormatSerializerTests {
         #expect(try await own.output(from: ReadingScene.response("\"hey\"")) == "hey")
     }
 
-    @Test func dotMembers() async throws {
+    @Test func leadingDotSyntax() async throws {
         func read<S: ResponseSerializer>(_ body: Data, using serializer: S) async throws -> S.Output {
             try await serializer.bound(to: Shouting()).output(from: ReadingScene.response(body))
         }
@@ -88,8 +88,8 @@ struct FormatSerializerTests {
         #expect(try await read(try PropertyList().encode([1]), using: .plist([Int].self)) == [1])
     }
 
-    @Test("RS-03: what ended the transfer passes")
-    func transferErrorsPass() async throws {
+    @Test("RS-03: errors of the transfer are not wrapped")
+    func transferErrorsAreNotWrapped() async throws {
         let response = ReadingScene.response("{}")
         _ = try await response.collect()
         let error = await #expect(throws: NetworkError.self) {
@@ -98,8 +98,8 @@ struct FormatSerializerTests {
         #expect(error?.kind == .invalidRequest)
     }
 
-    @Test("RS-15, C-07: errors have bodies to decode")
-    func errorBodies() {
+    @Test("RS-15, C-07: errors decode their bodies")
+    func errorBodiesAreDecoded() {
         func error(_ body: String) -> NetworkError {
             NetworkError(
                 .unacceptableStatus, phase: .validating, "x", response: ReadingScene.head(nil), body: Array(body.utf8))

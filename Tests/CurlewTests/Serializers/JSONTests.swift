@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("JSON, RFC 8259")
+@Suite("JSON format (RFC 8259)")
 struct JSONTests {
     private typealias User = ReadingScene.User
 
@@ -31,7 +31,7 @@ struct JSONTests {
             ("UTF-8 marked that is called otherwise", [0xEF, 0xBB, 0xBF] + utf8, "a/b; charset=iso-8859-1"),
             ("UTF-8 of an unknown name", utf8, "application/json; charset=no-such"),
         ]
-        // Python 3.11's codec.
+        // Encoded by Python 3.11.
         let characters: [UInt8] = [0xA8, 0xA6, 0x94, 0x39, 0xFC, 0x36]
         rows.append(("GB 18030", start + characters + end, "a/b; charset=gb18030"))
         for bytes in [2, 4] {
@@ -47,15 +47,15 @@ struct JSONTests {
     }()
 
     @Test(arguments: bodies)
-    func encodings(name: String, body: [UInt8], type: String) throws {
+    func bodiesInEveryUnicodeEncoding(name: String, body: [UInt8], type: String) throws {
         #expect(try JSON().decode(User.self, from: Data(body), of: ReadingScene.head(type)).name == "é😀")
     }
 
-    @Test func namedEncodingsAreForOldServers() throws {
+    @Test func declaredLegacyCharsetsAreDecoded() throws {
         let body = Data(#"{"name":""#.utf8) + [0xE9] + Data(#""}"#.utf8)
         #expect(try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b; charset=latin1")).name == "é")
         #expect(throws: (any Error).self) { try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b")) }
-        // No character of what it is said to be.
+        // The bytes are invalid in the declared encoding.
         let bad = Data([0x22, 0x81, 0x22])
         let error = #expect(throws: NetworkError.self) {
             try JSON().decode(String.self, from: bad, of: ReadingScene.head("a/b; charset=shift_jis"))
@@ -74,21 +74,21 @@ struct JSONTests {
     ]
 
     @Test(arguments: prefixes)
-    func guards(body: String, prefixes: [String], json: String?) {
+    func guardPrefixesAreStripped(body: String, prefixes: [String], json: String?) {
         let format = JSON(stripping: prefixes)
         let value = try? format.decode(JSONValue.self, from: Data(body.utf8), of: ReadingScene.head("application/json"))
         #expect(value?.description == json)
     }
 
-    @Test func thePrefixesAreSkippedBeforeNulls() {
+    @Test func guardPrefixesAreStrippedBeforeNull() {
         let format = JSON.json(decoder: JSONDecoder(), stripping: JSON.guardPrefixes)
         #expect(format.isNull(Data(")]}'\n null ".utf8), of: ReadingScene.head(nil)))
         #expect(!format.isNull(Data(")]}' nullable".utf8), of: ReadingScene.head(nil)))
         #expect(!format.isNull(Data([0x22, 0x81, 0x22]), of: ReadingScene.head("a/b; charset=shift_jis")))
     }
 
-    @Test("RQ-13, RS-13: encoder and decoder are the caller's")
-    func configured() throws {
+    @Test("RQ-13, RS-13: encoder and decoder can be configured")
+    func encoderAndDecoderAreConfigurable() throws {
         let json = JSON { encoder, decoder in
             encoder.keyEncodingStrategy = .convertToSnakeCase
             decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -106,8 +106,8 @@ struct JSONTests {
         #expect(throws: Refusal.self) { try JSON { _, _ in throw Refusal() } }
     }
 
-    @Test("RS-12: types")
-    func types() {
+    @Test("RS-12: content types")
+    func contentTypes() {
         func request(_ format: some RequestFormat) -> String { format.contentType.description }
         func response(_ format: some ResponseFormat) -> [String] { format.accepts.map(\.description) }
         #expect(request(.json) == "application/json")
@@ -121,8 +121,8 @@ struct JSONTests {
         (" <html>", "column 2: expected a value", "It begins with “<”"),
     ]
 
-    @Test("RS-16: what is wrong with it", arguments: failures)
-    func saysWhatIsWrong(body: String, reason: String, hint: String?) throws {
+    @Test("RS-16: syntax errors have a reason and a hint", arguments: failures)
+    func syntaxErrorsHaveAReasonAndAHint(body: String, reason: String, hint: String?) throws {
         let error = try #require(
             #expect(throws: NetworkError.self) {
                 try JSON().decode([Int].self, from: Data(body.utf8), of: ReadingScene.head(nil))
@@ -134,13 +134,13 @@ struct JSONTests {
 
     private enum Color: String, Decodable { case red }
 
-    @Test func aValueThatATypeRefusesIsStillJSON() throws {
+    @Test func validJSONOfAWrongTypeIsNoSyntaxError() throws {
         for json in [JSON(), JSON(decoder: JSONDecoder())] {
             #expect(throws: DecodingError.self) {
                 try json.decode(Color.self, from: Data(#""blue""#.utf8), of: ReadingScene.head(nil))
             }
         }
-        // Foundation's decoder gives neither the path nor the place.
+        // Foundation's decoder provides neither the path nor the location.
         #expect(throws: DecodingError.self) {
             try JSON(decoder: JSONDecoder()).decode([Int].self, from: Data("[1.5]".utf8), of: ReadingScene.head(nil))
         }
@@ -150,7 +150,7 @@ struct JSONTests {
         #expect(error?.message == "Decoding Array<Int> failed: the body is not valid JSON.")
     }
 
-    @Test func textInOldEncodingsThatIsNotJSON() throws {
+    @Test func invalidJSONInLegacyCharsetsFails() throws {
         let body = Data(#"{"name":""#.utf8) + [0xE9]
         let error = #expect(throws: NetworkError.self) {
             try JSON().decode(User.self, from: body, of: ReadingScene.head("a/b; charset=latin1"))
@@ -158,7 +158,7 @@ struct JSONTests {
         #expect(error?.message.contains("the string does not end") == true)
     }
 
-    @Test func optionsGoToFoundationForMoreThanJSON() throws {
+    @Test func json5IsDecodedByFoundationWithAllOptions() throws {
         let key = try #require(CodingUserInfoKey(rawValue: "k"))
         let json = JSON { _, decoder in
             decoder.allowsJSON5 = true

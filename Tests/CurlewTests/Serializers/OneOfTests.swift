@@ -25,7 +25,7 @@ struct OneOfTests {
         .when(.bytes(accepting: ["image/*"]), Reply.image),
         .when(FormatSerializer<ProblemDetails>(Exactly()), Reply.problem))
 
-    /// JSON of just one type.
+    /// JSON that accepts only application/problem+json.
     struct Exactly: ResponseFormat {
         let accepts: [MediaType] = [.problem]
 
@@ -35,25 +35,25 @@ struct OneOfTests {
     }
 
     static let rows: [(String?, String, Reply)] = [
-        // The type itself before ranges, whatever the order; suffixes before whole types before anything.
+        // An exact type wins over ranges in any order; suffixes win over `type/*`, and `type/*` wins over `*/*`.
         ("application/json", #"{"name":"A"}"#, .user(User(name: "A"))),
         ("application/problem+json", #"{"title":"T"}"#, .problem(ProblemDetails(title: "T"))),
         ("application/vnd.x+json; v=1", #"{"name":"A"}"#, .user(User(name: "A"))),
         ("image/png", "png", .image(Data("png".utf8))), ("text/plain", #"{"name":"A"}"#, .text(#"{"name":"A"}"#)),
         ("text/json", #"{"name":"A"}"#, .user(User(name: "A"))), ("application/x-odd", "x", .text("x")),
-        // By trial of those that the type allows: no user, so the next.
+        // The accepting serializers are tried in order: decoding a user fails, so the next one is used.
         ("application/json", #"{"title":"T"}"#, .text(#"{"title":"T"}"#)),
         ("application/problem+json", "[]", .text("[]")),
-        // Nobody says what it is: in order.
+        // Without a valid Content-Type, all serializers are tried in order.
         (nil, #"{"name":"A"}"#, .text(#"{"name":"A"}"#)), ("odd", "x", .text("x")),
     ]
 
     @Test(arguments: rows)
-    func chooses(type: String?, body: String, reply: Reply) async throws {
+    func serializerIsChosenByContentType(type: String?, body: String, reply: Reply) async throws {
         #expect(try await Self.all.output(from: ReadingScene.response(body, type)) == reply)
     }
 
-    @Test func acceptsWhatAnyAccepts() {
+    @Test func acceptListsAllAlternatives() {
         let accepts = ["text/*", "*/*; q=0.1"] + JSON().accepts.map(\.description)
         #expect(Self.all.accepts.map(\.description) == accepts + ["image/*", "application/problem+json"])
         let twice: OneOf<Reply> = .oneOf(
@@ -61,13 +61,13 @@ struct OneOfTests {
         #expect(twice.accepts == JSON().accepts)
     }
 
-    @Test func anEmptyBodyGoesOnToWhoWantsNone() async throws {
+    @Test func emptyBodyIsReadByTheEmptySerializer() async throws {
         let reply = OneOf<Reply>.oneOf(.when(.json(User.self), Reply.user), .when(.empty) { _ in .nothing })
         #expect(try await reply.output(from: ReadingScene.response("", nil, .noContent)) == .nothing)
         #expect(try await reply.output(from: ReadingScene.response(#"{"name":"A"}"#)) == .user(User(name: "A")))
     }
 
-    @Test func whenNobodyAcceptsTheTypeAllAreTried() async throws {
+    @Test func allAreTriedForUnacceptedContentTypes() async throws {
         let reply = OneOf<Reply>.oneOf(
             .when(.json(ProblemDetails.self), Reply.problem), .when(.json(User.self), Reply.user))
         #expect(
@@ -75,7 +75,7 @@ struct OneOfTests {
                 == .problem(ProblemDetails(title: "T")))
     }
 
-    @Test func transformsMayRefuse() async throws {
+    @Test func throwingTransformFallsThroughToTheNext() async throws {
         let reply = OneOf<Reply>.oneOf(
             .when(.json(User.self)) { user throws in
                 guard user.age != nil else { throw Refusal() }
@@ -85,7 +85,7 @@ struct OneOfTests {
         #expect(try await reply.output(from: ReadingScene.response(#"{"name":"A"}"#)) == .text(#"{"name":"A"}"#))
     }
 
-    @Test func allFailuresAreToldAndTheFirstIsTheError() async throws {
+    @Test func firstFailureIsThrownWithTheOthersInItsMessage() async throws {
         let reply = OneOf<Reply>.oneOf(.when(.json(User.self), Reply.user), .when(.json([Int].self)) { _ in .nothing })
         let error = await #expect(throws: NetworkError.self) {
             try await reply.output(from: ReadingScene.response(#"{"name":7}"#))
@@ -98,7 +98,7 @@ struct OneOfTests {
         #expect(error?.request != nil && error?.response != nil)
     }
 
-    @Test func oneFailureIsItself() async throws {
+    @Test func singleFailureIsThrownUnchanged() async throws {
         let one = OneOf<Reply>.oneOf(.when(.json(User.self), Reply.user))
         let error = await #expect(throws: NetworkError.self) { try await one.output(from: ReadingScene.response("[]")) }
         #expect(error?.message == "Decoding User failed (column 1): expected Dictionary<String, Any>, found an array.")
@@ -108,7 +108,7 @@ struct OneOfTests {
         #expect(none?.message == "There is no serializer to read the body.")
     }
 
-    @Test func cancellationTriesNobodyElse() async throws {
+    @Test func cancellationStopsTrying() async throws {
         let reply = OneOf<Reply>.oneOf(
             .when(ClosureSerializer<String> { _ in throw CancellationError() }, Reply.text), .when(.text, Reply.text))
         let error = await #expect(throws: NetworkError.self) {
@@ -117,7 +117,7 @@ struct OneOfTests {
         #expect(error?.isCancellation == true)
     }
 
-    @Test func eachPartIsBoundToTheClientsFormat() async throws {
+    @Test func alternativesAreBoundToTheClientsFormat() async throws {
         let reply = OneOf<Reply>.oneOf(
             .when(FormatSerializer<String>(), Reply.text), .when(.json(User.self), Reply.user)
         ).bound(to: Shouting())

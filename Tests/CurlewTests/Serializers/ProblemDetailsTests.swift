@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("Problem details, RFC 9457")
+@Suite("Problem details (RFC 9457)")
 struct ProblemDetailsTests {
     static let rows: [(String, ProblemDetails)] = [
         // The example of §3, abridged.
@@ -32,24 +32,24 @@ struct ProblemDetailsTests {
     ]
 
     @Test("C-07", arguments: rows)
-    func decodes(text: String, problem: ProblemDetails) throws {
+    func problemsRoundTrip(text: String, problem: ProblemDetails) throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         #expect(try decoder.decode(ProblemDetails.self, from: Data(text.utf8)) == problem)
         #expect(try decoder.decode(ProblemDetails.self, from: JSONEncoder().encode(problem)) == problem)
     }
 
-    @Test func whatIsNoObjectIsNoProblem() {
+    @Test func onlyObjectsAreProblems() {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(ProblemDetails.self, from: Data("[]".utf8)) }
     }
 
-    @Test func encodesWhatIsKnown() throws {
+    @Test func standardMembersOverrideExtensions() throws {
         let problem = ProblemDetails(title: "T", status: 404, extensions: ["a_b": 1, "title": "lost"])
         let value = try JSONDecoder().decode(JSONValue.self, from: JSONEncoder().encode(problem))
         #expect(value == ["type": "about:blank", "title": "T", "status": 404, "a_b": 1])
     }
 
-    @Test func anErrorHasIt() {
+    @Test func problemIsDecodedFromAnError() {
         let error = NetworkError(
             .unacceptableStatus, phase: .validating, "x", response: ReadingScene.head("application/problem+json", 403),
             body: Array(Self.rows[0].0.utf8))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-22: property lists that mean harm", .timeLimit(.minutes(5)))
+@Suite("RS-22: checks against malicious property lists", .timeLimit(.minutes(5)))
 struct PropertyListCheckTests {
     private typealias Failure = PropertyListCheck.Failure
 
@@ -31,7 +31,7 @@ struct PropertyListCheckTests {
         (String(repeating: "<array>", count: 10_000), .tooDeep),
         (String(repeating: "<dict><key>a</key>", count: 10_000), .tooDeep),
         (String(repeating: "<plist>", count: 10_000), .tooDeep),
-        // What begins in a place the decoder does not look at, ends there.
+        // End tags inside comments, instructions and CDATA sections do not reduce the depth.
         (String(repeating: "<array><!-- </array> -->", count: 300), .tooDeep),
         (String(repeating: "<array><?a </array> ?>", count: 300), .tooDeep),
         (String(repeating: "<array><![CDATA[</array>]]>", count: 300), .tooDeep),
@@ -43,16 +43,16 @@ struct PropertyListCheckTests {
     ]
 
     @Test(arguments: texts)
-    func xml(text: String, failure: PropertyListCheck.Failure?) {
+    func xmlPropertyLists(text: String, failure: PropertyListCheck.Failure?) {
         #expect(Self.failure(text.utf8) == failure)
     }
 
     @Test(arguments: [[0xFE, 0xFF, 0, 0x3C], [0xFF, 0xFE, 0x3C, 0], [0, 0x3C]] as [[UInt8]])
-    func otherEncodingsOfXMLAreRefused(bytes: [UInt8]) {
+    func xmlInOtherEncodingsIsRejected(bytes: [UInt8]) {
         #expect(Self.failure(bytes) == .malformed)
     }
 
-    /// A binary property list of its objects, with sizes of one byte.
+    /// Builds a binary property list of encoded objects; offsets and references have one byte.
     private static func binary(
         _ objects: [[UInt8]], top: UInt8 = 0, count: UInt8? = nil, sizes: [UInt8] = [1, 1], table: UInt8? = nil
     ) -> [UInt8] {
@@ -68,7 +68,7 @@ struct PropertyListCheckTests {
             + number(table ?? end)
     }
 
-    /// Each array has the next one as often as it can; the last is empty.
+    /// Builds nested arrays, each of which refers to the next one `width` times; the last one is empty.
     private static func pyramid(levels: UInt8, width: UInt8) -> [UInt8] {
         binary((1...levels).map { [0xA0 | width] + Array(repeating: $0, count: Int(width)) } + [[0xA0]])
     }
@@ -95,7 +95,7 @@ struct PropertyListCheckTests {
         ("sizes too large", binary([[0x09]], sizes: [1, 9]), .malformed),
         ("table in the header", binary([[0x09]], table: 8), .malformed),
         ("table in the trailer", binary([[0x09]], table: 10), .malformed),
-        ("table behind", binary([[0x09]], table: 200), .malformed),
+        ("table beyond the end", binary([[0x09]], table: 200), .malformed),
         ("array too long", binary([[0xA9, 0]]), .malformed), ("text too long", binary([[0x5E, 0x41]]), .malformed),
         ("UTF-16 too long", binary([[0x62, 0, 0x41, 0]]), .malformed),
         ("data too long", binary([[0x43, 1, 2]]), .malformed),
@@ -103,7 +103,7 @@ struct PropertyListCheckTests {
         ("count beyond Int", binary([[0x5F, 0x13, 255, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
         ("count times two beyond Int", binary([[0x6F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
         ("references beyond Int", binary([[0xDF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
-        ("count that is none", binary([[0x5F, 0x41]]), .malformed),
+        ("count that is no integer", binary([[0x5F, 0x41]]), .malformed),
         ("count of 16 bytes", binary([[0x5F, 0x14]]), .malformed),
         ("integer too long", binary([[0x13, 1]]), .malformed), ("date too short", binary([[0x33, 1]]), .malformed),
         ("UID too long", binary([[0x8F, 1]]), .malformed), ("no such kind", binary([[0x70]]), .malformed),
@@ -113,11 +113,11 @@ struct PropertyListCheckTests {
     ]
 
     @Test(arguments: lists)
-    func binaryLists(name: String, bytes: [UInt8], failure: PropertyListCheck.Failure?) {
+    func binaryPropertyLists(name: String, bytes: [UInt8], failure: PropertyListCheck.Failure?) {
         #expect(Self.failure(bytes) == failure, "\(name)")
     }
 
-    @Test func offsetsPointAtObjects() {
+    @Test func invalidOffsetsAreRejected() {
         for offset in [0, 7, 9, 200] as [UInt8] {
             var bytes = Self.binary([[0x09]])
             bytes[9] = offset
@@ -125,15 +125,15 @@ struct PropertyListCheckTests {
         }
     }
 
-    @Test("A long text that is referred to often")
-    func manyBytes() throws {
+    @Test("Many references to a long string")
+    func manyReferencesToALongStringAreRejected() throws {
         let text = String(repeating: "a", count: 100_000)
         let data = try PropertyList(.binary).encode(Array(repeating: text, count: 10_000))
         #expect(data.count < 200_000 && Self.failure(data) == .tooLarge)
         #expect(Self.failure(try PropertyList(.binary).encode(Array(repeating: text, count: 500))) == nil)
     }
 
-    @Test func theFormatSaysSo() throws {
+    @Test func decodingErrorsNameTheReason() throws {
         let rows: [([UInt8], String)] = [
             (Array(Self.nested(10_000).utf8), "the property list is more than 256 levels deep"),
             (Self.pyramid(levels: 10, width: 8), "the property list refers to the same objects too often"),
@@ -150,8 +150,8 @@ struct PropertyListCheckTests {
         }
     }
 
-    @Test("All that is encoded passes", arguments: 0..<200 as Range<UInt64>)
-    func whatIsEncodedPasses(seed: UInt64) throws {
+    @Test("Encoded property lists pass", arguments: 0..<200 as Range<UInt64>)
+    func encodedListsPass(seed: UInt64) throws {
         var chance = SeededChance(seed)
         let value = JSONValue.random(&chance, depth: 5).removingNulls(from: .objectsAndArrays)
         let values = Array(repeating: value, count: 300).filter { !$0.isNull }
@@ -162,7 +162,7 @@ struct PropertyListCheckTests {
     }
 
     @Test(arguments: PropertyList.Layout.allCases)
-    func allKindsPass(layout: PropertyList.Layout) throws {
+    func valuesOfEveryTypeRoundTrip(layout: PropertyList.Layout) throws {
         struct Row: Codable, Equatable {
             var text = "é <>&]]> -->", same = "é <>&]]> -->", date = Date(timeIntervalSinceReferenceDate: 1),
                 data = Data([0, 1, 2])

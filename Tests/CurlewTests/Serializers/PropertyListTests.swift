@@ -6,17 +6,17 @@ import Testing
 
 @testable import Curlew
 
-@Suite("RS-22: property lists")
+@Suite("RS-22: property list format")
 struct PropertyListTests {
     @Test(arguments: PropertyList.Layout.allCases)
-    func bothLayoutsAreReadByAny(layout: PropertyList.Layout) throws {
+    func bothLayoutsAreDecoded(layout: PropertyList.Layout) throws {
         let user = ReadingScene.User(name: "é", age: 3, addresses: [])
         let data = try PropertyList(layout).encode(user)
         #expect(data.starts(with: Array((layout == .xml ? "<?xml" : "bplist00").utf8)))
         #expect(try PropertyList().decode(ReadingScene.User.self, from: data, of: ReadingScene.head(nil)) == user)
     }
 
-    @Test func types() throws {
+    @Test func contentTypes() throws {
         func request(_ format: some RequestFormat) throws -> (String, Data) {
             (format.contentType.description, try format.encode([1]))
         }
@@ -27,8 +27,8 @@ struct PropertyListTests {
         #expect(response(.plist) == ["application/x-plist", "application/xml; q=0.5", "text/xml; q=0.5"])
     }
 
-    @Test("RS-14, RS-22: nothing is nil")
-    func nothing() async throws {
+    @Test("RS-14, RS-22: an empty body is nil")
+    func emptyBodyIsNil() async throws {
         let serializer = FormatSerializer<[Int]?>(PropertyList())
         #expect(try await serializer.output(from: ReadingScene.response(" \n", "application/x-plist")) == nil)
         let data = try PropertyList(.binary).encode([1])

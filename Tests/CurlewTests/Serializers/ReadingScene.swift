@@ -5,7 +5,7 @@ import FoundationEssentials
 
 @testable import Curlew
 
-/// Responses made by hand, and what the tests of serializers read from them.
+/// Responses without a server, for the tests of serializers.
 enum ReadingScene {
     struct User: Codable, Sendable, Hashable {
         struct Address: Codable, Sendable, Hashable {
@@ -38,7 +38,7 @@ enum ReadingScene {
     }
 }
 
-/// A format of somebody else: a value is text after a "!", "~" is its null.
+/// A custom format: a value is text after a "!", and "~" is null.
 struct Shouting: RequestFormat, ResponseFormat {
     struct Silence: Error {}
 

@@ -39,13 +39,13 @@ struct SerializerTests {
             try await read(ReadingScene.response(latin, "text/plain"), using: .text)
         }
         #expect(error?.kind == .decodingFailed && error?.body == latin)
-        #expect(error?.request?.urlText == "https://h/users/1" && error?.response != nil)
+        #expect(error?.request?.url == "https://h/users/1" && error?.response != nil)
     }
 
-    @Test func nothing() async throws {
+    @Test func emptySerializerIgnoresTheBody() async throws {
         let response = ReadingScene.response("body")
         try await read(response, using: .empty)
-        #expect(try await response.collect() == Data("body".utf8), "a body at hand has nothing to let go of")
+        #expect(try await response.collect() == Data("body".utf8), "a body in memory is not discarded")
         #expect(accepted(.empty) == ["*/*"])
     }
 

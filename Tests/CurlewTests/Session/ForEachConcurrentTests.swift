@@ -5,11 +5,11 @@ import Curlew
 import CurlewTesting
 import Testing
 
-@Suite("Closures for each element, so many at once", .timeLimit(.minutes(5)))
+@Suite("forEachConcurrent and mapConcurrent", .timeLimit(.minutes(5)))
 struct ForEachConcurrentTests {
     private struct Broken: Error, Equatable { let index: Int }
 
-    /// What runs, and how much of it at once; closures wait in it until the test lets them go.
+    /// Records the order of closures and the maximum number of closures that run concurrently.
     private actor Room {
         private(set) var order: [Int] = []
         private(set) var most = 0
@@ -37,7 +37,7 @@ struct ForEachConcurrentTests {
     }
 
     @Test(arguments: [(1, 1), (3, 3), (10, 10), (100, 20), (0, 1), (-5, 1)])
-    func asManyAsTheLimitRunAtOnce(_ limit: Int, _ expected: Int) async {
+    func closuresRunConcurrentlyUpToTheLimit(_ limit: Int, _ expected: Int) async {
         let room = Room()
         let gates = (0..<20).map { _ in Gate() }
         async let all: Void = (0..<20).forEachConcurrent(limit: limit) { index in
@@ -56,7 +56,7 @@ struct ForEachConcurrentTests {
         if expected < 20 { #expect(await room.order.suffix(20 - expected).elementsEqual(expected..<20)) }
     }
 
-    @Test func resultsStandInTheOrderOfTheElements() async throws {
+    @Test func resultsKeepTheOrderOfElements() async throws {
         let last = Gate()
         let doubled = await (0..<5).mapConcurrent(limit: 5) { index in
             if index < 4 { await last.wait() } else { last.open() }
@@ -71,22 +71,22 @@ struct ForEachConcurrentTests {
         #expect(texts == ["0", "1", "2", "3", "4"])
     }
 
-    @Test func nothingIsDoneForNothing() async throws {
-        await [Int]().forEachConcurrent(limit: 2) { _ in Issue.record("nothing to do") }
+    @Test func emptySequencesRunNoClosures() async throws {
+        await [Int]().forEachConcurrent(limit: 2) { _ in Issue.record("the closure ran") }
         #expect(await [Int]().mapConcurrent(limit: 2) { $0 }.isEmpty)
-        try await AsyncStream([Int]()).forEachConcurrent(limit: 2) { _ in Issue.record("nothing to do") }
+        try await AsyncStream([Int]()).forEachConcurrent(limit: 2) { _ in Issue.record("the closure ran") }
         #expect(try await AsyncStream([Int]()).mapConcurrent(limit: 2) { $0 }.isEmpty)
     }
 
-    @Test func aFullRunOfOptionalResultsKeepsNil() async throws {
+    @Test func optionalResultsKeepNil() async throws {
         #expect(await [1, 2, 3].mapConcurrent(limit: 2) { $0 == 2 ? nil : $0 } == [1, nil, 3])
         #expect(try await AsyncStream([1, 2]).mapConcurrent(limit: 2) { $0 == 2 ? nil : $0 } == [1, nil])
     }
 
-    @Test func theFirstErrorStopsTheRest() async {
+    @Test func firstErrorCancelsRunningClosuresAndStartsNoMore() async {
         let room = Room()
         let others = Gate()
-        // The type of the error is the closure's, so nothing else can come out.
+        // The closure's typed error is the only error that can be thrown.
         let error = await #expect(throws: Broken.self) {
             try await (0..<10).forEachConcurrent(limit: 3) { index throws(Broken) in
                 await room.enter(index)
@@ -94,7 +94,7 @@ struct ForEachConcurrentTests {
                     await room.waitUntilEntered(3)
                     throw Broken(index: 1)
                 }
-                // Never opened: only cancellation ends the wait.
+                // The gate never opens: only cancellation ends the wait.
                 #expect(await !others.wait())
                 await room.leave()
                 throw Broken(index: index)
@@ -105,13 +105,13 @@ struct ForEachConcurrentTests {
         #expect(await room.ended == 2)
     }
 
-    @Test func theFirstErrorEndsTheWaitForTheNextElement() async {
+    @Test func firstErrorEndsTheWaitForTheNextElement() async {
         let (elements, source) = AsyncStream.makeStream(of: Int.self)
         source.yield(0)
         source.yield(1)
         let room = Room()
         let never = Gate()
-        // The sequence never ends, and gives nothing more.
+        // The sequence has no further element and does not end.
         let error = await #expect(throws: Broken.self) {
             try await elements.forEachConcurrent(limit: 8) { index in
                 await room.enter(index)
@@ -128,7 +128,7 @@ struct ForEachConcurrentTests {
         source.finish()
     }
 
-    @Test func anErrorOfTheSequenceStopsTheClosures() async {
+    @Test func sequenceErrorCancelsRunningClosures() async {
         let (elements, source) = AsyncThrowingStream.makeStream(of: Int.self)
         let never = Gate()
         source.yield(0)
@@ -142,7 +142,7 @@ struct ForEachConcurrentTests {
         #expect(error == Broken(index: 7))
     }
 
-    @Test func anElementIsAskedForWhenThereIsRoom() async throws {
+    @Test func elementsAreRequestedOnlyBelowTheLimit() async throws {
         let asked = Room()
         let elements = AsyncStream<Int> {
             let next = await asked.order.count
@@ -150,14 +150,14 @@ struct ForEachConcurrentTests {
             return next < 6 ? next : nil
         }
         try await elements.forEachConcurrent(limit: 2) { index in
-            // With this one running, one more may run, and no third has been asked for but after one of both.
+            // At most two closures run, and a third element is requested only after one of them has ended.
             #expect(await asked.order.count - asked.ended <= 2)
             await asked.leave()
         }
         #expect(await asked.order.count == 7)
     }
 
-    @Test func aCancelledCallerStartsNothingMore() async {
+    @Test func cancelledCallerStartsNoMoreThrowingClosures() async {
         let room = Room()
         let never = Gate()
         let task = Task {
@@ -178,14 +178,14 @@ struct ForEachConcurrentTests {
         throwing.cancel()
         await #expect(throws: CancellationError.self) { try await throwing.value }
         #expect(await room.order.count == 4)
-        // Closures that cannot throw are given every element, in a cancelled task.
+        // Closures that cannot throw run for every element, in a cancelled task.
         task.cancel()
         _ = await task.result
         #expect(await room.order.count == 12)
         #expect(await room.ended == 12)
     }
 
-    @Test func closuresThatThrowNetworkErrorsAreCancelledByOne() async {
+    @Test func cancellationIsANetworkErrorForNetworkErrorClosures() async {
         let room = Room()
         let never = Gate()
         let task = Task {
@@ -201,7 +201,7 @@ struct ForEachConcurrentTests {
         #expect(await room.order.count == 2)
     }
 
-    @Test func aCancelledWaitForElementsIsNoSilentEnd() async {
+    @Test func cancelledWaitForElementsThrowsCancellationError() async {
         let (elements, source) = AsyncStream.makeStream(of: Int.self)
         source.yield(0)
         let room = Room()
@@ -212,7 +212,7 @@ struct ForEachConcurrentTests {
         source.finish()
     }
 
-    @Test func whatAllHaveDoneIsNotUndoneByACancellation() async throws {
+    @Test func cancellationAfterTheLastElementStillReturnsResults() async throws {
         let room = Room()
         let gate = Gate()
         let task = Task {
@@ -227,8 +227,8 @@ struct ForEachConcurrentTests {
         #expect(try await task.value == [0, 1])
     }
 
-    /// Iterated where the caller is, so it need not be Sendable.
-    @MainActor @Test func aSequenceOfTheCallersIsolation() async {
+    /// The sequence is iterated in the caller's isolation, so it need not be Sendable.
+    @MainActor @Test func nonSendableSequenceIsIteratedOnTheCallersActor() async {
         final class Source: Sequence, IteratorProtocol {
             var left = 3
             func next() -> Int? {
@@ -243,7 +243,7 @@ struct ForEachConcurrentTests {
 }
 
 extension AsyncStream where Element: Sendable {
-    /// What a sequence has, at once.
+    /// Creates a stream that has all elements of a sequence at once.
     fileprivate init(_ elements: some Sequence<Element>) {
         let (stream, source) = AsyncStream.makeStream(of: Element.self)
         for element in elements { source.yield(element) }

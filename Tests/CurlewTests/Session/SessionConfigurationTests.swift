@@ -25,14 +25,14 @@ struct SessionConfigurationTests {
         try configuration.validate()
     }
 
-    @Test func isChangedByAClosure() {
+    @Test func closureInitializerAppliesChangesAndRethrows() {
         struct Refusal: Error {}
         let changed = SessionConfiguration { $0.timeouts.connect = .seconds(3) }
         #expect(changed.timeouts == Timeouts(connect: .seconds(3)))
         #expect(throws: Refusal.self) { try SessionConfiguration { _ in throw Refusal() } }
     }
 
-    @Test func decodingTakesDefaults() throws {
+    @Test func decodingFillsInDefaults() throws {
         #expect(try decode("{}") == .default)
         #expect(try decode(#"{"limits":{},"tls":{},"http":{},"buffers":{},"timeouts":{}}"#) == .default)
         let read = try decode(
@@ -55,11 +55,11 @@ struct SessionConfigurationTests {
         #"{"tcp":{"userTimeout":-1}}"#, #"{"tcp":{"addressOrder":"best"}}"#, #"{"tcp":{"keepAlive":{"idle":1e300}}}"#,
         #"{"timeouts":{"connect":-1}}"#, #"{"tls":{"minimumVersion":"1.0"}}"#, #"{"http":{"version":"spdy"}}"#,
     ])
-    func decodingRefusesNonsense(json: String) {
+    func decodingRejectsInvalidValues(json: String) {
         #expect(throws: DecodingError.self) { try decode(json) }
     }
 
-    @Test func connectionsInJSON() throws {
+    @Test func connectionSettingsRoundTripThroughJSON() throws {
         let expected = SessionConfiguration {
             $0.limits.streamsPerConnection = 50
             $0.limits.idleConnectionLifetime = .milliseconds(1500)
@@ -81,7 +81,7 @@ struct SessionConfigurationTests {
         try expected.validate()
     }
 
-    @Test func encodingLeavesSecretsOut() throws {
+    @Test func encodingOmitsSensitiveFields() throws {
         var configuration = SessionConfiguration {
             $0.fields[.authorization] = "s3cret"
             $0.tls.maximumVersion = .v1_3
@@ -123,7 +123,7 @@ struct SessionConfigurationTests {
     ]
 
     @Test(arguments: nonsense.indices)
-    func validationNamesTheMember(index: Int) {
+    func validationErrorNamesTheInvalidMember(index: Int) {
         let (name, change) = Self.nonsense[index]
         let error = #expect(throws: NetworkError.self) { try SessionConfiguration(change).validate() }
         #expect(error?.kind == .invalidRequest)

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Servers close idle connections when they like, also in the moment when a request goes out on one.
+/// Servers may close an idle connection at any time, even while the client sends a request on it.
 @Suite(.timeLimit(.minutes(5)))
 struct StaleConnectionTests {
-    @Test func everyRequestOnADyingConnectionIsSentAgain() async throws {
+    @Test func requestOnClosedIdleConnectionIsRetried() async throws {
         let server = try MockServer()
         server.on("GET", "/") { $0.ordinal == 1 ? .text("fresh") : .raw("").fault(.close, at: .start) }
         let session = Session()

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Curlew
 
-/// Signatures of requests by chance, byte for byte those of the library that AWS's own tools sign with.
+/// Signatures of random requests, compared with those of botocore, the library that AWS's own tools sign with.
 @Suite(.enabledIfInstalled(.botocore), .peer(.botocore), .timeLimit(.minutes(5)))
 struct BotocoreTests {
-    /// One request in the words of both sides.
+    /// One request, described for both libraries.
     private struct Case: Codable {
         var kind: String
         var method: String
-        /// What our side sends, and the same with everything escaped that can be.
+        /// The URL that Curlew signs; `strict` is the same URL with as many escapes as possible.
         var url: String
         var strict: String
         var fields: [[String]] = []
@@ -30,8 +30,8 @@ struct BotocoreTests {
         var fields: [String: String]
     }
 
-    private static let accessKey = "AKIDEXAMPLE"
-    private static let secretKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    private static let accessKeyID = "AKIDEXAMPLE"
+    private static let secretAccessKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 
     private static let script = #"""
         import base64, datetime, json, sys
@@ -53,7 +53,7 @@ struct BotocoreTests {
         answers = []
         for case in json.load(open(sys.argv[1])):
             moment = datetime.datetime.utcfromtimestamp(case["seconds"])
-            credentials = Credentials("\#(accessKey)", "\#(secretKey)", case.get("token"))
+            credentials = Credentials("\#(accessKeyID)", "\#(secretAccessKey)", case.get("token"))
             extra = {"expires": case["expires"]} if case["kind"].endswith("query") else {}
             signer = signers[case["kind"]](credentials, case["service"], case["region"], **extra)
             request = AWSRequest(method=case["method"], url=case["strict"], data=bytes(case["body"]))
@@ -77,7 +77,8 @@ struct BotocoreTests {
         SigV4Signature(
             region: item.region, service: item.service, now: { Date(timeIntervalSince1970: Double(item.seconds)) },
             credentials: {
-                AWSCredentials(accessKey: Self.accessKey, secretKey: Self.secretKey, sessionToken: item.token)
+                AWSCredentials(
+                    accessKeyID: Self.accessKeyID, secretAccessKey: Self.secretAccessKey, sessionToken: item.token)
             })
     }
 
@@ -87,7 +88,7 @@ struct BotocoreTests {
         return request
     }
 
-    @Test(arguments: ["plain", "s3"]) func signatures(kind: String) async throws {
+    @Test(arguments: ["plain", "s3"]) func signaturesEqualBotocores(kind: String) async throws {
         var chance = SeededChance(kind == "s3" ? 71 : 72)
         let cases = (0..<150).map { _ in item(kind, &chance) }
         for (item, answer) in zip(cases, try await answers(to: cases)) {
@@ -99,7 +100,7 @@ struct BotocoreTests {
         }
     }
 
-    @Test(arguments: ["query", "s3query"]) func presignedURLs(kind: String) async throws {
+    @Test(arguments: ["query", "s3query"]) func presignedURLsEqualBotocores(kind: String) async throws {
         var chance = SeededChance(kind == "query" ? 73 : 74)
         let cases = (0..<60).map { _ in
             var item = item(kind, &chance)
@@ -110,18 +111,18 @@ struct BotocoreTests {
         for (item, answer) in zip(cases, try await answers(to: cases)) {
             let url = try await signature(item).presignedURL(
                 for: request(item), expiresIn: .seconds(item.expires))
-            // The library writes a port that the scheme has anyway, and signs without it.
+            // botocore writes the default port into the URL, but signs without it.
             #expect(url.absoluteString == answer.url.replacing("//h:443/", with: "//h/"), "\(item)")
         }
     }
 
-    // MARK: Chance
+    // MARK: Random requests
 
     private static let letters: [String] = [
         "a", "Z", "0", "-", ".", "_", "~", "!", "$", "'", "(", ")", "*", ",", ";", "=", ":", "@", "é", "👴", " ", "%",
         "/",
     ]
-    /// What may stand in a path or query for itself, beside unreserved characters.
+    /// The characters that paths and queries may contain without escapes.
     private static let loose = ByteSet.unreserved.union(ByteSet("!$'()*,;:@"))
 
     private func text(_ chance: inout SeededChance) -> String {
@@ -139,13 +140,13 @@ struct BotocoreTests {
                 Int.random(in: 0..<4, using: &chance) > 0
                 ? text(&chance) : [".", "..", ""].randomElement(using: &chance)
             path += "/" + (segment ?? "").percentEncoded(keeping: Self.loose)
-            // S3 is asked by its escaped keys; the others sign what is sent.
+            // botocore's S3 signers expect the fully escaped key; the others sign the path as sent.
             strictPath += "/" + (segment ?? "").percentEncoded(keeping: isS3 ? .unreserved : Self.loose)
         }
         if path.isEmpty { (path, strictPath) = ("/", "/") }
         var (query, strictQuery) = ([String](), [String]())
         for index in 0..<Int.random(in: 0...4, using: &chance) {
-            // The library's presigned URLs know each name once.
+            // botocore's presigned URLs keep one value for each name.
             let name = kind.hasSuffix("query") ? "n\(index)" + text(&chance) : text(&chance)
             let value = Bool.random(using: &chance) ? text(&chance) : ""
             query.append("\(name.percentEncoded(keeping: Self.loose))=\(value.percentEncoded(keeping: Self.loose))")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// The spelling of requests that AWS signatures are about, against what AWS documents.
+/// Canonical requests of AWS Signature Version 4, compared with AWS's documentation.
 @Suite struct CanonicalRequestTests {
     private func canonical(
         _ url: String, rule: CanonicalRequest.PathRule = .normalised, fields: HeaderFields = [:]
@@ -22,7 +22,7 @@ import Testing
         ("/a b", "/a%2520b", "/a%20b"), ("/ሴ", "/%25E1%2588%25B4", "/%E1%88%B4"), ("/a(b)", "/a%28b%29", "/a%28b%29"),
         ("/a%2fb%7e", "/a%252fb%257e", "/a%2Fb~"), ("/a+b", "/a%2Bb", "/a%2Bb"), ("/-._~", "/-._~", "/-._~"),
     ])
-    func paths(path: String, normalised: String, verbatim: String) throws {
+    func canonicalPaths(path: String, normalised: String, verbatim: String) throws {
         #expect(try canonical("https://host" + path)[1] == normalised)
         #expect(try canonical("https://host" + path, rule: .verbatim)[1] == verbatim)
     }
@@ -33,11 +33,11 @@ import Testing
         ("a=/?:@", "a=%2F%3F%3A%40"),
         ("B=1&a=1", "B=1&a=1"), ("ሴ=bar", "%E1%88%B4=bar"), ("a=%zz", "a=%25zz"),
     ])
-    func queries(query: String, canonical expected: String) throws {
+    func canonicalQueries(query: String, canonical expected: String) throws {
         #expect(try canonical("https://host/?" + query)[2] == expected)
     }
 
-    @Test func fields() throws {
+    @Test func canonicalFields() throws {
         let fields: HeaderFields = [
             "X-Two": "b", "My-Header": "  a   b\t\tc ", "x-two": "a", "User-Agent": "u", "Expect": "100-continue",
             "Authorization": "old", "Connection": "close", "TraceParent": "00", "X-Empty": "",
@@ -53,7 +53,7 @@ import Testing
         #expect(try canonical("https://[::1]:443/")[3] == "host:[::1]")
     }
 
-    // MARK: AWS's own examples
+    // MARK: Examples published by AWS
 
     private func scope(_ time: String, _ service: String) throws -> SigV4Scope {
         let scope = SigV4Scope(try #require(HTTPDate(time)), region: "us-east-1", service: service)
@@ -67,7 +67,7 @@ import Testing
         ("POST", "", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"),
         ("GET", "?Param2=value2&Param1=value1", "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"),
     ])
-    func suite(method: String, query: String, signature: String) throws {
+    func awsTestSuiteSignatures(method: String, query: String, signature: String) throws {
         let scope = try scope("Sun, 30 Aug 2015 12:36:00 GMT", "service")
         let request = CanonicalRequest(
             method: method, target: try RequestTarget("https://example.amazonaws.com/" + query), rule: .normalised,
@@ -78,7 +78,7 @@ import Testing
     }
 
     private let keys = AWSCredentials(
-        accessKey: "AKIAIOSFODNN7EXAMPLE", secretKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+        accessKeyID: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
 
     private func signature() throws -> SigV4Signature {
         let date = try #require(HTTPDate("Fri, 24 May 2013 00:00:00 GMT"))
@@ -89,7 +89,7 @@ import Testing
     }
 
     /// "Signature Calculations for the Authorization Header", Amazon S3 API reference: GET Object.
-    @Test func getObject() async throws {
+    @Test func s3GetObjectExample() async throws {
         let request = Request("https://examplebucket.s3.amazonaws.com/test.txt", fields: [.range: "bytes=0-9"])
         let signed = try await signature().signed(request)
         let scope = "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request"
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// "Authenticating Requests: Using Query Parameters", Amazon S3 API reference.
-    @Test func presignedURL() async throws {
+    @Test func s3PresignedURLExample() async throws {
         let url = try await signature().presignedURL(
             for: "https://examplebucket.s3.amazonaws.com/test.txt", expiresIn: .seconds(86_400))
         let expected = """
@@ -116,11 +116,11 @@ import Testing
     }
 
     /// "Transferring Payload in Multiple Chunks", Amazon S3 API reference: 65 KiB of "a" in chunks of 64 KiB.
-    @Test func chunks() async throws {
+    @Test func s3SignedChunksExample() async throws {
         let scope = try scope("Fri, 24 May 2013 00:00:00 GMT", "s3")
         let body = [UInt8](repeating: UInt8(ascii: "a"), count: 66_560)
         let chunks = SignedChunks(
-            body: .bytes(body), size: 65_536, scope: scope, key: try scope.key(keys.secretKey),
+            body: .bytes(body), size: 65_536, scope: scope, key: try scope.key(keys.secretAccessKey),
             seed: "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9")
         var all: [[UInt8]] = []
         for try await chunk in chunks { all.append(chunk) }
@@ -135,7 +135,7 @@ import Testing
         #expect(all.joined().count == 66_824 && SignedChunks.length(of: 66_560, size: 65_536) == 66_824)
     }
 
-    @Test func lengthsOfChunks() async throws {
+    @Test func signedChunksLengthIsComputed() async throws {
         let scope = try scope("Fri, 24 May 2013 00:00:00 GMT", "s3")
         for length in [1, 8191, 8192, 8193, 16_384, 100_000] {
             let body = [UInt8](repeating: 7, count: length)
@@ -147,7 +147,7 @@ import Testing
         #expect(SignedChunks.length(of: .max, size: 8192) == nil)
     }
 
-    @Test func times() {
+    @Test func basicISO8601Times() {
         #expect(HTTPDate(seconds: 784_111_777).basicISO8601 == "19941106T084937Z")
         #expect(HTTPDate(seconds: -1).basicISO8601 == "19691231T235959Z")
     }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Curlew
 
-/// Bodies signed with a shared key, by rules of a closure, and what receivers make of them.
+/// HMAC signatures of bodies, signatures made by closures, and their verification by receivers.
 @Suite(.timeLimit(.minutes(5)))
 struct HMACSignatureTests {
-    /// RFC 4231 §4: key, message, and the codes by SHA-256, SHA-384 and SHA-512.
+    /// RFC 4231 §4: key, message, and the codes with SHA-256, SHA-384 and SHA-512.
     private static let cases: [(key: [UInt8], message: [UInt8], codes: [HMACAlgorithm: String])] = [
         (
             [UInt8](repeating: 0x0B, count: 20), Array("Hi There".utf8),
@@ -43,7 +43,7 @@ struct HMACSignatureTests {
         #expect(try DigestValue.hmac(key: AnySequence([UInt8(1)]), of: AnySequence([UInt8(2)])).bytes.count == 32)
     }
 
-    @Test func values() {
+    @Test func digestValuesAsHexAndBase64() {
         let value = DigestValue(bytes: [0, 0xAB, 0xFF])
         #expect(value.hexadecimal == "00abff" && value.base64 == "AKv/")
         #expect(DigestValue(hexadecimal: "00ABff") == value && DigestValue(base64: "AKv/") == value)
@@ -53,7 +53,7 @@ struct HMACSignatureTests {
         #expect(DigestValue(bytes: []) == DigestValue(bytes: []))
     }
 
-    @Test func bodiesOfEveryKind() async throws {
+    @Test func everyReplayableBodyIsSigned() async throws {
         let server = try MockServer { _ in .text("fine") }
         let pattern = PatternBody(seed: 2, length: 150_000)
         let file = try ScratchFile(pattern.bytes)
@@ -77,7 +77,7 @@ struct HMACSignatureTests {
     }
 
     /// GitHub's own example ("Validating webhook deliveries").
-    @Test func whatAReceiverAccepts() throws {
+    @Test func receiverVerifiesSignatures() throws {
         let signature = HMACSignature(key: "It's a Secret to Everybody".utf8, prefix: "sha256=")
         let body = Array("Hello, World!".utf8)
         let code = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
@@ -93,7 +93,7 @@ struct HMACSignatureTests {
         #expect(!base64.isValid(try signature.value(of: body), of: body))
     }
 
-    @Test func aRuleOfItsOwn() async throws {
+    @Test func signingClosureIsCalledForEachAttempt() async throws {
         let server = try MockServer { _ in .text("fine") }
         server.on("POST", "/", inOrder: [.text("busy", status: 503), .text("fine")])
         let signature: BodySignature = .signing { request, body, context in
@@ -109,7 +109,7 @@ struct HMACSignatureTests {
         var request = Request(
             .post, server.url("/"), fields: ["X-Gone": "1", .idempotencyKey: "k"], body: .text("hello"))
         request.interceptors = [signature]
-        _ = try await Session { $0.retry = RetryPolicy(limit: 1, backOff: .none) }.data(for: request)
+        _ = try await Session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }.data(for: request)
         let expected = try (0...1).map { time in
             "t=\(time),v1=\(try DigestValue.hmac(key: "key".utf8, of: "\(time).hello".utf8).hexadecimal)"
         }
@@ -117,7 +117,7 @@ struct HMACSignatureTests {
         #expect(server.requests.allSatisfy { $0.field("X-Gone") == nil && $0.field("X-Method") == "POST" })
     }
 
-    @Test func bytesUpToALimit() async throws {
+    @Test func signableBodyBytesAreLimited() async throws {
         let file = try ScratchFile([1, 2, 3])
         #expect(try await SignableBody(.file(file.path)).bytes() == [1, 2, 3])
         for body in [RequestBody.file(file.path), .bytes([1, 2, 3])] {
@@ -127,7 +127,7 @@ struct HMACSignatureTests {
         #expect(!SignableBody(.stream(ChunkSource(body: PatternBody(seed: 1, length: 1)))).canBeSigned)
     }
 
-    @Test func nothingShowsTheKey() {
+    @Test func descriptionsHideTheKey() {
         let signature: HMACSignature = .hmac(key: "SECRET".utf8, field: "X-S")
         #expect("\(signature)" == "HMACSignature(X-S, sha256, key: <redacted>)")
         var dumped = ""
@@ -136,14 +136,14 @@ struct HMACSignatureTests {
     }
 
     @Test(arguments: ["X-Signature", "X-Hub-Signature-256", "Acme-Signature"] as [HeaderName])
-    func nothingShowsTheSignature(field: HeaderName) {
+    func descriptionsHideSignatureFields(field: HeaderName) {
         let fields: HeaderFields = [field: "sha256=757107ea"]
         #expect("\(fields)" == "\(field): <redacted>")
     }
 
-    /// Nobody here answers challenges of SPNEGO or NTLM: they are responses like any other.
+    /// The session does not answer challenges of SPNEGO and NTLM; it returns the response.
     @Test(arguments: ["Negotiate", "NTLM", "Negotiate, NTLM"])
-    func challengesOfConnectionsAreNotAnswered(challenge: String) async throws {
+    func negotiateAndNTLMChallengesAreReturned(challenge: String) async throws {
         let server = try MockServer { _ in .text("who?", status: 401).field("WWW-Authenticate", challenge) }
         let (data, head) = try await Session().data(for: Request(server.url("/")))
         #expect(head.status == .unauthorized && data == Data("who?".utf8))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// How bodies take part in AWS signatures.
+/// Payload hashes and signed chunks of AWS Signature Version 4.
 @Suite(.timeLimit(.minutes(5)))
 struct SigV4PayloadTests {
     private let pattern = PatternBody(seed: 5, length: 200_000)
@@ -15,7 +15,7 @@ struct SigV4PayloadTests {
     private func signature(_ service: String, _ payload: SigV4Signature.Payload = .automatic) -> SigV4Signature {
         SigV4Signature(
             region: "r", service: service, payload: payload, now: { Date(timeIntervalSince1970: 1_440_938_160) },
-            credentials: { AWSCredentials(accessKey: "AKID", secretKey: "SECRET") })
+            credentials: { AWSCredentials(accessKeyID: "AKID", secretAccessKey: "SECRET") })
     }
 
     private func hash(_ body: RequestBody, _ signature: SigV4Signature, _ scheme: String = "https") async throws
@@ -29,22 +29,21 @@ struct SigV4PayloadTests {
         .stream(ChunkSource(body: pattern), length: Int64(pattern.length), canReplay: canReplay)
     }
 
-    @Test func digests() async throws {
+    @Test func payloadHashesOfEveryBody() async throws {
         let file = try ScratchFile(pattern.bytes)
         let half = pattern.length / 2
         let joined = RequestBody(
-            content: .joined(
-                JoinedBody([
-                    .init(body: .bytes(pattern.bytes(in: 0..<half)), label: nil),
-                    .init(body: stream(pattern[half..<pattern.length], canReplay: true), label: nil),
-                ])))
+            source: JoinedBody([
+                .init(body: .bytes(pattern.bytes(in: 0..<half)), label: nil),
+                .init(body: stream(pattern[half..<pattern.length], canReplay: true), label: nil),
+            ]))
         for body in [.bytes(pattern.bytes), .file(file.path), stream(pattern, canReplay: true), joined] {
             for payload in [SigV4Signature.Payload.automatic, .signed] {
                 #expect(try await hash(body, signature("s3", payload)) == pattern.sha256)
             }
             #expect(try await hash(body, signature("s3", .unsigned)) == "UNSIGNED-PAYLOAD")
-            // It can be read still.
-            #expect(!body.isSpent)
+            // Signing does not consume the body.
+            #expect(!body.isConsumed)
         }
         #expect(try await hash(.none, signature("s3")) == SigV4Scope.emptyHash)
         #expect(try await hash(.bytes([]), signature("s3", .chunked())) == SigV4Scope.emptyHash)
@@ -52,7 +51,7 @@ struct SigV4PayloadTests {
         #expect(try await hash(.bytes([1]), signature("lambda", .unsigned)) == "UNSIGNED-PAYLOAD")
     }
 
-    @Test func whatCanBeReadOnce() async throws {
+    @Test func nonReplayableBodiesAreUnsignedOrFail() async throws {
         #expect(try await hash(stream(pattern), signature("s3")) == "UNSIGNED-PAYLOAD")
         for (signature, scheme) in [
             (signature("s3"), "http"), (signature("s3", .signed), "https"), (signature("lambda"), "https"),
@@ -60,11 +59,11 @@ struct SigV4PayloadTests {
             let body = stream(pattern)
             let error = try await networkError { try await hash(body, signature, scheme) }
             #expect(error.kind == .invalidRequest && error.hint != nil)
-            #expect(!body.isSpent)
+            #expect(!body.isConsumed)
         }
     }
 
-    @Test func sourcesThatFail() async throws {
+    @Test func unreadableBodiesFail() async throws {
         let missing = try await networkError { try await hash(.file("/nonexistent/file"), signature("s3")) }
         #expect(missing.kind == .invalidRequest)
         var source = ChunkSource(body: pattern)
@@ -74,8 +73,8 @@ struct SigV4PayloadTests {
         #expect(error.kind == .bodyFailed && error.cause is ChunkSource.Broken)
     }
 
-    /// A source that gives nothing holds its reader no longer than the task.
-    @Test func cancelledWhileReading() async throws {
+    /// Cancellation of the task ends the wait for a source that produces no chunk.
+    @Test func cancellationEndsTheDigestOfAStream() async throws {
         let (asked, ended) = (Gate(), Gate())
         let body = RequestBody.stream(Stuck(asked: asked, ended: ended), canReplay: true)
         let task = Task { try await SignableBody(body).digest() }
@@ -83,11 +82,11 @@ struct SigV4PayloadTests {
         task.cancel()
         let error = try await networkError { try await task.value }
         #expect(error.kind == .cancelled)
-        // The source is told, too.
+        // The source is cancelled, too.
         await ended.wait()
     }
 
-    /// A source that is asked and never answers, until it is cancelled.
+    /// A source that produces no chunk and ends when its task is cancelled.
     private struct Stuck: AsyncSequence, AsyncIteratorProtocol, Sendable {
         let asked: Gate
         let ended: Gate
@@ -104,7 +103,7 @@ struct SigV4PayloadTests {
 
     // MARK: Chunks
 
-    /// What a server finds in a body of signed chunks: each signature checked, the bytes put together.
+    /// Checks the signature of each chunk as a server does, and returns the joined bytes.
     private func unwrapped(_ body: [UInt8], scope: SigV4Scope, key: [UInt8], seed: String) throws -> [UInt8] {
         var (rest, previous, result) = (body[...], seed, [UInt8]())
         while true {
@@ -125,14 +124,14 @@ struct SigV4PayloadTests {
     }
 
     @Test(arguments: [8192, 65_536, 200_000, 1 << 20])
-    func chunksOverTheWire(size: Int64) async throws {
+    func serverVerifiesSignedChunks(size: Int64) async throws {
         let server = try MockServer { _ in .text("fine") }
         let file = try ScratchFile(pattern.bytes)
         let scope = SigV4Scope(HTTPDate(seconds: 1_440_938_160), region: "r", service: "s3")
         for body in [stream(pattern), .file(file.path), .bytes(pattern.bytes)] {
             var request = Request(.put, server.url("/key"), fields: [.contentEncoding: "br"], body: body)
             request.interceptors = [signature("s3", .chunked(ByteCount(size)))]
-            // What is signed is not compressed any more.
+            // Signed bodies are not compressed.
             let session = Session { $0.http.compression = .gzip(above: 0) }
             #expect(try await session.data(for: request).1.status == .ok)
             let sent = try #require(server.requests.last)
@@ -146,7 +145,7 @@ struct SigV4PayloadTests {
         }
     }
 
-    @Test func chunksThatCannotBe() async throws {
+    @Test func invalidChunkSizesAndUnknownLengthsFail() async throws {
         for size in [ByteCount(8191), .mebibytes(17), -1] {
             let error = try await networkError { try await hash(.bytes([1]), signature("s3", .chunked(size))) }
             #expect(error.kind == .invalidRequest)
@@ -156,8 +155,8 @@ struct SigV4PayloadTests {
         #expect(error.kind == .invalidRequest && error.message.contains("length"))
     }
 
-    /// A source with other bytes than declared is a failure, and no short body.
-    @Test func chunksOfASourceThatEndsEarly() async throws {
+    /// A source that is shorter than its declared length fails the request instead of sending a short body.
+    @Test func signedChunksFailWhenTheSourceEndsEarly() async throws {
         let server = try MockServer { _ in .text("fine") }
         let body = RequestBody.stream(ChunkSource(body: pattern), length: Int64(pattern.length) + 1)
         var request = Request(.put, server.url("/key"), body: body)

@@ -9,13 +9,13 @@ import Testing
 
 @testable import Curlew
 
-/// Requests that go out signed: when they are signed anew, what of them is, and what stays without.
+/// Signed requests: signatures for each attempt, origins, clock offsets, keys, presigned URLs.
 @Suite(.timeLimit(.minutes(5)))
 struct SigV4Tests {
-    private static let keys = AWSCredentials(accessKey: "AKID", secretKey: "SECRET", sessionToken: "TOKEN")
+    private static let keys = AWSCredentials(accessKeyID: "AKID", secretAccessKey: "SECRET", sessionToken: "TOKEN")
     private static let start = 1_440_938_160.0
 
-    /// A clock that is a minute later each time it is asked.
+    /// A clock that advances by one minute with each call.
     private func clock() -> @Sendable () -> Date {
         let minutes = Lock(0)
         return {
@@ -40,13 +40,13 @@ struct SigV4Tests {
         return request
     }
 
-    // MARK: When
+    // MARK: Attempts and origins
 
-    @Test func eachAttemptIsSignedAnew() async throws {
+    @Test func eachAttemptHasItsOwnSignature() async throws {
         let server = try MockServer()
         server.on("GET", "/", inOrder: [.text("busy", status: 503), .redirect(to: "/there")])
         server.on("GET", "/there", .text("fine"))
-        let session = Session { $0.retry = RetryPolicy(limit: 1, backOff: .none) }
+        let session = Session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
         let head = try await session.data(for: request(server.url("/"), signature(now: clock()))).1
         #expect(head.status == .ok)
         let sent = server.requests
@@ -59,7 +59,7 @@ struct SigV4Tests {
             sent.allSatisfy { $0.field("X-Amz-Security-Token") == "TOKEN" && $0.fields("Authorization").count == 1 })
     }
 
-    @Test func nothingGoesToAnotherOrigin() async throws {
+    @Test func crossOriginRedirectsAreNotSigned() async throws {
         let (first, second) = (try MockServer(), try MockServer())
         first.on("GET", "/1", .redirect(to: second.url("/2")))
         second.on("GET", "/2", .redirect(to: first.url("/3")))
@@ -73,7 +73,7 @@ struct SigV4Tests {
         #expect(sent == [3, 0, 0])
     }
 
-    @Test func whoBringsCredentialsKeepsThem() async throws {
+    @Test func requestsWithOwnCredentialsAreNotSigned() async throws {
         let server = try MockServer { _ in .text("fine") }
         var own = request(server.url("/"), signature())
         own.fields[.authorization] = "Bearer mine"
@@ -88,7 +88,7 @@ struct SigV4Tests {
 
     // MARK: Clocks
 
-    /// A server whose clock is an hour ahead, and that refuses what is not signed by it.
+    /// A server whose clock is an hour ahead, and that refuses requests with another time.
     private func serverAhead(tls: TestIdentity? = nil) throws -> MockServer {
         try MockServer(tls: tls) { request in
             let isOnTime = request.field("X-Amz-Date") == "20150830T133600Z"
@@ -97,7 +97,7 @@ struct SigV4Tests {
         }
     }
 
-    @Test func theServersClockIsLearnedOnce() async throws {
+    @Test func clockOffsetIsLearnedOncePerOrigin() async throws {
         let server = try serverAhead()
         let signature = signature()
         for _ in 0..<2 {
@@ -112,9 +112,9 @@ struct SigV4Tests {
         #expect(other.requests[0].field("X-Amz-Date") == "20150830T123600Z")
     }
 
-    /// How far the server's clock is ahead, and how many requests it gets.
+    /// The seconds by which the server's clock is ahead, and the number of requests.
     @Test(arguments: [(0, 1), (240, 1), (-240, 1), (241, 2), (-241, 2)])
-    func otherRefusalsAreTheAnswer(ahead: Int64, count: Int) async throws {
+    func forbiddenIsReturnedWhenTheClockIsRight(ahead: Int64, count: Int) async throws {
         let date = HTTPDate(seconds: Int64(Self.start) + ahead).description
         let server = try MockServer { _ in .text("AccessDenied", status: 403).field("Date", date) }
         let (data, head) = try await Session().data(for: request(server.url("/"), signature()))
@@ -122,17 +122,17 @@ struct SigV4Tests {
         #expect(server.requestCount == count)
     }
 
-    /// A day is learned, and nothing beyond it.
+    /// An offset of up to one day is learned, a larger one is not.
     @Test(arguments: [(86_400, 2), (-86_400, 2), (86_401, 1), (-86_401, 1)])
-    func aClockThatIsFarOffIsNotLearned(ahead: Int64, count: Int) async throws {
+    func clockOffsetsAboveOneDayAreNotLearned(ahead: Int64, count: Int) async throws {
         let date = HTTPDate(seconds: Int64(Self.start) + ahead).description
         let server = try MockServer { _ in .text("AccessDenied", status: 403).field("Date", date) }
         #expect(try await Session().data(for: request(server.url("/"), signature())).1.status == .forbidden)
         #expect(server.requestCount == count)
     }
 
-    /// On Linux 0.0.0.0 leads to this machine, and is no loopback address.
-    @Test func noClockIsLearnedOverPlainHTTP() async throws {
+    /// On Linux, connections to 0.0.0.0 reach this machine, but 0.0.0.0 is no loopback address.
+    @Test func clockOffsetIsNotLearnedOverPlainHTTP() async throws {
         let server = try serverAhead()
         let url = "http://0.0.0.0:\(server.port)/"
         let signature = signature()
@@ -145,7 +145,7 @@ struct SigV4Tests {
         #expect(secure.requests.map { $0.field("X-Amz-Date") } == ["20150830T123600Z", "20150830T133600Z"])
     }
 
-    @Test func whatCanBeReadOnceIsNotSentAgain() async throws {
+    @Test func nonReplayableBodyIsNotResentAfterLearningTheOffset() async throws {
         let server = try serverAhead()
         var put = request(server.url("/"), signature("s3", payload: .chunked()))
         put.method = .put
@@ -156,21 +156,21 @@ struct SigV4Tests {
         #expect(try await Session().data(for: put).1.status == .ok)
     }
 
-    @Test func ofManyOriginsTheFirstAreForgotten() {
+    @Test func clockOffsetsOfOldOriginsAreForgotten() {
         let offsets = ClockOffsets()
         let (own, server) = (HTTPDate(seconds: 0), HTTPDate(seconds: 1000))
         for origin in 0...ClockOffsets.limit {
             #expect(offsets.learn("\(origin)", server: server, own: own, used: 0))
         }
         #expect(offsets["0"] == 0 && offsets["1"] == 1000 && offsets["\(ClockOffsets.limit)"] == 1000)
-        // Who was signed with the old time may try again, though somebody has learned the new one meanwhile.
+        // A request signed with the old offset may be retried, although another request has learned the new one.
         #expect(offsets.learn("1", server: server, own: own, used: 0))
         #expect(!offsets.learn("1", server: server, own: own, used: 1000))
     }
 
     // MARK: Keys
 
-    @Test func keysAreAskedForEachAttempt() async throws {
+    @Test func credentialsAreLoadedForEachAttempt() async throws {
         let server = try MockServer()
         server.on("GET", "/", inOrder: [.text("busy", status: 503), .text("fine")])
         let count = Lock(0)
@@ -179,26 +179,26 @@ struct SigV4Tests {
                 count += 1
                 return count
             }
-            return AWSCredentials(accessKey: "KEY\(number)", secretKey: "S")
+            return AWSCredentials(accessKeyID: "KEY\(number)", secretAccessKey: "S")
         }
-        _ = try await Session { $0.retry = RetryPolicy(limit: 1, backOff: .none) }
+        _ = try await Session { $0.retry = RetryPolicy(limit: 1, backoff: .none) }
             .data(for: request(server.url("/"), signature))
         let scopes = server.requests.compactMap { $0.field("Authorization")?.split(separator: "/").first }
         #expect(scopes == ["AWS4-HMAC-SHA256 Credential=KEY1", "AWS4-HMAC-SHA256 Credential=KEY2"])
         #expect(server.requests[0].field("X-Amz-Security-Token") == nil)
     }
 
-    @Test func keysThatAreNone() async throws {
+    @Test func missingAndEmptyCredentialsFail() async throws {
         struct Refused: Error {}
         let failing = SigV4Signature(region: "r", service: "s") { throw Refused() }
         let error = try await networkError { try await Session().data(for: request("http://127.0.0.1:1", failing)) }
         #expect(error.kind == .interceptorFailed && error.cause is Refused)
-        let empty = SigV4Signature(region: "r", service: "s") { AWSCredentials(accessKey: "", secretKey: "S") }
+        let empty = SigV4Signature(region: "r", service: "s") { AWSCredentials(accessKeyID: "", secretAccessKey: "S") }
         let other = try await networkError { try await Session().data(for: request("http://127.0.0.1:1", empty)) }
         #expect(other.kind == .invalidRequest)
     }
 
-    @Test func nothingShowsSecrets() async throws {
+    @Test func descriptionsHideSecrets() async throws {
         let texts = [
             "\(Self.keys)", String(reflecting: Self.keys), "\(signature())", String(reflecting: signature()),
             "\(try await signature().signed("https://host/").fields)",
@@ -210,7 +210,7 @@ struct SigV4Tests {
 
     // MARK: Presigned URLs
 
-    @Test func presigning() async throws {
+    @Test func presignedURLLifetimesAndQueries() async throws {
         for time in [Duration.milliseconds(900), .seconds(604_801), .seconds(-1)] {
             let error = try await networkError {
                 try await signature("s3").presignedURL(for: "https://h/", expiresIn: time)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Curlew
 
-/// What became of a stream: its elements as text, then why it ended, if that was a failure.
+/// The outcome of a stream: its elements as text, and the error that ended it, if any.
 struct Outcome: Equatable {
     var elements: [String] = []
     var failure: String?
 }
 
 extension StreamSerializer {
-    /// What it makes of chunks.
+    /// Decodes chunks.
     func outcome(of chunks: [[UInt8]], _ fields: HeaderFields = [:]) -> Outcome {
         var outcome = Outcome()
         var elements: [Element] = []
@@ -28,8 +28,8 @@ extension StreamSerializer {
         return outcome
     }
 
-    /// What it makes of bytes, which has to be the same however they are cut: in two anywhere, in single bytes, and at
-    /// random.
+    /// Decodes bytes, and checks that the outcome does not depend on the split: in two at each offset, in single bytes,
+    /// and at random.
     func outcome(
         ofAnyCutting bytes: [UInt8], _ fields: HeaderFields = [:], seed: UInt64 = 1,
         _ location: SourceLocation = #_sourceLocation
@@ -37,7 +37,7 @@ extension StreamSerializer {
         let whole = outcome(of: [bytes], fields)
         if whole.failure == nil {
             #expect(
-                (try? given(by: bytes, fields)) == whole.elements, "given rather than added", sourceLocation: location)
+                (try? given(by: bytes, fields)) == whole.elements, "returned elements", sourceLocation: location)
         }
         #expect(outcome(of: bytes.map { [$0] }, fields) == whole, "byte by byte", sourceLocation: location)
         if bytes.count <= 400 {
@@ -62,7 +62,7 @@ extension StreamSerializer {
 }
 
 extension StreamSerializer {
-    /// The elements of bytes, by the requirement that gives them.
+    /// Decodes bytes with the method that returns the elements.
     private func given(by bytes: [UInt8], _ fields: HeaderFields) throws -> [String] {
         var state = try begin(ResponseHead(status: .ok, fields: fields))
         let elements = try decode(ByteChunk(bytes), &state) + decode(nil, &state)
@@ -71,7 +71,7 @@ extension StreamSerializer {
 }
 
 extension [UInt8] {
-    /// The same bytes in pieces of any size, empty ones among them.
+    /// Splits the bytes into pieces of random sizes, some of them empty.
     func cut(by chance: inout SeededChance) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = self[...]
@@ -84,7 +84,7 @@ extension [UInt8] {
         return pieces
     }
 
-    /// Bytes put together of pieces, at random.
+    /// Joins random pieces.
     static func random(of pieces: [[UInt8]], upTo count: Int, by chance: inout SeededChance) -> [UInt8] {
         (0..<Int.random(in: 0...count, using: &chance)).flatMap { _ in pieces.randomElement(using: &chance) ?? [] }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Decoders over bytes that are not a client's: a transfer's, a sequence's at hand.
+/// Stream serializers applied to other sequences of bytes: those of transfers, and sequences in memory.
 @Suite(.timeLimit(.minutes(5)))
 struct DecodedSequenceTests {
     private struct Odd: Error {}
@@ -19,7 +19,7 @@ struct DecodedSequenceTests {
         }
     }
 
-    /// What a sequence gives, and twice what comes after.
+    /// Returns the elements of a sequence and the errors of two further calls of `next`.
     private func read<S: AsyncSequence>(
         _ sequence: S
     ) async -> ([S.Element], [NetworkError]) where S.Failure == NetworkError {
@@ -36,7 +36,7 @@ struct DecodedSequenceTests {
         return (elements, errors)
     }
 
-    @Test func anySequenceOfBytes() async throws {
+    @Test func anyByteSequenceIsDecoded() async throws {
         var lines: [String] = []
         for try await line in stream(["a\nb", "", "c\r", "\nd"]).decoded(by: .lines) { lines.append(line) }
         #expect(lines == ["a", "bc", "d"])
@@ -48,11 +48,11 @@ struct DecodedSequenceTests {
         #expect(await read(data.decoded(by: .lines, of: latin)).0 == ["é"])
     }
 
-    @Test func failures() async {
+    @Test func errorsOfDecodersAndSequencesAreRepeated() async {
         let (numbers, errors) = await read(stream(["1\n2\nx\n3\n"]).decoded(by: .ndjson(Int.self)))
         #expect(numbers == [1, 2] && errors.map(\.kind) == [.decodingFailed, .decodingFailed])
         let (lines, broken) = await read(stream(["a\nb"], end: Odd()).decoded(by: .lines))
-        #expect(lines == ["a"], "what the bytes break off in is not known to be a line")
+        #expect(lines == ["a"], "an incomplete line is dropped after an error")
         #expect(broken.map(\.kind) == [.bodyFailed, .bodyFailed] && broken.first?.cause is Odd)
         #expect(broken.first?.message == "The sequence of bytes failed: Odd.")
         let (_, cancelled) = await read(stream([], end: CancellationError()).decoded(by: .lines))
@@ -62,15 +62,15 @@ struct DecodedSequenceTests {
         #expect(lost.map(\.message) == ["gone", "gone"])
     }
 
-    @Test func bytesOfATransfer() async throws {
+    @Test func transferBytesAreDecoded() async throws {
         let server = try MockServer { _ in .text("one\ntwo\nthree").chunked(size: 2) }
         let session = Session()
         let transfer = session.transfer(Request(server.url("/")))
         #expect(await read(transfer.bytes.decoded(by: .lines)).0 == ["one", "two", "three"])
     }
 
-    /// AsyncThrowingStream ends without an error in a cancelled task; a line that is not whole is no line.
-    @Test func aCancelledTaskHearsOfIt() async throws {
+    /// `AsyncThrowingStream` ends without an error in a cancelled task; the decoder throws, and drops incomplete lines.
+    @Test func cancellationThrows() async throws {
         let (bytes, continuation) = AsyncThrowingStream<[UInt8], any Error>.makeStream()
         continuation.yield(Array("one\ntw".utf8))
         let (reached, proceed) = (Gate(), Gate())
@@ -87,8 +87,8 @@ struct DecodedSequenceTests {
         continuation.finish()
     }
 
-    /// Leaving the loop drops the iterator, and with it the transfer.
-    @Test func leavingCancels() async throws {
+    /// Leaving the loop releases the iterator, which cancels the transfer.
+    @Test func leavingTheLoopCancelsTheTransfer() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("one\ntwo\n").fault(.stall(gate), at: .body(4)) }
         let session = Session()

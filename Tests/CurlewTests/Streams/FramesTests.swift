@@ -12,7 +12,7 @@ struct FramesTests {
         .uint64(.bigEndian), .uint64(.littleEndian), .varint,
     ]
 
-    @Test func prefixesAreWritten() {
+    @Test func lengthPrefixesAreEncoded() {
         #expect(
             Self.prefixes.map { $0.bytes(for: 0x96) } == [
                 [0x96], [0, 0x96], [0x96, 0], [0, 0, 0, 0x96], [0x96, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0x96],
@@ -33,14 +33,14 @@ struct FramesTests {
         let bytes = try contents.enumerated().flatMap { try prefix.frame($1, $0) }
         let outcome = Frames.frames(lengthPrefix: prefix).outcome(ofAnyCutting: bytes)
         #expect(outcome == Outcome(elements: contents.map { String(reflecting: Data($0)) }))
-        // Any content, not only its size.
+        // The contents are compared, too, not only the sizes.
         let serializer = Frames(lengthPrefix: prefix)
         var state = serializer.begin(ResponseHead(status: .ok))
         let whole = try bytes.cut(by: &chance).flatMap { try serializer.decode(ByteChunk($0), &state) }
         #expect(whole == contents.map { Data($0) })
     }
 
-    @Test func ends() {
+    @Test func incompleteFramesFail() {
         let frames = Frames.frames(lengthPrefix: .uint16(.bigEndian))
         let inside = frames.outcome(ofAnyCutting: [0, 1, 7, 0, 3, 1, 2])
         #expect(inside.elements.count == 1)
@@ -50,7 +50,7 @@ struct FramesTests {
         #expect(frames.outcome(ofAnyCutting: [UInt8]()) == Outcome())
     }
 
-    @Test func limits() {
+    @Test func frameSizesAreLimited() {
         let frames = Frames.frames(lengthPrefix: .varint, limit: 2)
         #expect(frames.outcome(ofAnyCutting: [2, 7, 7]).failure == nil)
         let long = frames.outcome(ofAnyCutting: [0, 3, 1, 2, 3])
@@ -66,7 +66,7 @@ struct FramesTests {
         let eighty = [UInt8](repeating: 0x80, count: 9)
         #expect(frames.outcome(ofAnyCutting: eighty + [0x02]).failure?.contains("more than 64 bits") == true)
         #expect(frames.outcome(ofAnyCutting: eighty + [0x80]).failure?.contains("more than 64 bits") == true)
-        #expect(frames.outcome(ofAnyCutting: eighty + [0x00]) == frames.outcome(ofAnyCutting: [0]), "long, but fine")
+        #expect(frames.outcome(ofAnyCutting: eighty + [0x00]) == frames.outcome(ofAnyCutting: [0]), "a padded 0")
         #expect(frames.outcome(ofAnyCutting: eighty + [0x01]).failure?.hasPrefix("body too large") == true)
     }
 }

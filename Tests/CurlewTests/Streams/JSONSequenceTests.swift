@@ -6,7 +6,7 @@ import Testing
 
 @testable import Curlew
 
-/// RFC 7464: what a sequence is, what its faults are, and when an element is complete.
+/// JSON text sequences (RFC 7464): valid and malformed sequences, and the completion of elements.
 struct JSONSequenceTests {
     private func outcome(_ text: String, _ malformed: MalformedElements = .fail) -> Outcome {
         let text = text.replacing("§", with: "\u{1E}")
@@ -15,15 +15,15 @@ struct JSONSequenceTests {
 
     private func values(_ values: JSONValue...) -> [String] { values.map { String(reflecting: $0) } }
 
-    @Test func sequences() {
+    @Test func validSequences() {
         let mixed = outcome("§{\"a\":[1,2]}\n§\"x\\\"\\n]\"\n§1\n§null\n§[\n {\"b\": \"}\"}\n]\n")
         #expect(mixed == Outcome(elements: values(["a": [1, 2]], "x\"\n]", 1, nil, [["b": "}"]])))
-        #expect(outcome("") == Outcome() && outcome("§§§\n§") == Outcome(), "RS after RS is nothing (§2.1)")
+        #expect(outcome("") == Outcome() && outcome("§§§\n§") == Outcome(), "consecutive RS are ignored (§2.1)")
         #expect(outcome("§1\r\n§ \t2 \n\n").elements == values(1, 2))
     }
 
-    /// Objects, arrays and strings say themselves where they end; numbers and names may have been longer (§2.4).
-    @Test func cutElements() {
+    /// Objects, arrays and strings are self-delimiting; numbers and literals may be truncated (§2.4).
+    @Test func truncatedElements() {
         #expect(outcome("§{}§[]§\"a\"") == Outcome(elements: values([:], [], "a")))
         for text in ["1", "12", "true", "null", "false", "-0.5e3"] {
             #expect(outcome("§{}\n§\(text)").elements == values([:]), "\(text)")
@@ -52,8 +52,8 @@ struct JSONSequenceTests {
         #expect(outcome("§1\n{}\n§2\n", .skip).elements == values(1, 2))
     }
 
-    /// Nobody waits for the next element.
-    @Test func anElementIsCompleteWithItsEnd() throws {
+    /// An element is returned at its LF, before the next element arrives.
+    @Test func elementIsReturnedAtItsLineFeed() throws {
         let serializer = JSONSequence(JSONValue.self)
         var state = serializer.begin(ResponseHead(status: .ok))
         #expect(try serializer.decode(ByteChunk(Array("\u{1E}{\"a\":\n1}".utf8)), &state).isEmpty)
@@ -61,7 +61,7 @@ struct JSONSequenceTests {
         #expect(try serializer.decode(nil, &state).isEmpty)
     }
 
-    @Test func limit() {
+    @Test func elementSizesAreLimited() {
         let serializer = JSONSequence(JSONValue.self, malformed: .skip, limit: 4)
         #expect(serializer.outcome(ofAnyCutting: "\u{1E}[12]\n\u{1E}  1234\n").elements == values([12], 1234))
         for text in ["\u{1E}1\n\u{1E}[123]\n\u{1E}1\n", "\u{1E}1\n\u{1E}\"abcdefgh"] {
@@ -71,7 +71,7 @@ struct JSONSequenceTests {
         }
     }
 
-    @Test(arguments: 0..<60 as Range<UInt64>) func anyCuttingOfAnything(_ seed: UInt64) throws {
+    @Test(arguments: 0..<60 as Range<UInt64>) func randomSequencesRoundTripForEverySplit(_ seed: UInt64) throws {
         var chance = SeededChance(seed)
         let values = (0..<Int.random(in: 0...8, using: &chance)).map { _ in JSONValue.randomObject(&chance, depth: 3) }
         let pretty = JSON { encoder, _ in encoder.outputFormatting = .prettyPrinted }
@@ -82,8 +82,8 @@ struct JSONSequenceTests {
         #expect(outcome == Outcome(elements: values.map { String(reflecting: $0) }))
     }
 
-    /// Whatever comes, it is the same however it is cut.
-    @Test(arguments: 0..<200 as Range<UInt64>) func anyCuttingOfNonsense(_ seed: UInt64) {
+    /// Random input yields the same outcome for every split.
+    @Test(arguments: 0..<200 as Range<UInt64>) func randomInputHasTheSameOutcomeForEverySplit(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let pieces = ["\u{1E}", "\n", "{", "}", "[", "]", "\"", "\\", "1", "null", " ", ",", "a", ":"].map {
             Array($0.utf8)

@@ -15,27 +15,27 @@ struct LinesTests {
 
     private func quoted(_ lines: String...) -> [String] { lines.map { String(reflecting: $0) } }
 
-    @Test func ends() {
+    @Test func lineEnds() {
         #expect(lines("a\nb\r\nc") == quoted("a", "b", "c"))
         #expect(lines("a\n\n\r\nb\n") == quoted("a", "", "", "b"))
-        #expect(lines("a\rb\n\rc\r\n") == quoted("a\rb", "\rc"), "a lone CR ends nothing")
+        #expect(lines("a\rb\n\rc\r\n") == quoted("a\rb", "\rc"), "a lone CR ends no line")
         #expect(lines("a\r") == quoted("a"), "the end may lack its LF")
         #expect(lines("") == [] && lines("\n") == quoted("") && lines("é\n漢\n👴🏻") == quoted("é", "漢", "👴🏻"))
-        #expect(lines("a\u{2028}b\u{85}c\u{B}d") == quoted("a\u{2028}b\u{85}c\u{B}d"), "nor does anything else")
+        #expect(lines("a\u{2028}b\u{85}c\u{B}d") == quoted("a\u{2028}b\u{85}c\u{B}d"), "nor do other separators")
     }
 
-    @Test func emptyLinesMayBeLeftOut() {
+    @Test func emptyLinesCanBeOmitted() {
         #expect(lines("\na\r\n\r\n\n b\n\n", .lines(omittingEmpty: true)) == quoted("a", " b"))
     }
 
-    @Test func badBytes() {
+    @Test func invalidUTF8IsReplaced() {
         let bytes: [UInt8] = [0x61, 0xFF, 0x0A, 0xE2, 0x82, 0x0A, 0xAC, 0xF0, 0x9F]
         let outcome = Lines.lines.outcome(ofAnyCutting: bytes)
         #expect(outcome.elements == quoted("a\u{FFFD}", "\u{FFFD}", "\u{FFFD}\u{FFFD}"))
     }
 
-    /// A mark is no part of the text, and wins; another one later is.
-    @Test func marks() {
+    /// A byte order mark overrides the charset and is no part of the text; a second mark is text.
+    @Test func byteOrderMarkOverridesTheCharset() {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         #expect(Lines.lines.outcome(ofAnyCutting: mark + mark + Array("a\n".utf8)).elements == quoted("\u{FEFF}a"))
         let latin: HeaderFields = ["Content-Type": "text/plain; charset=iso-8859-1"]
@@ -47,7 +47,7 @@ struct LinesTests {
             }
             #expect(Lines.lines.outcome(ofAnyCutting: bytes).elements == text, "\(bytes) is no mark")
         }
-        #expect(Lines.lines.outcome(ofAnyCutting: mark) == Outcome(), "nothing but a mark")
+        #expect(Lines.lines.outcome(ofAnyCutting: mark) == Outcome(), "only a mark")
     }
 
     @Test(arguments: [false, true]) func utf16(_ isBigEndian: Bool) {
@@ -77,8 +77,8 @@ struct LinesTests {
         #expect(Lines.lines.outcome(ofAnyCutting: "é\n", unknown).elements == quoted("é"))
     }
 
-    /// The limit is about the line alone, and what came before is given however the bytes are cut.
-    @Test func limit() {
+    /// The limit applies to each line without its end, and earlier lines are returned for every split.
+    @Test func lineLengthIsLimited() {
         let lines = Lines.lines(limit: 3)
         #expect(lines.outcome(ofAnyCutting: "abc\r\nabc\nabc\r").elements == quoted("abc", "abc", "abc"))
         let failure = "body too large: Line 3 of the stream has more than 3 bytes."
@@ -88,8 +88,8 @@ struct LinesTests {
         }
     }
 
-    /// Against lines that are told apart in the whole text.
-    @Test(arguments: 0..<200 as Range<UInt64>) func anyCuttingOfAnything(_ seed: UInt64) {
+    /// Random input yields the lines of the whole text.
+    @Test(arguments: 0..<200 as Range<UInt64>) func randomLinesAreEqualForEverySplit(_ seed: UInt64) {
         var chance = SeededChance(seed)
         let pieces: [[UInt8]] =
             ["a", "é", "👴🏻", "\n", "\r\n", "\r", "", " "].map { Array($0.utf8) } + [[0xFF], [0xE2, 0x82]]

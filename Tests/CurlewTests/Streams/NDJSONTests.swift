@@ -15,18 +15,18 @@ struct NDJSONTests {
 
     private func items(_ ids: Int...) -> [String] { ids.map { String(reflecting: Item(id: $0)) } }
 
-    @Test func lines() {
+    @Test func linesAreDecoded() {
         #expect(values("{\"id\":1}\n{ \"id\" : 2 }\r\n{\"id\":3}", of: Item.self).elements == items(1, 2, 3))
         #expect(
-            values("\u{FEFF}\n \t\r\n\n{\"id\":1}\n\n", of: Item.self).elements == items(1), "blank lines are nothing")
+            values("\u{FEFF}\n \t\r\n\n{\"id\":1}\n\n", of: Item.self).elements == items(1), "blank lines are skipped")
         #expect(values("", of: Item.self) == Outcome() && values("\u{FEFF}", of: Item.self) == Outcome())
         #expect(values("1\nnull\n3\n", of: Int?.self).elements == ["Optional(1)", "nil", "Optional(3)"])
         let anything = values("[1]\n\"a\\nb\"\n", of: JSONValue.self)
         #expect(anything.elements == [JSONValue.array([1]), "a\nb"].map { String(reflecting: $0) })
     }
 
-    /// What came before a bad line is given; the error has its number and the place in it.
-    @Test func errors() {
+    /// Elements before a malformed line are returned; the error has the number of the line and the location in it.
+    @Test func errorsNameTheLine() {
         let bad = values("{\"id\":1}\n\n{\"id\":\"x\"}\n{\"id\":4}\n", of: Item.self)
         #expect(bad.elements == items(1))
         #expect(
@@ -40,7 +40,7 @@ struct NDJSONTests {
             long.elements == items(1) && long.failure == "body too large: Line 2 of the stream has more than 10 bytes.")
     }
 
-    @Test func theErrorHasTheLine() throws {
+    @Test func errorBodyIsTheLine() throws {
         let serializer = NDJSON(Item.self)
         var state = serializer.begin(ResponseHead(status: .ok))
         let chunk = ByteChunk(Array("{\"id\":1}\n{\"no\":2}\n".utf8))
@@ -53,13 +53,13 @@ struct NDJSONTests {
         #expect(error?.hint == "Make the property Optional if the server may leave it out.")
     }
 
-    @Test func theFormatReads() {
+    @Test func customFormatDecodesLines() {
         let format = JSON { _, decoder in decoder.dateDecodingStrategy = .secondsSince1970 }
         let outcome = NDJSON(Date.self, format).outcome(ofAnyCutting: "0\n1\n")
         #expect(outcome.elements == [0, 1].map { String(reflecting: Date(timeIntervalSince1970: $0)) })
     }
 
-    @Test(arguments: 0..<60 as Range<UInt64>) func anyCuttingOfAnything(_ seed: UInt64) throws {
+    @Test(arguments: 0..<60 as Range<UInt64>) func randomLinesRoundTripForEverySplit(_ seed: UInt64) throws {
         var chance = SeededChance(seed)
         let values = (0..<Int.random(in: 0...12, using: &chance)).map { _ in
             JSONValue.randomObject(&chance, depth: 3)

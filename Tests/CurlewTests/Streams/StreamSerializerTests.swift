@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Every decoder through a client: what is asked for, what is accepted, and elements in chunks of any size.
+/// All stream serializers with a client: Accept fields, accepted types, and elements in chunks of any size.
 @Suite(.timeLimit(.minutes(5)))
 struct StreamSerializerTests {
     private func read<S: StreamSerializer>(
@@ -22,7 +22,7 @@ struct StreamSerializerTests {
         return elements
     }
 
-    @Test func texts() async throws {
+    @Test func linesAndFramesWithAClient() async throws {
         let accept = "text/*, */*; q=0.1"
         #expect(try await read(Lines.lines, "text/plain", "a\r\nb", accept: accept) == ["a", "b"])
         #expect(try await read(Lines(omittingEmpty: true), nil, "\n\na", accept: accept) == ["a"])
@@ -30,7 +30,7 @@ struct StreamSerializerTests {
         #expect(frames == [Data("ab".utf8), Data()])
     }
 
-    @Test func values() async throws {
+    @Test func ndjsonAndJSONSequencesWithAClient() async throws {
         let accept =
             "application/x-ndjson, application/ndjson, application/jsonl, application/x-jsonlines, "
             + "application/stream+json, application/json; q=0.5, application/x-jsonl; q=0.1, "
@@ -47,15 +47,15 @@ struct StreamSerializerTests {
         #expect(error.kind == .unacceptableContentType)
     }
 
-    @Test func events() async throws {
+    @Test func serverSentEventsWithAClient() async throws {
         let (type, text) = ("text/event-stream", "data:1\n\ndata:2\n\n")
         let standard: ServerSentEvents = .serverSentEvents
         #expect(try await read(standard, type, text, accept: type).map(\.data) == ["1", "2"])
         #expect(try await read(ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
     }
 
-    /// The mark ends the stream, though the server keeps the connection.
-    @Test func nothingIsWaitedForAfterTheMark() async throws {
+    /// The end marker ends the stream, although the response does not end.
+    @Test func streamEndsAtTheEndMarker() async throws {
         let gate = Gate()
         defer { gate.open() }
         let text = "data:1\n\ndata:[DONE]\n\n"
@@ -71,8 +71,8 @@ struct StreamSerializerTests {
         #expect(values == [1])
     }
 
-    /// Who sends another type, and nothing for a while, is refused for the type.
-    @Test func aSilentResponseOfAnotherTypeIsRefused() async throws {
+    /// A response with a wrong content type fails without waiting for its body.
+    @Test func unacceptableContentTypeFailsBeforeTheBody() async throws {
         let gate = Gate()
         defer { gate.open() }
         let server = try MockServer { _ in
@@ -85,8 +85,8 @@ struct StreamSerializerTests {
         #expect(error.kind == .unacceptableContentType)
     }
 
-    /// What came before a failure is given first, through a client too; then the error, again and again.
-    @Test func failuresComeLast() async throws {
+    /// A client's stream returns the elements before a malformed one, then throws the same error on each call.
+    @Test func elementsBeforeAnErrorAreReturned() async throws {
         let server = try MockServer { _ in
             .status(200, [("Content-Type", "application/json")], body: Array("1\n2\nx\n".utf8))
         }

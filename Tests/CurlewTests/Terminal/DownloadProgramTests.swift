@@ -8,7 +8,7 @@ import Testing
 
 @testable import Curlew
 
-/// The example `Download` on a terminal, as people use it.
+/// The example program `Download` on a terminal.
 @Suite(.timeLimit(.minutes(10)))
 struct DownloadProgramTests {
     private static let held = 700_000
@@ -20,7 +20,7 @@ struct DownloadProgramTests {
     init() throws {
         folder = try Folder()
         let gate = gate
-        // The whole stops after a half; the rest comes at once.
+        // The first response stalls after more than half of the file; the rest arrives at once.
         server = try MockServer { request in
             let answer = RangeResource(.usual).response(to: request)
             return request.field("Range") == nil ? answer.fault(.stall(gate), at: .body(Self.held)) : answer
@@ -35,12 +35,12 @@ struct DownloadProgramTests {
         try terminal.start(PseudoTerminal.path(of: "Download"), arguments)
     }
 
-    @Test func anInterruptedDownloadLeavesThingsInOrderAndGoesOn() async throws {
+    @Test func interruptedDownloadRestoresTheTerminalAndResumes() async throws {
         let terminal = try PseudoTerminal()
         let modes = try terminal.modes()
         try start(terminal, arguments())
         #expect(await terminal.wait(for: "  56 %"))
-        // Where a shell would write if the program ended now.
+        // The modes are unchanged while the program runs.
         #expect(try terminal.modes() == modes)
         terminal.type("\u{3}")
         #expect(await terminal.status() == 130)
@@ -49,7 +49,7 @@ struct DownloadProgramTests {
         try #require(screen.lines.count == 3, "\(screen.lines)")
         #expect(screen.lines[0] == "big.bin  cancelled  683.6 KiB")
         #expect(screen.lines[1] == "Interrupted.")
-        #expect(screen.lines[2] == "683.6 KiB of 1 file are kept; the same command again gets the rest.")
+        #expect(screen.lines[2] == "683.6 KiB of 1 file are kept; run the same command again to get the rest.")
         #expect((screen.row, screen.column) == (3, 0))
         #expect(screen.unknown.isEmpty && screen.wraps == 0 && screen.isColoured)
         #expect(!terminal.output.contains("\u{1B}[?"))
@@ -68,7 +68,7 @@ struct DownloadProgramTests {
         #expect(server.requests.last?.field("If-Range") == "\"1\"")
     }
 
-    @Test func whoeverReadsJSONMayStopReading() async throws {
+    @Test func closedJSONReaderDoesNotEndTheDownload() async throws {
         gate.open()
         let pipe = try TestPipe()
         pipe.closeReader()
@@ -78,7 +78,7 @@ struct DownloadProgramTests {
         #expect(terminal.output.isEmpty && folder.bytes("big.bin") == PatternBody.usual.bytes)
     }
 
-    @Test func programsGetObjectsAlsoOnATerminal() async throws {
+    @Test func jsonOptionWritesObjectsOnATerminal() async throws {
         gate.open()
         let terminal = try PseudoTerminal()
         try start(terminal, arguments("--json"))
@@ -89,7 +89,7 @@ struct DownloadProgramTests {
         #expect(records.last?.state == .done && records.last?.received == Int64(PatternBody.usual.length))
     }
 
-    @Test func aQuietOneSaysOnlyWhatIsWrong() async throws {
+    @Test func quietOptionPrintsOnlyErrors() async throws {
         gate.open()
         let terminal = try PseudoTerminal()
         try start(terminal, arguments("--quiet"))
@@ -102,15 +102,15 @@ struct DownloadProgramTests {
     }
 
     @Test(arguments: ["--help", "--what", "--at-most 0", "--sha256"])
-    func theCommandLineIsChecked(arguments: String) async throws {
+    func invalidCommandLinesPrintUsage(arguments: String) async throws {
         let terminal = try PseudoTerminal()
         try start(terminal, arguments.split(separator: " ").map(String.init))
         #expect(await terminal.status() == (arguments == "--help" ? 0 : 64))
         #expect(terminal.output.contains("usage: Download"))
     }
 
-    /// That the other tests would see a terminal that is not left as it was.
-    @Test func changedModesAreNoticed() async throws {
+    /// Checks that a comparison of modes detects a changed terminal.
+    @Test func changedTerminalModesAreDetected() async throws {
         let terminal = try PseudoTerminal()
         let modes = try terminal.modes()
         try terminal.start("/bin/stty", ["-echo"])

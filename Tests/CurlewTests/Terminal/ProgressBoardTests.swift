@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 @Suite struct ProgressBoardTests {
-    /// A board, the screen it is written on, and a clock.
+    /// A board, the screen on which it is drawn, and a clock.
     private struct Stage {
         var board: ProgressBoard
         var screen: Screen
@@ -38,7 +38,7 @@ import Testing
             board.end(key, TransferProgress(received: 100, isFinished: error == nil, elapsed: .seconds(2)), error)
         }
 
-        /// Draws, a moment later; what was written is nil when nothing was.
+        /// Draws after an eighth of a second and returns the written text, or nil if the board wrote nothing.
         @discardableResult
         mutating func draw(isLast: Bool = false) -> String? {
             now += 125_000_000
@@ -54,7 +54,7 @@ import Testing
 
     // MARK: Bars
 
-    @Test func barsAreRedrawnInTheirPlace() {
+    @Test func barsAreRedrawnInPlace() {
         var stage = Stage()
         let keys = stage.add("a.iso", "long.tar.gz")
         stage.draw()
@@ -66,12 +66,12 @@ import Testing
         #expect(stage.screen.lines.count == 2)
         #expect(stage.screen.lines[0].hasPrefix("a.iso        [=========>         ]   50 %   50 of 100 bytes"))
         #expect(stage.screen.lines[1].hasPrefix("long.tar.gz  [====>              ]   25 %   25 of 100 bytes"))
-        // An interrupted program leaves the cursor where a prompt belongs.
+        // The cursor is at the start of a new line, so that a prompt after an interrupt is in the right position.
         #expect((stage.screen.row, stage.screen.column) == (2, 0))
         #expect(stage.screen.wraps == 0 && stage.screen.unknown.isEmpty && stage.frames.count == 4)
     }
 
-    @Test func nothingIsWrittenWhenNothingMoves() {
+    @Test func unchangedBarsAreNotRedrawn() {
         var stage = Stage()
         let keys = stage.add("a")
         stage.set(keys[0], 50)
@@ -82,7 +82,7 @@ import Testing
         #expect(stage.draw() != nil)
     }
 
-    @Test func whatEndsMovesUpAndStays() {
+    @Test func endedTransfersMoveAboveTheBars() {
         var stage = Stage()
         let keys = stage.add("a", "b", "c")
         stage.draw()
@@ -99,7 +99,7 @@ import Testing
         #expect(stage.board.isIdle)
     }
 
-    @Test func messagesStandAboveTheBars() {
+    @Test func messagesAreShownAboveTheBars() {
         var stage = Stage(columns: 20)
         let keys = stage.add("a")
         stage.draw()
@@ -114,7 +114,7 @@ import Testing
         #expect((stage.screen.row, stage.screen.column) == (5, 0))
     }
 
-    @Test func whatTheTerminalEchoesIsOverwritten() {
+    @Test func terminalEchoIsOverwritten() {
         var stage = Stage()
         let keys = stage.add("a")
         stage.draw()
@@ -124,7 +124,7 @@ import Testing
         #expect(stage.screen.lines == ["a  cancelled  100 bytes"])
     }
 
-    @Test func moreThanFitIsSummedUp() {
+    @Test func barsBeyondTheScreenAreSummarized() {
         var stage = Stage(rows: 8)
         let keys = (0..<30).flatMap { stage.add("n\($0)") }
         stage.set(keys[20], 10)
@@ -140,26 +140,26 @@ import Testing
             stage.end(key)
             stage.draw()
         }
-        // Each of them ends once, and nothing else is left.
+        // Each transfer ends once, and no other line is left.
         let ends = stage.screen.everything
         #expect(Set(ends.map { $0.prefix { $0 != " " } }) == Set((0..<30).map { "n\($0)" }))
         #expect(ends.count == 30 && ends.allSatisfy { $0.hasSuffix("done  100 bytes  in 0:02") })
     }
 
     @Test(arguments: [1, 2, 3])
-    func aTerminalOfAFewRowsShowsWhatItCan(rows: Int) {
+    func terminalsWithFewRows(rows: Int) {
         var stage = Stage(rows: rows)
         let keys = (0..<3).flatMap { stage.add("n\($0)") }
         for step in 0..<3 {
             stage.set(keys[0], Int64(step))
             stage.draw()
         }
-        // The only row of a terminal is the cursor's.
+        // The last row is reserved for the cursor, so a terminal with one row shows no lines.
         #expect(stage.screen.lines.last == [2: "… and 3 more", 3: "… and 2 more"][rows])
         #expect(stage.screen.lines.count == rows - 1 && stage.screen.history == [])
     }
 
-    @Test func aNarrowerTerminalHasNoRemains() {
+    @Test func resizeLeavesNoRemains() {
         var stage = Stage(columns: 70, rows: 20)
         let keys = stage.add("a.iso", "b.iso")
         for key in keys { stage.set(key, 50) }
@@ -175,7 +175,7 @@ import Testing
         #expect(stage.screen.lines.count == 2 && stage.screen.lines[0].contains("60 of 100 bytes"))
     }
 
-    @Test func manyChangesLeaveWhatIsExpected() {
+    @Test func randomChangesKeepTheScreenConsistent() {
         var chance = SeededChance(3)
         for _ in 0..<40 {
             var stage = Stage(
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func theRateDoesNotCountWhatWasThereBefore() {
+    @Test func rateExcludesBytesReceivedBefore() {
         var stage = Stage(.json)
         let keys = stage.add("a")
         stage.set(keys[0], 0)
@@ -212,7 +212,7 @@ import Testing
 
     // MARK: Lines
 
-    @Test func linesComeAtIntervalsAndAtEnds() throws {
+    @Test func linesAreWrittenAtIntervalsAndEnds() throws {
         var stage = Stage(.lines, interval: .seconds(1))
         let keys = stage.add("a", "b")
         for step in 0..<20 {
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.seconds(10_000_000_000), .seconds(Int64.max), .zero, .seconds(-1)])
-    func everyIntervalIsOne(_ interval: Duration) {
+    func extremeIntervalsAreAccepted(_ interval: Duration) {
         var stage = Stage(.lines, interval: interval)
         _ = stage.add("a")
     }
@@ -242,7 +242,7 @@ import Testing
         }
     }
 
-    @Test func programsReadObjects() throws {
+    @Test func jsonRecordsAreDecodable() throws {
         var stage = Stage(.json)
         let keys = stage.add("a \"quoted\"\nname \u{1B}[0m日本")
         stage.board.update(
@@ -267,7 +267,7 @@ import Testing
         #expect(!stage.frames.joined().contains("\u{1B}"))
     }
 
-    @Test func anObjectForEachChange() throws {
+    @Test func jsonRecordForEachChange() throws {
         var stage = Stage(.json)
         let keys = stage.add("a", "b")
         stage.draw()

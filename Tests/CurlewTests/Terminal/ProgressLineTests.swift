@@ -20,7 +20,7 @@ import Testing
         line.barText(columns: columns, labels: line.label.columns, tick: tick)
     }
 
-    // MARK: What it says
+    // MARK: Contents
 
     @Test(arguments: [
         (200, "big.iso  [====================>                   ]   50 %  512 MiB of 1 GiB    12.5 MiB/s  0:41 left"),
@@ -30,28 +30,28 @@ import Testing
         (30, "big.iso  [=====>     ]   50 %"), (18, "big.iso   50 %"), (9, "big.iso"), (5, "bi…o"), (2, "…"),
         (1, "…"),
     ])
-    func itHasWhatFits(columns: Int, text: String) {
+    func barTextFitsTheWidth(columns: Int, text: String) {
         #expect(bar(line(), columns) == text)
     }
 
-    @Test func theUnitStandsThereOnce() {
+    @Test func commonUnitIsShownOnce() {
         let progress = TransferProgress(received: 3 << 19, expectedToReceive: 3 << 20)
         #expect(bar(line("a", .running, progress), 60).contains("  1.5 of 3 MiB"))
         #expect(line("a", .running, progress).plainText == "a  50 %  1.5 of 3 MiB")
     }
 
-    @Test func aBodyOfUnknownLengthHasABlockThatMoves() {
+    @Test func unknownLengthShowsAMovingBlock() {
         let progress = TransferProgress(received: 2048, bytesPerSecond: 1024)
         let texts = (0..<6).map { bar(line("log", .running, progress), 44, tick: $0) }
         #expect(texts[0] == "log  [<=>       ]       2 KiB       1 KiB/s")
         #expect(texts[1] == "log  [ <=>      ]       2 KiB       1 KiB/s")
         #expect(Set(texts).count == 6)
-        // To the other end and back: the bar has 10 cells.
+        // The block moves to the other end and back; the bar has 10 cells.
         #expect(bar(line("log", .running, progress), 44, tick: 7).contains("[       <=>]"))
         #expect(bar(line("log", .running, progress), 44, tick: 14) == texts[0])
     }
 
-    @Test func anUploadCountsItsOwnBytesUntilTheAnswerComes() {
+    @Test func uploadShowsSentBytesUntilTheResponseArrives() {
         var progress = TransferProgress(sent: 300, expectedToSend: 400)
         #expect(line("up", .running, progress).plainText == "up  75 %  300 of 400 bytes")
         progress.received = 10
@@ -62,7 +62,7 @@ import Testing
         #expect(line("up", .done, progress).plainText == "up  done  300 bytes  in 1:02")
     }
 
-    @Test func statesHaveTheirWords() {
+    @Test func stateTexts() {
         #expect(bar(line("a", .waiting), 80) == "a  waiting")
         #expect(bar(line("a", .paused), 40) == "a  [====>    ]   50 %  512 MiB of 1 GiB")
         #expect(bar(line("a", .paused), 80).hasSuffix("512 MiB of 1 GiB  paused"))
@@ -70,7 +70,7 @@ import Testing
         #expect(bar(line("a", .cancelled), 80) == "a  cancelled  512 MiB")
     }
 
-    @Test func aFailureSaysWhy() {
+    @Test func failedLineShowsTheError() {
         let error = NetworkError(.connectionLost, phase: .receiving, "The connection\u{1B}[2J broke off.")
         let failed = line("a", .failed, Self.half, error)
         #expect(bar(failed, 80) == "a  failed: The connection\\u{1B}[2J broke off.")
@@ -95,7 +95,7 @@ import Testing
         ("\u{1112}\u{1161}\u{11AB}", 2),
         ("ﾊﾟ", 2), ("Ａ", 2), ("😀", 2), ("❤\u{FE0F}", 2), ("🇩🇪", 4), ("a\u{200B}b", 2), ("Ωж", 2), ("\u{AD}", 0),
     ])
-    func columns(text: String, columns: Int) {
+    func textWidthsInColumns(text: String, columns: Int) {
         #expect(text.columns == columns)
     }
 
@@ -107,7 +107,7 @@ import Testing
         #expect("日本語".shortened(toColumns: 0) == "")
     }
 
-    @Test func noLineIsTooWide() {
+    @Test func randomLinesFitTheWidth() {
         var chance = SeededChance(7)
         let letters = ["a", "-", "é", "日", "😀", "e\u{301}", "\u{1B}[31m", "\n", "\u{202E}", "🇩🇪", "ｱ"]
         let states: [ProgressLine.State] = [.waiting, .running, .paused, .done, .failed, .cancelled]
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [(0, "0:00"), (0.1, "0:01"), (59.5, "1:00"), (3599, "59:59"), (3723, "1:02:03"), (-5, "0:00")])
-    func clocks(seconds: Double, text: String) {
+    func clockTexts(seconds: Double, text: String) {
         #expect(Duration.seconds(seconds).clock == text)
     }
 }

@@ -1,20 +1,20 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a person sees of what was written to a terminal: enough of one for text, line ends and what progress needs.
+/// A terminal emulator for tests, with text, line ends and the escape sequences that the progress display uses.
 struct Screen {
     private(set) var columns: Int
     let height: Int
-    /// Lines that have left the screen at its top.
+    /// Lines that have scrolled off the top of the screen.
     private(set) var history: [String] = []
     private var rows: [[String]] = [[]]
     private(set) var row = 0
     private(set) var column = 0
-    /// How many lines were too long.
+    /// The number of lines that were wrapped.
     private(set) var wraps = 0
-    /// What was not understood.
+    /// Control characters and escape sequences that the emulator does not support.
     private(set) var unknown: [String] = []
-    /// Whether there was any colour.
+    /// Whether any text was coloured.
     private(set) var isColoured = false
     private var sequence: String?
 
@@ -28,14 +28,14 @@ struct Screen {
         feed(text)
     }
 
-    /// The lines on the screen, without blanks at their ends and without empty ones below.
+    /// The lines on the screen, without trailing blanks and without trailing empty lines.
     var lines: [String] {
         var lines = rows.map(Self.text)
         while lines.last == "" { lines.removeLast() }
         return lines
     }
 
-    /// All lines there ever were.
+    /// All lines, including those that have scrolled off.
     var everything: [String] { history + lines }
 
     mutating func feed(_ text: String) {
@@ -44,7 +44,7 @@ struct Screen {
         }
     }
 
-    /// Makes it narrower: what stands on it is wrapped, as most terminals do.
+    /// Changes the width and wraps lines that are too long, as most terminals do.
     mutating func resize(columns: Int) {
         let old = rows
         var new: [[String]] = []

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct TerminalDeviceTests {
-    @Test func everythingGetsThroughALittleAtATime() async throws {
+    @Test func longTextIsWrittenInParts() async throws {
         let pipe = try TestPipe(blocks: false)
         let text = String(repeating: "0123456789", count: 100_000)
         async let bytes = pipe.read(1_000_000)
@@ -17,14 +17,14 @@ struct TerminalDeviceTests {
         #expect(await bytes == Array(text.utf8))
     }
 
-    @Test func aDescriptorThatTakesNothingIsGivenUp() throws {
+    @Test func blockedDescriptorFailsAfterThePatience() throws {
         let pipe = try TestPipe(blocks: false)
         let text = String(repeating: "x", count: 1 << 20)
         #expect(!TerminalDevice.write(text, to: pipe.writer, patience: 0))
         #expect(!TerminalDevice.write("y", to: pipe.writer, patience: 0))
     }
 
-    @Test func aReaderThatHasGoneIsNoSignal() async throws {
+    @Test func closedReaderFailsTheWriteWithoutASignal() async throws {
         let pipe = try TestPipe()
         #expect(await TerminalDevice.descriptor(pipe.writer).write("x"))
         pipe.closeReader()
@@ -32,7 +32,7 @@ struct TerminalDeviceTests {
         #expect(await !TerminalDevice.descriptor(-1).write("x"))
     }
 
-    @Test func itsSizeIsTheTerminals() throws {
+    @Test func terminalSizeOverridesEnvironment() throws {
         let terminal = try PseudoTerminal(columns: 123, rows: 45)
         let variables = ["COLUMNS": "99", "LINES": "11"]
         #expect(terminal.size { variables[$0] } == TerminalDevice.Size(columns: 123, rows: 45))
@@ -41,7 +41,7 @@ struct TerminalDeviceTests {
     }
 
     @Test(arguments: [nil, "", "-1", "0", "many", "99999999"])
-    func withoutATerminalTheEnvironmentSaysIt(value: String?) throws {
+    func environmentSetsTheSizeWithoutATerminal(value: String?) throws {
         let pipe = try TestPipe()
         #expect(TerminalDevice.size(of: pipe.writer) { _ in value } == TerminalDevice.Size(columns: 80, rows: 24))
         #expect(TerminalDevice.size(of: pipe.writer) { $0 == "COLUMNS" ? "99" : value }.columns == 99)

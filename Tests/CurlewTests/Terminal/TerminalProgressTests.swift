@@ -9,10 +9,10 @@ import Testing
 
 @testable import Curlew
 
-/// Displays of real transfers, on a device that is not there, with a clock that only their own pauses move.
+/// Displays of real transfers on a recording device, with a clock that only the display's pauses move.
 @Suite(.timeLimit(.minutes(10)))
 struct TerminalProgressTests {
-    /// What was written, and when.
+    /// A device that records the written texts and their times.
     private final class Recorder: Sendable {
         struct State {
             var now: UInt64 = 1_000_000_000
@@ -81,9 +81,9 @@ struct TerminalProgressTests {
 
     private func transfer(_ path: String) -> Transfer<Data> { session.transfer(Request(server.url(path))) }
 
-    // MARK: What is seen
+    // MARK: Output
 
-    @Test func endsAreSeen() async throws {
+    @Test func successAndFailureAreShown() async throws {
         let recorder = Recorder()
         let display = display(recorder)
         let (good, bad) = (transfer("/hello.txt"), session.transfer("http://127.0.0.1:1/closed"))
@@ -99,7 +99,7 @@ struct TerminalProgressTests {
         #expect(recorder.screen.column == 0 && recorder.screen.unknown.isEmpty && recorder.screen.isColoured)
     }
 
-    @Test func whatNeverStartsIsSeen() async throws {
+    @Test func transferThatNeverStartsIsShown() async throws {
         let recorder = Recorder()
         let display = display(recorder, .lines)
         display.watch(session.transfer("no url"), as: "x")
@@ -107,7 +107,7 @@ struct TerminalProgressTests {
         #expect(recorder.text.hasPrefix("x  failed: ") && recorder.text.split(separator: "\n").count == 1)
     }
 
-    @Test func watchingStarts() async throws {
+    @Test func watchStartsTheTransfer() async throws {
         let recorder = Recorder()
         let display = display(recorder, .silent)
         display.watch(transfer("/hello.txt"))
@@ -116,7 +116,7 @@ struct TerminalProgressTests {
         #expect(recorder.text.isEmpty)
     }
 
-    @Test func theBodyIsLeftToOthers() async throws {
+    @Test func watchLeavesTheBodyToItsReader() async throws {
         let display = display(Recorder())
         let transfer = transfer("/hello.txt")
         display.watch(transfer)
@@ -126,7 +126,7 @@ struct TerminalProgressTests {
         await display.finish()
     }
 
-    @Test func aPauseIsSeenAndOneThatNobodyHoldsEnds() async throws {
+    @Test func pausedTransferIsShownAndCancelledWhenReleased() async throws {
         let recorder = Recorder()
         let display = display(recorder)
         let gate = Gate()
@@ -143,7 +143,7 @@ struct TerminalProgressTests {
         #expect(recorder.screen.lines.count == 1 && recorder.screen.lines[0].contains("cancelled"))
     }
 
-    @Test func whoAwaitsTheValueCanLeave() async throws {
+    @Test func watchedTransferOutlivesCancelledTask() async throws {
         let recorder = Recorder()
         let display = display(recorder)
         let gate = Gate()
@@ -154,14 +154,14 @@ struct TerminalProgressTests {
         await gate.waitUntilReached()
         task.cancel()
         await #expect(throws: NetworkError.self) { try await task.value }
-        // It was started, so it goes on.
+        // The display started the transfer, so it continues.
         gate.open()
         await recorder.wait(for: "done")
         #expect(try await transfer.value.count == 5)
         await display.finish()
     }
 
-    @Test func finishLeavesWhatRuns() async throws {
+    @Test func finishLeavesRunningTransfersAndAllowsReuse() async throws {
         let recorder = Recorder()
         let display = display(recorder)
         let gate = Gate()
@@ -175,7 +175,7 @@ struct TerminalProgressTests {
         gate.open()
         #expect(try await transfer.value.count == 5)
         #expect(recorder.text == before)
-        // And can be used again.
+        // The display can be used again.
         display.note("one more")
         await display.finish()
         #expect(recorder.screen.lines.last == "one more" && recorder.screen.lines.count == 2)
@@ -183,7 +183,7 @@ struct TerminalProgressTests {
 
     // MARK: Forms
 
-    @Test func aDumbTerminalAndAPipeGetLines() async throws {
+    @Test func dumbTerminalsAndPipesGetLines() async throws {
         for (isTerminal, variables) in [(true, ["TERM": "dumb"]), (true, [:]), (false, Self.terminal)] {
             let recorder = Recorder()
             let display = display(recorder, .automatic, isTerminal: isTerminal, variables)
@@ -198,7 +198,7 @@ struct TerminalProgressTests {
     }
 
     @Test(arguments: [("1", false), ("", true), (nil, true)])
-    func noColorIsHeeded(value: String?, isColoured: Bool) async throws {
+    func noColorVariableDisablesColours(value: String?, isColoured: Bool) async throws {
         let recorder = Recorder()
         var variables = Self.terminal
         variables["NO_COLOR"] = value
@@ -210,7 +210,7 @@ struct TerminalProgressTests {
         #expect(recorder.screen.isColoured == isColoured && recorder.text.contains("\r"))
     }
 
-    @Test func programsGetObjects() async throws {
+    @Test func jsonFormWritesARecordPerEnd() async throws {
         let recorder = Recorder()
         let display = display(recorder, .json)
         let transfers = (0..<5).map { _ in transfer("/hello.txt") }
@@ -226,31 +226,31 @@ struct TerminalProgressTests {
         #expect(records.filter { $0.state == .done }.count == 5)
     }
 
-    // MARK: How often, and for how long
+    // MARK: Rate and lifetime
 
     @Test(arguments: [TerminalProgress.Form.bars, .json])
-    func atMostTenTimesASecond(form: TerminalProgress.Form) async throws {
+    func displayWritesAtMostTenTimesASecond(form: TerminalProgress.Form) async throws {
         let gate = Gate()
-        // The clock stands at five seconds when the body goes on.
+        // The body continues after 40 pauses of the display.
         let recorder = Recorder { if $0 == 40 { gate.open() } }
         let display = display(recorder, form)
         let whole = MockResponse.text("hello").chunked()
         server.on("GET", "/endless", whole.fault(.stall(gate), at: .body(2)))
         let transfers = (0..<3).map { _ in transfer("/endless").start() }
-        // Bars move when something has come.
+        // Wait until each transfer has received bytes, because bars move only then.
         for transfer in transfers { for await progress in transfer.progress where progress.received >= 2 { break } }
         for transfer in transfers { display.watch(transfer) }
         for transfer in transfers { _ = try await transfer.value }
         await display.finish()
         let times = recorder.state.withLock { $0.texts.map(\.at) }
-        // Bars of unknown length move all the time.
+        // Bars of unknown length move with every frame.
         #expect(form == .json || times.count > 20)
         for time in times {
             #expect(times.filter { $0 >= time && $0 < time + 1_000_000_000 }.count <= 10)
         }
     }
 
-    @Test func aReaderThatHasGoneEndsIt() async throws {
+    @Test func closedReaderEndsTheDisplay() async throws {
         let recorder = Recorder()
         recorder.state.withLock { $0.isClosed = true }
         let display = display(recorder, .json)
@@ -259,7 +259,7 @@ struct TerminalProgressTests {
         #expect(try await transfer.value.count == 5)
         await display.finish()
         #expect(recorder.state.withLock { $0.texts.count } == 1)
-        display.note("nobody reads this")
+        display.note("after the end")
         let late = self.transfer("/hello.txt")
         display.watch(late)
         #expect(try await late.value.count == 5)
@@ -276,7 +276,7 @@ struct TerminalProgressTests {
         }
     }
 
-    @Test func nothingIsKeptAfterTheEnd() async throws {
+    @Test func endedTransferIsReleased() async throws {
         let signal = Signal()
         let display = display(Recorder())
         do {
@@ -286,13 +286,13 @@ struct TerminalProgressTests {
             display.watch(transfer)
             _ = try await transfer.value
         }
-        // The display is still there, and shows another one.
+        // The display still exists and shows a further message.
         #expect(await signal.wait(after: 0))
         display.note("still here")
         await display.finish()
     }
 
-    @Test func aDisplayThatNobodyHoldsGoes() async throws {
+    @Test func unreferencedDisplayIsReleased() async throws {
         let signal = Signal()
         do {
             let held = Held(signal)

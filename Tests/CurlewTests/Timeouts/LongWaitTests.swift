@@ -8,24 +8,24 @@ import Testing
 
 @testable import Curlew
 
-/// Every option that takes a duration takes the longest one there is: nothing traps, and requests run.
+/// Every duration option accepts the longest `Duration`: nothing traps, and requests run.
 @Suite(.timeLimit(.minutes(5)))
 struct LongWaitTests {
     private static let forever = Duration.seconds(Int64.max)
-    /// Longer than `Duration.components` can tell.
+    /// Longer than `Duration.components` can represent.
     private static let longest = Duration.seconds(Int64.max) * 10
 
     private static let choices: [Timeouts] = [forever, longest].flatMap { time in
         [
             Timeouts(connect: time), Timeouts(responseHead: time), Timeouts(idle: time), Timeouts(total: time),
-            Timeouts(queue: time), Timeouts(slowest: Timeouts.MinimumRate(bytes: 1, within: time)),
+            Timeouts(queue: time), Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 1, within: time)),
             Timeouts(
                 connect: time, responseHead: time, idle: time, total: time, queue: time,
-                slowest: Timeouts.MinimumRate(bytes: 1, within: time)),
+                minimumRate: Timeouts.MinimumRate(bytes: 1, within: time)),
         ]
     }
 
-    /// Passes everything on, so that the request's chain runs in a task which watches the time.
+    /// An interceptor without effect: with it, the chain of the request runs in a task that enforces the timeout.
     private struct Passing: Interceptor {
         func intercept(
             _ request: Request, context: InterceptorContext, next: Next
@@ -41,7 +41,9 @@ struct LongWaitTests {
         #expect(value == Data("fine".utf8), sourceLocation: location)
     }
 
-    @Test(arguments: choices, [false, true]) func timeouts(_ timeouts: Timeouts, isIntercepted: Bool) async throws {
+    @Test(arguments: choices, [false, true]) func longestTimeoutsAreAccepted(_ timeouts: Timeouts, isIntercepted: Bool)
+        async throws
+    {
         let server = try MockServer { _ in .text("fine") }
         var request = Request(server.url("/"))
         request.options.timeouts = timeouts
@@ -51,7 +53,7 @@ struct LongWaitTests {
     }
 
     @Test(arguments: [forever, longest], [false, true])
-    func totalTimeout(_ time: Duration, isIntercepted: Bool) async throws {
+    func longestTotalTimeoutIsAccepted(_ time: Duration, isIntercepted: Bool) async throws {
         let server = try MockServer { _ in .text("fine") }
         var request = Request(server.url("/"))
         request.options.timeout = time
@@ -60,7 +62,7 @@ struct LongWaitTests {
         #expect(!request.curlDescription.contains("--max-time"))
     }
 
-    @Test(arguments: [forever, longest]) func sessions(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestSessionLimitsAreAccepted(_ time: Duration) async throws {
         let server = try MockServer { _ in .text("fine") }
         let session = Session {
             $0.limits.idleConnectionLifetime = time
@@ -72,7 +74,8 @@ struct LongWaitTests {
         try await session.shutdown(.graceful(within: time))
     }
 
-    @Test(arguments: [forever, longest]) func whatTheKernelCannotTakeIsRefused(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func tcpDurationsBeyondTheKernelLimitAreRefused(_ time: Duration) async throws
+    {
         let choices: [@Sendable (inout SessionConfiguration.TCP) -> Void] = [
             { $0.userTimeout = time }, { $0.keepAlive = .init(idle: time) }, { $0.keepAlive = .init(interval: time) },
         ]
@@ -83,23 +86,23 @@ struct LongWaitTests {
         }
     }
 
-    @Test(arguments: [forever, longest]) func retries(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestRetryWaitsAreAccepted(_ time: Duration) async throws {
         let server = try MockServer()
         server.on(nil, "/", inOrder: [.status(503).field("Retry-After", "0"), .text("fine"), .text("fine")])
         var policy = RetryPolicy.standard
         policy.longestWait = time
         policy.deadline = time
-        policy.backOff = BackOff(first: time, longest: time)
+        policy.backoff = Backoff(first: time, longest: time)
         var request = Request(server.url("/"))
         request.options.timeout = time
-        request.interceptors = [RetryInterceptor(policy, clock: NotingClock(), chance: { 0.5 })]
+        request.interceptors = [RetryInterceptor(policy, clock: RecordingClock(), chance: { 0.5 })]
         try await answer(request, in: Session())
-        #expect(policy.backOff.ceiling(after: 9) == time)
+        #expect(policy.backoff.ceiling(after: 9) == time)
     }
 
-    /// The policy's wait is what is left until its deadline.
-    @Test(arguments: [forever, longest]) func connectivity(_ time: Duration) async throws {
-        var policy = RetryPolicy(limit: 1, backOff: .none, deadline: time)
+    /// The connectivity wait is limited by the deadline of the policy.
+    @Test(arguments: [forever, longest]) func longestConnectivityWaitIsAccepted(_ time: Duration) async throws {
+        var policy = RetryPolicy(limit: 1, backoff: .none, deadline: time)
         policy.waitsForConnectivity = true
         var request = Request("http://127.0.0.1:1/")
         request.interceptors = [RetryInterceptor(policy, connectivity: {})]
@@ -107,7 +110,7 @@ struct LongWaitTests {
         #expect(error.kind == .cannotConnect && error.attempts == 2)
     }
 
-    @Test(arguments: [forever, longest]) func rateLimits(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestRateLimitWaitIsAccepted(_ time: Duration) async throws {
         let server = try MockServer { _ in .text("fine") }
         let limits = [
             RateLimitInterceptor(longestWait: time),
@@ -125,17 +128,17 @@ struct LongWaitTests {
         #expect(error.kind == .invalidRequest)
     }
 
-    @Test(arguments: [forever, longest]) func circuits(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestCircuitCooldownIsAccepted(_ time: Duration) async throws {
         let server = try MockServer { _ in .status(500) }
         var request = Request(server.url("/"))
-        request.interceptors = [.circuitBreaker(failures: 1, rest: time)]
+        request.interceptors = [.circuitBreaker(failures: 1, cooldown: time)]
         let session = Session()
         #expect(try await session.data(for: request).1.status == .internalServerError)
         let error = try await networkError { try await session.data(for: request) }
         #expect(error.kind == .circuitOpen && !error.detailedDescription.isEmpty)
     }
 
-    @Test(arguments: [forever, longest]) func tokens(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestTokenLifetimeIsAccepted(_ time: Duration) async throws {
         let scene = try TokenScene(accepting: "t1")
         let settings = RefreshingAuthentication.Settings(skew: time, timeout: time)
         let auth = RefreshingAuthentication(AccessToken("old", expiresIn: time), settings: settings) {
@@ -143,21 +146,21 @@ struct LongWaitTests {
         }
         #expect(try await scene.status(scene.request(auth)) == 200)
         let signature = SigV4Signature(region: "eu-central-1", service: "s3") {
-            AWSCredentials(accessKey: "AKID", secretKey: "SECRET")
+            AWSCredentials(accessKeyID: "AKID", secretAccessKey: "SECRET")
         }
         let error = try await networkError { try await signature.presignedURL(for: "https://h/", expiresIn: time) }
         #expect(error.kind == .invalidRequest)
     }
 
-    @Test(arguments: [forever, longest]) func eventSources(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestEventSourceDelayIsAccepted(_ time: Duration) async throws {
         let reconnection = Reconnection(delay: time, longest: time, jitter: { 100 })
         #expect(reconnection.wait(after: 9, retry: nil, retryAfter: time) == time)
-        let clock = NotingClock()
-        try await Reconnection(clock: clock).pause(for: time)
+        let clock = RecordingClock()
+        try await Reconnection(clock: clock).sleep(for: time)
         #expect(await clock.notes.all() == [.seconds(1_000_000_000)])
     }
 
-    @Test(arguments: [forever, longest]) func pausedDownloads(_ time: Duration) async throws {
+    @Test(arguments: [forever, longest]) func longestPauseGraceIsAccepted(_ time: Duration) async throws {
         let folder = try Folder()
         let gate = Gate()
         let server = try MockServer { request in
@@ -165,7 +168,8 @@ struct LongWaitTests {
         }
         var options = DownloadOptions()
         options.pauseGrace = time
-        let transfer = Session().transfer(Request(server.url("/")), to: .file(folder("a")), saving: options).start()
+        let transfer = Session().downloadTransfer(Request(server.url("/")), to: .file(folder("a")), options: options)
+            .start()
         for await progress in transfer.progress where progress.received >= 100_000 { break }
         transfer.pause()
         gate.open()
@@ -174,14 +178,14 @@ struct LongWaitTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test(arguments: [forever, longest]) func descriptions(_ time: Duration) {
+    @Test(arguments: [forever, longest]) func longestDurationsCanBeDescribed(_ time: Duration) {
         let error = NetworkError(.cannotConnect, phase: .connecting, "Away.", duration: time, retryAfter: time)
         #expect(error.retriability == .safe(after: time))
         #expect(error.detailedDescription.contains("retry: safe after "))
         #expect(!time.clock.isEmpty && !(Duration.zero - time).brief.isEmpty && time.inSeconds > 1e9)
     }
 
-    @Test func waitsAreNeitherNegativeNorEndless() async throws {
+    @Test func waitsAreClamped() async throws {
         #expect(Self.longest.asWait == .seconds(1_000_000_000) && (Duration.zero - Self.longest).asWait == .zero)
         #expect(Duration.milliseconds(5).asWait == .milliseconds(5))
         #expect(Self.longest.engineTime == 1_000_000_000_000_000_000 && Duration.seconds(-1).engineTime == 0)

@@ -6,10 +6,10 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// Each timeout ends what it is about, and nothing else.
+/// Each timeout ends its own phase of a transfer, and no other.
 @Suite(.timeLimit(.minutes(5)))
 struct TimeoutTests {
-    /// Long enough for a busy machine to connect, send and receive meanwhile, so that the phase is the one expected.
+    /// Long enough for a busy machine to connect, send and receive, so that the failure has the expected phase.
     private let short = Duration.seconds(2)
 
     private func expectTimeout(
@@ -34,19 +34,19 @@ struct TimeoutTests {
         }
     }
 
-    @Test func idleWhileWaiting() async throws {
+    @Test func idleTimeoutWhileWaiting() async throws {
         let server = try stallingServer(.start)
         try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .waiting, naming: "idle")
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func idleWhileReceiving() async throws {
+    @Test func idleTimeoutWhileReceiving() async throws {
         let server = try stallingServer(.body(1000))
         try await expectTimeout(Request(server.url("/")), Timeouts(idle: short), phase: .receiving, naming: "idle")
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func idleWhileSending() async throws {
+    @Test func idleTimeoutWhileSending() async throws {
         var options = MockServer.Options()
         options.socketBufferSize = 32 << 10
         let server = try MockServer(options: options)
@@ -55,7 +55,7 @@ struct TimeoutTests {
         try await expectTimeout(request, Timeouts(idle: short), phase: .sending, naming: "idle")
     }
 
-    @Test func noResponseHead() async throws {
+    @Test func responseHeadTimeoutWithoutAHead() async throws {
         let server = try stallingServer(.start)
         let limit = Timeouts(responseHead: short)
         try await expectTimeout(Request(server.url("/")), limit, phase: .waiting, naming: "responseHead")
@@ -66,7 +66,7 @@ struct TimeoutTests {
         await server.waitUntil(openConnections: 0)
     }
 
-    @Test func halfAResponseHead() async throws {
+    @Test func responseHeadTimeoutWithinTheHead() async throws {
         let gate = Gate()
         let server = try MockServer { _ in
             .text("x").informational(103).fault(.stall(gate), at: .head(30))
@@ -75,7 +75,7 @@ struct TimeoutTests {
             Request(server.url("/")), Timeouts(responseHead: short), phase: .receiving, naming: "responseHead")
     }
 
-    @Test func theHeadsTimeoutIsForTheHeadAlone() async throws {
+    @Test func responseHeadTimeoutExcludesTheBodies() async throws {
         let head = Timeouts(responseHead: short)
         let drip = MockResponse.bytes(Array(repeating: 7, count: 12)).dripping(bytes: 1, every: .milliseconds(250))
         let server = try MockServer { _ in drip }
@@ -84,7 +84,7 @@ struct TimeoutTests {
         #expect(try await Session().data(for: request).0.count == 12)
         #expect(clock.duration(to: .now) > short)
 
-        // A body that takes longer to send than the head may take to come.
+        // Sending the body takes longer than the timeout of the response head.
         let gate = Gate()
         server.on("POST", "/", .text("done"))
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 100), chunk: 50, hold: (1, gate)))
@@ -92,7 +92,7 @@ struct TimeoutTests {
         let upload = session.transfer(
             Request(.post, server.url("/"), body: body, options: Request.Options(timeouts: head))
         ).start()
-        // Another transfer's timeout tells that the time has passed.
+        // Another transfer's timeout shows that the time has passed.
         let silent = try stallingServer(.start)
         try await expectTimeout(
             Request(silent.url("/")), Timeouts(idle: .seconds(3)), in: session, phase: .waiting, naming: "idle")
@@ -101,25 +101,25 @@ struct TimeoutTests {
         #expect(try await upload.value == Data("done".utf8))
     }
 
-    @Test func tooSlow() async throws {
+    @Test func minimumRateTimeout() async throws {
         let drip = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(100))
         let server = try MockServer { _ in drip }
-        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: 100, within: short))
-        try await expectTimeout(Request(server.url("/")), limit, phase: .receiving, naming: "slowest")
+        let limit = Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 100, within: short))
+        try await expectTimeout(Request(server.url("/")), limit, phase: .receiving, naming: "minimumRate")
     }
 
-    @Test func aSlowReaderIsNotASlowServer() async throws {
+    @Test func minimumRateIgnoresASlowReader() async throws {
         let body = PatternBody(seed: 1, length: 4 << 20)
         let server = try MockServer { _ in .pattern(body) }
         let session = Session {
             $0.buffers.highWater = .kibibytes(64)
             $0.buffers.lowWater = .kibibytes(16)
         }
-        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: .kibibytes(64), within: short))
+        let limit = Timeouts(minimumRate: Timeouts.MinimumRate(bytes: .kibibytes(64), within: short))
         let transfer = session.transfer(Request(server.url("/"), options: Request.Options(timeouts: limit)))
         var reader = transfer.bytes.makeAsyncIterator()
         var count = try #require(try await reader.next()).count
-        // Another transfer's timeout tells that much more than the span has passed.
+        // Another transfer's timeout shows that much more than the span has passed.
         let silent = try stallingServer(.start)
         try await expectTimeout(
             Request(silent.url("/")), Timeouts(idle: .seconds(5)), in: session, phase: .waiting, naming: "idle")
@@ -127,8 +127,8 @@ struct TimeoutTests {
         #expect(count == body.length)
     }
 
-    /// libcurl lets all but the first connection to a host over TLS wait for that one.
-    @Test func theConnectTimeoutIsForAllAtOnce() async throws {
+    /// Over TLS, libcurl makes further connections to a host wait for the first one.
+    @Test func connectTimeoutRunsForAllTransfersAtOnce() async throws {
         let listener = try #require(StuckListener())
         let session = Session { $0.timeouts.connect = short }
         let transfers = (0..<12).map { _ in
@@ -137,29 +137,29 @@ struct TimeoutTests {
         for transfer in transfers {
             let error = try await networkError { try await transfer.value }
             #expect(error.kind == .timedOut && error.message.contains("timeouts.connect"), "\(error)")
-            // As the loop has measured it; one after the other they would take 24 s.
+            // The total time by the loop; one after the other, the transfers would take 24 s.
             #expect(try #require(transfer.metrics).total < .seconds(16))
         }
     }
 
-    @Test func fastEnough() async throws {
+    @Test func minimumRateAcceptsAFastEnoughServer() async throws {
         let drip = MockResponse.bytes(Array(repeating: 7, count: 50)).dripping(bytes: 1, every: .milliseconds(100))
         let server = try MockServer { _ in drip }
-        let limit = Timeouts(slowest: Timeouts.MinimumRate(bytes: 1, within: short))
+        let limit = Timeouts(minimumRate: Timeouts.MinimumRate(bytes: 1, within: short))
         let clock = ContinuousClock.now
         let request = Request(server.url("/"), options: Request.Options(timeouts: limit))
         #expect(try await Session().data(for: request).0.count == 50)
         #expect(clock.duration(to: .now) > short * 2, "several spans have passed")
     }
 
-    @Test func theSessionsTimeouts() async throws {
+    @Test func sessionTimeoutsApply() async throws {
         let server = try stallingServer(.start)
         let session = Session { $0.timeouts.idle = short }
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         #expect(error.kind == .timedOut && error.phase == .waiting)
     }
 
-    @Test func bytesKeepTheIdleTimeoutAway() async throws {
+    @Test func receivedBytesResetTheIdleTimeout() async throws {
         let script = MockResponse.bytes(Array(repeating: 7, count: 12)).dripping(bytes: 1, every: .milliseconds(250))
         let server = try MockServer { _ in script }
         let request = Request(
@@ -169,7 +169,7 @@ struct TimeoutTests {
         #expect(clock.duration(to: .now) > short)
     }
 
-    @Test func aPausedTransferIsNotIdle() async throws {
+    @Test func pausedTransferIsNotIdle() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session()
@@ -182,7 +182,7 @@ struct TimeoutTests {
             transfer.pause()
         }.value
         #expect(await session.transfers.map(\.state) == [.paused])
-        // Another transfer's idle timeout tells that the time has passed.
+        // Another transfer's idle timeout shows that the time has passed.
         let silent = try stallingServer(.start)
         try await expectTimeout(
             Request(silent.url("/")), Timeouts(idle: .seconds(3)), in: session, phase: .waiting, naming: "idle")
@@ -192,7 +192,7 @@ struct TimeoutTests {
         #expect(try await transfer.value == Data("x".utf8))
     }
 
-    @Test func aTransferWithASlowReaderIsNotIdle() async throws {
+    @Test func transferWithASlowReaderIsNotIdle() async throws {
         let body = PatternBody(seed: 1, length: 4 << 20)
         let server = try MockServer { _ in .pattern(body) }
         let session = Session {
@@ -211,7 +211,7 @@ struct TimeoutTests {
         #expect(received.sha256 == body.sha256)
     }
 
-    @Test func totalInTheQueue() async throws {
+    @Test func totalTimeoutInTheQueue() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let session = Session { $0.limits.transfersPerHost = 1 }
@@ -225,14 +225,14 @@ struct TimeoutTests {
         #expect(server.requests.map(\.path) == ["/held"])
     }
 
-    @Test func totalWhileBytesMove() async throws {
+    @Test func totalTimeoutWhileReceiving() async throws {
         let script = MockResponse.bytes(Array(repeating: 7, count: 1000)).dripping(bytes: 1, every: .milliseconds(20))
         let server = try MockServer { _ in script }
         try await expectTimeout(
             Request(server.url("/")), Timeouts(total: short), phase: .receiving, naming: "total")
     }
 
-    @Test func totalWhileUploading() async throws {
+    @Test func totalTimeoutWhileUploading() async throws {
         let server = try MockServer()
         server.on("POST", "/", .text("x"), reading: .whole.slowly(bytes: 100, every: .milliseconds(20)))
         let body = RequestBody.stream(ChunkSource(body: PatternBody(seed: 1, length: 20 << 20)))
@@ -240,7 +240,7 @@ struct TimeoutTests {
             Request(.post, server.url("/"), body: body), Timeouts(total: short), phase: .sending, naming: "total")
     }
 
-    @Test func totalWhilePaused() async throws {
+    @Test func totalTimeoutWhilePaused() async throws {
         let server = try stallingServer(.body(1000))
         let options = Request.Options(timeouts: Timeouts(total: short))
         let transfer = Session().transfer(Request(server.url("/"), options: options))
@@ -250,7 +250,7 @@ struct TimeoutTests {
         #expect(try await networkError { try await task.value }.kind == .timedOut)
     }
 
-    @Test func connectDuringAHandshake() async throws {
+    @Test func connectTimeoutDuringTheTLSHandshake() async throws {
         var options = MockServer.Options()
         options.onAccept = { _ in [.stall(Gate())] }
         let server = try MockServer(tls: TestIdentity.selfSigned(), options: options)
@@ -261,21 +261,21 @@ struct TimeoutTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func connectWithoutAnAnswer() async throws {
+    @Test func connectTimeoutWithoutTCPResponse() async throws {
         let listener = try #require(StuckListener())
         try await expectTimeout(
             Request("http://127.0.0.1:\(listener.port)/"), Timeouts(connect: short), phase: .connecting,
             naming: "connect")
     }
 
-    @Test func idleIsForConnectedTransfersOnly() async throws {
+    @Test func idleTimeoutDoesNotApplyWhileConnecting() async throws {
         let listener = try #require(StuckListener())
         try await expectTimeout(
             Request("http://127.0.0.1:\(listener.port)/"), Timeouts(connect: .seconds(4), idle: short),
             phase: .connecting, naming: "connect")
     }
 
-    @Test func connectDoesNotCountTheQueue() async throws {
+    @Test func connectTimeoutExcludesTheQueue() async throws {
         let gate = Gate()
         let server = try MockServer { _ in .text("x").fault(.stall(gate), at: .start) }
         let silent = try stallingServer(.start)

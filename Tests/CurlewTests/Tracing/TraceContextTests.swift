@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curlew
 
-/// The rules of W3C Trace Context, level 1; sections in comments are those of https://www.w3.org/TR/trace-context-1/.
+/// The rules of W3C Trace Context, level 1; comments name sections of https://www.w3.org/TR/trace-context-1/.
 @Suite("Trace context")
 struct TraceContextTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -14,9 +14,9 @@ struct TraceContextTests {
     // §3.2.2: version, trace-id, parent-id, flags.
     @Test(arguments: [
         ("00-\(trace)-\(span)-01", true), ("00-\(trace)-\(span)-00", false),
-        // §3.2.2.5: all flags but the lowest are unknown, and so not passed on.
+        // §3.2.2.5: all flags except the lowest are unknown and are not propagated.
         ("00-\(trace)-\(span)-ff", true), ("00-\(trace)-\(span)-fe", false), ("00-\(trace)-\(span)-02", false),
-        // §3.2.4: higher versions, read as far as they are known.
+        // §3.2.4: higher versions are parsed as far as version 00 defines them.
         ("01-\(trace)-\(span)-01", true), ("cc-\(trace)-\(span)-01-what-the-future-will-be-like", true),
         ("cc-\(trace)-\(span)-00-", false), ("fe-\(trace)-\(span)-01", true),
     ])
@@ -32,11 +32,11 @@ struct TraceContextTests {
 
     @Test(arguments: [
         "", "00", "00-\(trace)-\(span)", "00-\(trace)-\(span)-", "00-\(trace)-\(span)-1", "00-\(trace)-\(span)-001",
-        // §3.2.2.1: version ff is invalid; version 00 has nothing behind the flags.
+        // §3.2.2.1: version ff is invalid; version 00 ends after the flags.
         "ff-\(trace)-\(span)-01", "00-\(trace)-\(span)-01-", "00-\(trace)-\(span)-01-what", "00-\(trace)-\(span)-01 ",
         " 00-\(trace)-\(span)-01", "0-\(trace)-\(span)-01", "000-\(trace)-\(span)-01", "0G-\(trace)-\(span)-01",
         "0A-\(trace)-\(span)-01", ".0-\(trace)-\(span)-01",
-        // §3.2.2.3 and §3.2.2.4: all zeros are invalid; lower-case hexadecimal digits only, as many as there must be.
+        // §3.2.2.3 and §3.2.2.4: all zeros are invalid; IDs have exactly 32 and 16 lower-case hexadecimal digits.
         "00-00000000000000000000000000000000-\(span)-01", "00-\(trace)-0000000000000000-01",
         "00-4BF92F3577B34DA6A3CE929D0E0E4736-\(span)-01", "00-\(trace)-00F067AA0BA902B7-01",
         "00-\(trace.dropLast())-\(span)-01", "00-\(trace)0-\(span)-01", "00-\(trace)-\(span.dropLast())-01",
@@ -44,11 +44,11 @@ struct TraceContextTests {
         "00-\(trace.dropLast(2))é-\(span)-01",
         // §3.2.2.5: flags are two digits.
         "00-\(trace)-\(span)-0G", "00-\(trace)-\(span)-0A", "00-\(trace)-\(span)-.0",
-        // Dashes, and nothing else, stand between.
+        // Only dashes separate the parts.
         "00_\(trace)-\(span)-01", "00-\(trace)_\(span)-01", "00-\(trace)-\(span)_01",
         // §3.2.4: the rest of a higher version begins with a dash.
         "cc-\(trace)-\(span)-01.what", "cc-\(trace)-\(span)-011", "cc-\(trace)-\(span)-0",
-        // Two fields in one message, joined.
+        // Two fields of one message, joined.
         "00-\(trace)-\(span)-01, 00-\(trace)-\(span)-01", "00-\(trace)-\(span)-01,00-\(trace)-\(span)-01",
     ])
     func invalidParents(_ text: String) {
@@ -63,7 +63,7 @@ struct TraceContextTests {
         String(repeating: scalar, count: length)
     }
 
-    // §3.3.1: a list of members; empty ones and blanks around them do not count, and the order stays.
+    // §3.3.1: a list of members; empty members and blanks around members are dropped, and the order is kept.
     @Test(arguments: [
         ("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
         ("foo=1 \t , \t bar=2,  baz=3", "foo=1,bar=2,baz=3"), ("foo=1,", "foo=1"),
@@ -75,7 +75,7 @@ struct TraceContextTests {
         // §3.3.1.3.2: values.
         ("foo=\(text(256, "v"))", "foo=\(text(256, "v"))"), ("foo=!~ +-<>;@\"x", "foo=!~ +-<>;@\"x"),
         ("foo=  1", "foo=  1"),
-        // One entry for a key (§3.3.1.3): the latest, which is the first.
+        // One entry for each key (§3.3.1.3): the latest entry, which is the first in the list.
         ("foo=1,bar=2,foo=3", "foo=1,bar=2"),
     ])
     func validStates(_ text: String, _ expected: String) {
@@ -88,14 +88,14 @@ struct TraceContextTests {
         "a@b@c=1", "-t@v=1", "foo=\(text(257, "v"))", "foo=a\tb", "foo=\u{7F}", "foo=1;bar\u{1}", "foo@=1,bar=2",
         "foo= ",
     ])
-    func anInvalidStateIsDroppedAndTheTraceGoesOn(_ text: String) throws {
+    func invalidTracestateIsDroppedAndTraceparentKept(_ text: String) throws {
         let context = try #require(TraceContext(traceparent: "00-\(Self.trace)-\(Self.span)-01", tracestate: text))
         #expect(context.state.isEmpty)
         #expect("\(context.traceID)" == Self.trace)
     }
 
     // §3.3.1.1: at most 32 members.
-    @Test func thirtyTwoMembersAreTheLimit() throws {
+    @Test func tracestateHasAtMost32Members() throws {
         let most = (1...32).map { "k\($0)=v" }.joined(separator: ",")
         #expect(Self.state(most) == most)
         #expect(Self.state(most + ", ,") == most)
@@ -105,7 +105,7 @@ struct TraceContextTests {
         #expect(made.tracestate == most)
     }
 
-    @Test func aChildKeepsTheTraceAndHasASpanOfItsOwn() throws {
+    @Test func childKeepsTraceIDAndGetsNewSpanID() throws {
         let parent = try #require(TraceContext(traceparent: "00-\(Self.trace)-\(Self.span)-00", tracestate: "a=1,b=2"))
         let child = parent.child()
         #expect(child.traceID == parent.traceID && child.spanID != parent.spanID)
@@ -124,7 +124,7 @@ struct TraceContextTests {
         #expect(TraceContext.random().isSampled)
     }
 
-    @Test func partsAreCheckedLikeTheWhole() {
+    @Test func traceIDSpanIDAndStateMemberAreValidated() {
         #expect(TraceContext.TraceID(Self.trace)?.description == Self.trace)
         #expect(TraceContext.TraceID("00000000000000000000000000000001")?.description.last == "1")
         #expect(TraceContext.TraceID("10000000000000000000000000000000")?.description.first == "1")
@@ -134,7 +134,7 @@ struct TraceContextTests {
         #expect(TraceContext.StateMember(key: "a", value: "b c")?.description == "a=b c")
     }
 
-    @Test func theCurrentContextBelongsToTheTask() async throws {
+    @Test func currentContextIsTaskLocal() async throws {
         #expect(TraceContext.current == nil)
         let context = TraceContext.random()
         await TraceContext.$current.withValue(context) {

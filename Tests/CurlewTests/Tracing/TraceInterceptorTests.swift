@@ -8,7 +8,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-@Suite("Traces over the wire", .timeLimit(.minutes(5)))
+@Suite("Trace propagation", .timeLimit(.minutes(5)))
 struct TraceInterceptorTests {
     private let spans = Lock<[TraceSpan]>([])
     private let parent = TraceContext.random()
@@ -27,7 +27,7 @@ struct TraceInterceptorTests {
         }
     }
 
-    @Test func eachAttemptIsAChildOfTheCurrentContext() async throws {
+    @Test func eachAttemptSendsAChildOfTheCurrentContext() async throws {
         let server = try MockServer { _ in .text("fine") }
         server.on("GET", "/old", .redirect(to: "/new?key=SECRET"))
         let context = try #require(
@@ -52,7 +52,7 @@ struct TraceInterceptorTests {
         #expect("\(told[1])".hasPrefix("\(sent[1].traceparent) GET \(server.url("/new")) 200".prefix(60)))
     }
 
-    @Test func withoutAContextNothingIsSentUnlessTracesAreStarted() async throws {
+    @Test func traceparentIsSentWithoutContextOnlyIfTracesAreStarted() async throws {
         let server = try MockServer { _ in .text("fine") }
         _ = try await session().data(for: Request(server.url("/")))
         #expect(server.requests[0].field("traceparent") == nil)
@@ -63,7 +63,7 @@ struct TraceInterceptorTests {
         #expect(span.parent == nil && span.context.isSampled)
     }
 
-    @Test func aRequestsOwnFieldsWin() async throws {
+    @Test func traceFieldsOfTheRequestAreNotReplaced() async throws {
         let server = try MockServer { _ in .text("fine") }
         try await TraceContext.$current.withValue(parent) {
             _ = try await session().data(for: Request(server.url("/"), fields: ["Traceparent": "mine"]))
@@ -74,7 +74,7 @@ struct TraceInterceptorTests {
         #expect(spans.withLock { $0.count } == 1)
     }
 
-    @Test func theContextMayComeFromTheRequest() async throws {
+    @Test func traceContextIsReadFromRequestTag() async throws {
         enum Trace: RequestTag { typealias Value = TraceContext }
         let server = try MockServer { _ in .text("fine") }
         var request = Request(server.url("/"))
@@ -85,7 +85,7 @@ struct TraceInterceptorTests {
         #expect(server.requests[0].fields.allSatisfy { !$0.name.contains("Trace.") })
     }
 
-    @Test func anAttemptThatFailsIsASpan() async throws {
+    @Test func failedAttemptReportsASpan() async throws {
         let server = try MockServer { _ in .text("never").fault(.close, at: .start) }
         let error = await TraceContext.$current.withValue(parent) {
             await #expect(throws: NetworkError.self) {

@@ -5,11 +5,11 @@ import Curlew
 import CurlewTesting
 import Testing
 
-@Suite("Transfers at once", .timeLimit(.minutes(5)))
+@Suite("Concurrent transfers", .timeLimit(.minutes(5)))
 struct ConcurrencyTests {
-    /// The first answer of a host that nobody knows yet may take for ever; nobody else waits for it.
+    /// The first response of an unknown host may never arrive; other transfers to the host do not wait for it.
     @Test(arguments: [false, true])
-    func aHeldFirstAnswerHoldsNobodyElseBack(isSecure: Bool) async throws {
+    func stalledFirstBodyDoesNotBlockOtherTransfers(isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil)
         let gate = Gate()
@@ -24,7 +24,7 @@ struct ConcurrencyTests {
     }
 
     @Test(arguments: [false, true])
-    func aSilentFirstAnswerHoldsNobodyElseBack(isSecure: Bool) async throws {
+    func stalledFirstResponseDoesNotBlockOtherTransfers(isSecure: Bool) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: isSecure ? authority.issue() : nil)
         let gate = Gate()

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Curlew
 
-/// What waits for one observer.
+/// The buffer of events that one observer has not read yet.
 @Suite(.timeLimit(.minutes(5)))
 struct EventBufferTests {
-    /// Numbers; a negative one says how many were dropped.
+    /// Returns a buffer of numbers; a negative number is the count of dropped ones.
     private func buffer(_ capacity: Int) -> EventBuffer<Int> { EventBuffer(capacity: capacity) { -$0 } }
 
     private func rest(_ buffer: EventBuffer<Int>) async -> [Int] {
@@ -19,7 +19,7 @@ struct EventBufferTests {
         return numbers
     }
 
-    @Test func theNewestAreKeptAndTheOthersCounted() async {
+    @Test func fullBufferKeepsNewestEventsAndCountsDropped() async {
         let buffer = buffer(4)
         for number in 1...10 { buffer.append(number) }
         buffer.finish()
@@ -27,7 +27,7 @@ struct EventBufferTests {
         #expect(await buffer.next() == nil)
     }
 
-    @Test func theRingWrapsAgainAndAgain() async {
+    @Test func ringBufferWrapsAround() async {
         let buffer = buffer(3)
         var expected = 1
         var number = 0
@@ -50,7 +50,7 @@ struct EventBufferTests {
         #expect(await rest(buffer) == [-3, number - 1, number, number + 1])
     }
 
-    @Test func aHoleIsCountedAnewAfterItWasTold() async {
+    @Test func droppedCountRestartsAfterItWasRead() async {
         let buffer = buffer(2)
         for number in 1...3 { buffer.append(number) }
         #expect(await buffer.next() == -1)
@@ -61,7 +61,7 @@ struct EventBufferTests {
         #expect(await rest(buffer) == [5])
     }
 
-    @Test func nothingComesAfterTheLast() async {
+    @Test func eventsAfterTheLastAreIgnored() async {
         let buffer = buffer(4)
         buffer.append(1, isLast: true)
         buffer.append(2)
@@ -69,8 +69,8 @@ struct EventBufferTests {
         #expect(await rest(buffer) == [1])
     }
 
-    /// A reader that is resumed late still gets its event before those that came after it.
-    @Test func theOrderHoldsThoughReadersAreResumedLater() async {
+    /// A reader that is resumed late still gets its event before later events are read.
+    @Test func orderIsKeptWhenReadersResumeLate() async {
         let buffer = buffer(4)
         async let first = buffer.next()
         await waitForReaders(of: buffer, 1)
@@ -82,7 +82,7 @@ struct EventBufferTests {
         #expect(await buffer.next() == 2)
     }
 
-    @Test func severalReadersShareWhatComes() async {
+    @Test func concurrentReadersShareEvents() async {
         let buffer = buffer(4)
         let numbers = await withTaskGroup(of: Int?.self) { group in
             for _ in 0..<3 { group.addTask { await buffer.next() } }
@@ -94,7 +94,7 @@ struct EventBufferTests {
         #expect(numbers.compactMap { $0 }.sorted() == [1, 2] && numbers.count == 3)
     }
 
-    @Test func aCancelledReaderLeavesTheOthersTheirEvents() async {
+    @Test func cancelledReaderConsumesNoEvents() async {
         let buffer = buffer(4)
         let leaving = Task { await buffer.next() }
         await waitForReaders(of: buffer, 1)
@@ -113,8 +113,8 @@ struct EventBufferTests {
         #expect(await buffer.next() == 2)
     }
 
-    /// Many threads write and the numbers of each stay in order, none twice.
-    @Test func manyWriters() async {
+    /// Four tasks write concurrently; the numbers of each task arrive in order and once.
+    @Test func concurrentWritersKeepTheirOrder() async {
         let buffer = EventBuffer<Int>(capacity: 100_000) { -$0 }
         await withTaskGroup(of: Void.self) { group in
             for writer in 0..<4 { group.addTask { for step in 0..<2000 { buffer.append(writer * 10_000 + step) } } }

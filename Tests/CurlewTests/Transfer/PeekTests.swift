@@ -6,7 +6,7 @@ import CurlewTesting
 import FoundationEssentials
 import Testing
 
-/// B-95: the start of a body is looked at, and nothing of it is lost.
+/// B-95: `peek` returns the start of a body without consuming it.
 @Suite(.timeLimit(.minutes(5)))
 struct PeekTests {
     private func session(_ count: ByteCount, _ seen: @escaping @Sendable (Data) -> Void) -> Session {
@@ -20,7 +20,7 @@ struct PeekTests {
     }
 
     @Test(arguments: [0, 1, 3, 4, 1000])
-    func nothingIsLost(_ count: Int64) async throws {
+    func peekedBodyIsStillDeliveredCompletely(_ count: Int64) async throws {
         let text = "hello, this is a body"
         let server = try MockServer { _ in .text(text).chunked(size: 4).trailer("X-Sum", "7") }
         let (stream, seen) = AsyncStream<Data>.makeStream()
@@ -35,7 +35,7 @@ struct PeekTests {
         #expect(starts == [Data(text.utf8.prefix(Int(count))), Data(text.utf8.prefix(Int(count)))])
     }
 
-    @Test func aBodyAtHandAndATakenOne() async throws {
+    @Test func peekWorksOnBufferedBodyAndThrowsOnConsumedBody() async throws {
         let made = IncomingResponse(ResponseHead(status: .ok), body: "abc".utf8, to: "http://h/")
         let (start, response) = try await made.peek(.bytes(2))
         #expect(start == Data("ab".utf8))
@@ -43,8 +43,8 @@ struct PeekTests {
         await #expect { try await made.peek() } throws: { ($0 as? NetworkError)?.kind == .invalidRequest }
     }
 
-    /// What breaks off while it is looked at says so.
-    @Test func aBodyThatBreaksOff() async throws {
+    /// A connection lost during `peek` throws.
+    @Test func peekThrowsWhenTheConnectionIsLost() async throws {
         let server = try MockServer { _ in .text("hello").fault(.close, at: .body(2)) }
         let error = await #expect(throws: NetworkError.self) {
             try await session(.bytes(100)) { _ in }.data(for: Request(server.url("/")))

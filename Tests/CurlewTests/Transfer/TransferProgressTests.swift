@@ -26,7 +26,7 @@ struct TransferProgressTests {
     ]
 
     @Test(arguments: rows)
-    func fractionAndTime(progress: TransferProgress, fraction: Double?, left: Duration?) {
+    func fractionAndTimeRemaining(progress: TransferProgress, fraction: Double?, left: Duration?) {
         #expect(progress.fraction == fraction)
         #expect(progress.timeRemaining == left)
     }
@@ -40,7 +40,7 @@ struct RateMeterTests {
         (rate - expected).magnitude <= expected * 0.02 + 0.001
     }
 
-    @Test func aSteadyRateIsExactFromTheStart() {
+    @Test func steadyRateIsExactFromTheStart() {
         var meter = RateMeter()
         #expect(meter.bytesPerSecond == 0)
         for step in 0..<100 {
@@ -49,14 +49,14 @@ struct RateMeterTests {
         }
     }
 
-    @Test func aStallDecaysByTheTimeConstant() {
+    @Test func rateDecaysDuringAStall() {
         var meter = RateMeter(timeConstant: .seconds(3))
         for step in 0...100 { meter.record(now: UInt64(step) * second, totalBytes: Int64(step) * 1000) }
         meter.record(now: 103 * second, totalBytes: 100_000)
         #expect(isClose(meter.bytesPerSecond, 367.9))
     }
 
-    @Test func shortIntervalsAreCollected() {
+    @Test func shortIntervalsAreAccumulated() {
         var meter = RateMeter()
         meter.record(now: 0, totalBytes: 0)
         meter.record(now: 1, totalBytes: 1_000_000)
@@ -66,7 +66,7 @@ struct RateMeterTests {
     }
 
     @Test(arguments: [(UInt64(11), Int64(5)), (3, 100)])
-    func goingBackStartsAnew(time: UInt64, bytes: Int64) {
+    func meterResetsWhenTimeOrBytesGoBack(time: UInt64, bytes: Int64) {
         var meter = RateMeter()
         meter.record(now: 0, totalBytes: 0)
         meter.record(now: 10 * second, totalBytes: 100)
@@ -79,7 +79,7 @@ struct RateMeterTests {
 
 @Suite("TransferMetrics")
 struct TransferMetricsTests {
-    @Test func describesItselfInOneLine() {
+    @Test func descriptionIsOneLine() {
         let metrics = TransferMetrics(
             connect: .milliseconds(12), wait: .milliseconds(40), total: .milliseconds(84), requestHeadBytes: 100,
             requestBodyBytes: 20, responseHeadBytes: 24, responseBodyBytes: 1000, version: .http2,
@@ -91,7 +91,7 @@ struct TransferMetricsTests {
         #expect(TransferMetrics(tlsVersion: "TLSv1.2").description.hasSuffix("; TLSv1.2"))
     }
 
-    @Test func keepsEveryMember() {
+    @Test func initializerStoresEveryMember() {
         var metrics = TransferMetrics(
             queued: .seconds(1), resolve: .seconds(2), connect: .seconds(3), secure: .seconds(4), send: .seconds(5),
             wait: .seconds(6), receive: .seconds(7), total: .seconds(8), localAddress: "l", tlsCipher: "c")

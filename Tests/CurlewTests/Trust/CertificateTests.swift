@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct CertificateTests {
-    /// A folder below the system's temporary one, gone with the test.
+    /// A temporary directory, removed at deinitialization.
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID())").path
 
@@ -22,7 +22,7 @@ struct CertificateTests {
         }
     }
 
-    @Test func parts() throws {
+    @Test func certificateProperties() throws {
         let root = try TestAuthority(commonName: "Größe Root")
         let identity = try root.issue(
             CertificateOptions(
@@ -65,7 +65,7 @@ struct CertificateTests {
         #expect(try Certificate(TestIdentity.selfSigned(CertificateOptions(key: key)).certificate).keyType == text)
     }
 
-    @Test func whatIsNoCertificate() throws {
+    @Test func invalidCertificatesThrow() throws {
         let (one, two) = (try TestAuthority().certificate, try TestAuthority().certificate)
         #expect(try Certificate.all(pem: one.pem + two.pem).map(\.der) == [one.der, two.der])
         for wrong in ["", "x", one.pem + two.pem, String(one.pem.dropLast(60))] {
@@ -77,7 +77,7 @@ struct CertificateTests {
         #expect(try Set([Certificate(one), Certificate(one), Certificate(two)]).count == 2)
     }
 
-    @Test func directories() throws {
+    @Test func certificatesLoadFromDirectories() throws {
         let folder = try Folder()
         let certificates = try (0..<5).map { try TestAuthority(commonName: "\($0)").certificate }
         try folder.write("d.cer", certificates[0].der)

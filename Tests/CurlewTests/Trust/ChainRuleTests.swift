@@ -8,10 +8,10 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// Rules for chains that the table of scenarios does not reach.
+/// Chain rules beyond the table of trust scenarios.
 @Suite(.timeLimit(.minutes(5)))
 struct ChainRuleTests {
-    /// The whole of RFC 5280 §4.2.1.10 for DNS names and addresses, asked of an authority's certificate.
+    /// RFC 5280 §4.2.1.10 for DNS names and addresses, by the certificate of an authority.
     @Test func nameConstraintsOfAHost() throws {
         let authority = try TestAuthority().intermediate(
             CertificateOptions(
@@ -37,7 +37,7 @@ struct ChainRuleTests {
         #expect(try Certificate(unreadable.certificate).x509.constraint(on: "example.test") == .unreadable)
     }
 
-    @Test func aRefusalNamesTheAuthority() throws {
+    @Test func nameConstraintFailureNamesTheAuthority() throws {
         let root = try TestAuthority(commonName: "Narrow Root").intermediate(
             CertificateOptions(commonName: "Narrow", excludedNames: [.dns("secret.example.test")]))
         let leaf = try root.issue(hosts: ["*.example.test"])
@@ -51,7 +51,7 @@ struct ChainRuleTests {
         #expect(!peer.verified(by: trust.roots).isHostNamed && peer.isHostNamed)
     }
 
-    /// Every top-level domain is a suffix, known or not; without libpsl nothing else is.
+    /// Every top-level domain is a public suffix, known or not; without libpsl there are no others.
     @Test func publicSuffixes() {
         #expect(PublicSuffixes(library: "libcurlew-has-no-such.so") == nil)
         let missing: PublicSuffixes? = nil
@@ -62,13 +62,13 @@ struct ChainRuleTests {
         #expect(!system.contains("shop.co.uk") && !system.contains("example.test"))
     }
 
-    @Test func strictRulesReachOthers() throws {
+    @Test func strictRulesApplyThroughWrappers() throws {
         let root = try TestAuthority()
         let leaf = try root.issue(CertificateOptions(hosts: ["api.example.test"], hasKeyIdentifiers: false))
         let peer = try PeerIdentity(host: "api.example.test", certificates: leaf.chain.map { try Certificate($0) })
         let roots = CustomRoots(.only([try Certificate(root.certificate)]))
         #expect(refusal(roots, peer) == nil)
-        // The same peer, and the same roots: verdicts are kept apart.
+        // The cache keeps the verdicts for different rules apart, even for the same peer and roots.
         #expect(refusal(roots.applying(.strict), peer) == .chain && refusal(roots, peer) == nil)
         let lists = try [RevocationList(der: root.revocationList().der)]
         let strict: [any TrustEvaluator] = [
@@ -79,8 +79,8 @@ struct ChainRuleTests {
         #expect(refusal(roots.checkingRevocation(lists: lists), peer) == nil)
     }
 
-    /// Rules reach the chains of all evaluators inside, and of none outside.
-    @Test func rulesHoldInside() throws {
+    /// Rules apply to the chains of all evaluators inside `applying`, and to no others.
+    @Test func chainRulesApplyToNestedEvaluatorsOnly() throws {
         let options = CertificateOptions(
             hosts: ["api.example.test"], basicConstraints: .authority, keyUsages: [.digitalSignature, .keyCertSign])
         let device = try Certificate(TestIdentity.selfSigned(options).certificate)
@@ -96,13 +96,13 @@ struct ChainRuleTests {
             roots.checkingRevocation().applying(.authoritiesAsServers),
         ]
         for trust in inside { #expect(refusal(trust, peer) == nil, "\(trust)") }
-        // What one was told does not hold for those beside it.
+        // The rules of one evaluator do not apply to the evaluator beside it.
         #expect(refusal(AllTrust(inner, roots), peer) == .chain)
         let pins = try PinnedPublicKeys(
             [device.publicKeyHash], withoutBackup: "test", chain: .required(.only([device])))
         #expect(refusal(pins, peer) == .chain && refusal(pins.applying(.authoritiesAsServers), peer) == nil)
         #expect(!pins.applying([]).allowsPlainHTTP(to: "a") && inner.allowsPlainHTTP(to: "a"))
         #expect(inner != roots.applying([]) && inner == roots.applying(.authoritiesAsServers))
-        #expect(CustomTrust(id: "x", wantsStaple: true) { _ in }.applying([]).wantsStaple)
+        #expect(CustomTrust(id: "x", wantsOCSPResponse: true) { _ in }.applying([]).wantsOCSPResponse)
     }
 }

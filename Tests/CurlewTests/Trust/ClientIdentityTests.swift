@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// Who we are to servers that ask.
+/// Client certificates for servers that request one.
 @Suite(.timeLimit(.minutes(5)))
 struct ClientIdentityTests {
     private let authority: TestAuthority
@@ -39,7 +39,7 @@ struct ClientIdentityTests {
 
     // MARK: Forms
 
-    @Test func formsOfIdentities() async throws {
+    @Test func identityFormats() async throws {
         let server = try server()
         let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID())").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -52,7 +52,7 @@ struct ClientIdentityTests {
         let forms = [
             try identity(client),
             try ClientIdentity(certificates: client.chainPEM, key: encrypted, passphrase: "secret"),
-            // The key's certificate is found wherever it stands.
+            // The certificate of the key may be at any position.
             try ClientIdentity(certificates: authority.certificatePEM + client.chainPEM, key: client.privateKeyPEM),
             try ClientIdentity(pkcs12: pkcs12, passphrase: "secret"),
             try ClientIdentity(pkcs12File: folder + "/client.p12", passphrase: "secret"),
@@ -70,7 +70,7 @@ struct ClientIdentityTests {
         #expect(forms[0] == forms[1] && forms[0] != forms[4] && Set(forms).count >= 3)
     }
 
-    @Test func whatIsNoIdentity() throws {
+    @Test func invalidIdentitiesThrow() throws {
         let other = try authority.issue()
         let encrypted = try client.privateKeyPEM(passphrase: "secret")
         let keys = ["", "x", other.privateKeyPEM, encrypted, String(client.privateKeyPEM.dropLast(40))]
@@ -103,10 +103,10 @@ struct ClientIdentityTests {
         #expect(throws: InvalidTrust.self) { try ClientIdentity(certificateFile: "/no/a", keyFile: "/no/b") }
     }
 
-    // MARK: Servers that demand
+    // MARK: Servers that request a certificate
 
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func serversThatDemand(_ version: SessionConfiguration.TLS.Version) async throws {
+    func serverRequiringClientCertificate(_ version: SessionConfiguration.TLS.Version) async throws {
         let server = try server()
         let intermediate = try authority.intermediate(commonName: "Client Authority")
         let identity = try identity(intermediate.issue(CertificateOptions(commonName: "below", hosts: [])))
@@ -130,14 +130,14 @@ struct ClientIdentityTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test func serversThatOnlyWish() async throws {
+    @Test func serverRequestingOptionalClientCertificate() async throws {
         let server = try server { $0.requiresClientCertificate = false }
         #expect(try await session(nil).data(for: Request(server.url("/"))).1.status == .ok)
         #expect(try await session(identity(client)).data(for: Request(server.url("/"))).1.status == .ok)
         #expect(server.requests.map { $0.tls?.clientCommonName } == [nil, "client one"])
     }
 
-    @Test func hostsHaveTheirOwn() async throws {
+    @Test func clientIdentityDependsOnTheHost() async throws {
         let server = try server { $0.requiresClientCertificate = false }
         let two = try authority.issue(CertificateOptions(commonName: "client two", hosts: []))
         let identities = try ClientIdentities(["localhost": identity(client)])
@@ -154,15 +154,15 @@ struct ClientIdentityTests {
         #expect(ClientIdentities.none.isEmpty && ClientIdentities.none["localhost"] == nil)
     }
 
-    // MARK: Change
+    // MARK: Reload
 
-    /// A new certificate is a new domain: neither connections nor TLS sessions of the old one are used.
+    /// A new certificate makes a new trust domain, which uses no connection or TLS session of the old one.
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func filesThatChange(_ version: SessionConfiguration.TLS.Version) async throws {
+    func changedIdentityFileIsReloaded(_ version: SessionConfiguration.TLS.Version) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         func write(_ text: String) throws {
-            // As those do who know how: a file is whole or not there.
+            // An atomic write, as a careful program does it: the file is complete or absent.
             try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
         }
         try write(client.chainPEM + client.privateKeyPEM)
@@ -183,7 +183,7 @@ struct ClientIdentityTests {
         #expect(try await get())
         var complaints = 0
         try write(client.chainPEM + client.privateKeyPEM)
-        #expect(try await get(), "the first identity's connection is there again")
+        #expect(try await get(), "the connection of the first identity is reused")
         try await session.shutdown()
         while let event = await events.next() {
             if case .identityNotReloaded(let error) = event {
@@ -198,7 +198,7 @@ struct ClientIdentityTests {
     }
 
     @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func identitiesShareNothing(_ version: SessionConfiguration.TLS.Version) async throws {
+    func identitiesShareNoTLSSessions(_ version: SessionConfiguration.TLS.Version) async throws {
         let one = try authority.issue(CertificateOptions(commonName: "one", hosts: []))
         var options = MockServer.Options()
         options.tls.clientAuthority = authority
@@ -219,7 +219,7 @@ struct ClientIdentityTests {
             let metrics = try await session.transfer(Request(server.url("/"))).response().metrics
             names.append("\(metrics.isTLSSessionResumed)")
         }
-        // Each finds the session of its own, never another's.
+        // Each identity resumes its own TLS session only.
         #expect(names == ["false", "true", "false", "true", "true"])
     }
 }

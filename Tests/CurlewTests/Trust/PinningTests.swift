@@ -28,14 +28,14 @@ struct PinningTests {
 
     private var stranger: TestCertificate { get throws { try TestAuthority().certificate } }
 
-    @Test func keysOfTheVerifiedChain() throws {
+    @Test func pinnedKeysMatchTheVerifiedChain() throws {
         let peer = try scene.peer()
         for pin in [scene.leaf.certificate, scene.authority.certificate, scene.root.certificate] {
             #expect(try refusal(keys([pin]), peer) == nil)
             #expect(try refusal(keys([stranger, pin]), peer) == nil)
         }
         #expect(try refusal(keys([stranger]), peer) == .pin)
-        // The backup counts as soon as it is needed.
+        // A backup pin is a full pin.
         let renewed = try PinnedPublicKeys(
             [PublicKeyHash(stranger)], backup: PublicKeyHash(scene.leaf.certificate), chain: .required(scene.roots))
         #expect(refusal(renewed, peer) == nil)
@@ -44,11 +44,11 @@ struct PinningTests {
         #expect(refusal(system, peer) == .chain)
     }
 
-    @Test func keysWithoutAChain() throws {
+    @Test func pinnedKeysWithoutChainMatchTheLeafOnly() throws {
         let unknown = try TrustScene()
         let peer = try unknown.peer()
         #expect(try refusal(keys([unknown.leaf.certificate], chain: .notRequired), peer) == nil)
-        // Nobody has verified who signed it, so nothing but its own key proves anything.
+        // The chain is not verified, so only the leaf's own key counts.
         #expect(try refusal(keys([unknown.authority.certificate], chain: .notRequired), peer) == .pin)
         #expect(try refusal(keys([stranger], chain: .notRequired), peer) == .pin)
         let other = try unknown.peer("other.example.test")
@@ -61,7 +61,7 @@ struct PinningTests {
         #expect(try refusal(keys([stranger], chain: .notRequired), nobody) == .chain)
     }
 
-    @Test func certificates() throws {
+    @Test func pinnedCertificates() throws {
         let peer = try scene.peer()
         for pin in [scene.leaf.certificate, scene.authority.certificate, scene.root.certificate] {
             #expect(try refusal(certificates([pin]), peer) == nil)
@@ -72,14 +72,14 @@ struct PinningTests {
         #expect(try refusal(certificates([stranger]), peer) == .certificate)
         #expect(try refusal(PinnedCertificates([Certificate(stranger)], anchors: .pinsOnly), peer) == .certificate)
         #expect(try refusal(PinnedCertificates([Certificate(scene.root.certificate)]), peer) == .chain)
-        // What the server sends above a certificate that is trusted itself does not matter.
+        // Certificates above a pinned anchor do not matter.
         let old = try TestAuthority(commonName: "Old", validity: .expired)
         let below = try old.issue(CertificateOptions(hosts: ["api.example.test"]))
         let chain = try [below.certificate, old.certificate].map { try Certificate($0) }
         let shown = PeerIdentity(host: "api.example.test", certificates: chain)
         #expect(try refusal(PinnedCertificates([chain[0]], anchors: .pinsOnly), shown) == nil)
         #expect(try refusal(PinnedCertificates([chain[1]], anchors: .pinsOnly), shown) == .validity)
-        // The same key in another certificate is another certificate.
+        // A certificate pin does not match another certificate with the same key.
         let options = CertificateOptions(hosts: ["api.example.test"], privateKeyPEM: scene.leaf.privateKeyPEM)
         let renewed = try scene.authority.issue(options)
         let same = try PeerIdentity(host: "api.example.test", certificates: renewed.chain.map { try Certificate($0) })
@@ -87,8 +87,8 @@ struct PinningTests {
         #expect(try refusal(keys([scene.leaf.certificate]), same) == nil)
     }
 
-    /// Whoever has a certificate of any authority can send a pinned one along, which is no secret.
-    @Test func appendedCertificatesDoNotCount() throws {
+    /// A pinned certificate is no secret: a server with a certificate of any authority can append it.
+    @Test func appendedCertificatesAreIgnored() throws {
         let pinned = try TestAuthority().certificate
         let peer = try scene.peer(also: [pinned])
         #expect(peer.certificates.count == 3)
@@ -100,19 +100,19 @@ struct PinningTests {
         #expect(refusal(policy, peer) == .pin)
     }
 
-    @Test func pinsThatExpire() throws {
+    @Test func expiredPinsAreNotEnforced() throws {
         let peer = try scene.peer()
         let hour = Date(timeIntervalSinceNow: 3600)
         let past = Date(timeIntervalSinceNow: -1)
         #expect(try refusal(keys([stranger], expires: hour), peer) == .pin)
         #expect(try refusal(keys([stranger], expires: past), peer) == nil)
         #expect(try refusal(keys([stranger], expires: past), scene.peer("other.example.test")) == .hostName)
-        // Without a chain the pins are all there is.
+        // Without a chain, the pins are the only check, so they must not expire or only report.
         #expect(throws: InvalidTrust.self) { try keys([stranger], chain: .notRequired, expires: hour) }
         #expect(throws: InvalidTrust.self) { try keys([stranger], chain: .notRequired, enforcement: .reportOnly) }
     }
 
-    @Test func reportOnly() async throws {
+    @Test func reportOnlyPinsReportInsteadOfRefusing() async throws {
         let authority = try TestAuthority()
         let identity = try authority.issue()
         let server = try MockServer(tls: identity) { _ in .text("x") }
@@ -131,14 +131,14 @@ struct PinningTests {
         }
         #expect(report?.rule == .pin && report?.host == "localhost")
         #expect(try report?.presentedPins == [PublicKeyHash(identity.certificate)])
-        // What is not about pins is refused as ever.
+        // Report-only mode does not apply to other rules.
         let wrong = try MockServer(tls: authority.issue(hosts: ["elsewhere.test"])) { _ in .text("x") }
         let error = try await networkError { try await session.data(for: Request(wrong.url("/"))) }
         #expect((error.cause as? TrustFailure)?.rule == .hostName)
         #expect(wrong.requestCount == 0)
     }
 
-    @Test func pinsThatCannotBeRead() throws {
+    @Test func invalidPinsThrow() throws {
         let good = "sha256/" + Data([UInt8](repeating: 7, count: 32)).base64EncodedString()
         let spare = "sha256/" + Data([UInt8](repeating: 8, count: 32)).base64EncodedString()
         #expect(try PublicKeyHash(good).description == good)
@@ -161,7 +161,7 @@ struct PinningTests {
         #expect(trust.roots == .system)
     }
 
-    /// Evaluators that pin, alone and inside of others; those that do not.
+    /// Evaluators with pins, alone and inside of others, forbid plain HTTP; evaluators without pins allow it.
     @Test func pinsForbidPlainHTTP() async throws {
         let server = try MockServer { _ in .text("x") }
         let keys = try keys([scene.leaf.certificate])
@@ -191,7 +191,7 @@ struct PinningTests {
         }
     }
 
-    @Test func redirectsToPlainHTTP() async throws {
+    @Test func pinsForbidRedirectsToPlainHTTP() async throws {
         let plain = try MockServer { _ in .text("x") }
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue())
@@ -208,7 +208,7 @@ struct PinningTests {
         #expect(try await lax.data(for: Request(server.url("/"))).1.status == .ok)
     }
 
-    @Test func errorsShowThePins() async throws {
+    @Test func pinFailureShowsThePresentedPins() async throws {
         let authority = try TestAuthority()
         let identity = try authority.issue()
         let server = try MockServer(tls: identity) { _ in .text("x") }
@@ -223,7 +223,7 @@ struct PinningTests {
         let failure = try #require(error.cause as? TrustFailure)
         #expect(failure.presentedPins.map(\.description) == [pin])
         #expect(failure.certificate?.der == identity.certificateDER)
-        // What it says is what makes it go.
+        // The pins of the error make the connection succeed.
         let pinned = try PinnedPublicKeys(failure.presentedPins, withoutBackup: "test", chain: .required(roots))
         #expect(try await Session(trust: pinned).data(for: Request(server.url("/"))).1.status == .ok)
     }

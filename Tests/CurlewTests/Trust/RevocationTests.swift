@@ -19,17 +19,17 @@ struct RevocationTests {
 
     private func trust(
         _ lists: [RevocationList] = [], scope: Revocation<CustomRoots>.Scope = .leaf,
-        staple: Revocation<CustomRoots>.Staple = .ignored
+        ocspResponse: Revocation<CustomRoots>.Staple = .ignored
     ) throws -> Revocation<CustomRoots> {
-        CustomRoots(try scene.roots).checkingRevocation(lists: lists, scope: scope, staple: staple)
+        CustomRoots(try scene.roots).checkingRevocation(lists: lists, scope: scope, ocspResponse: ocspResponse)
     }
 
-    private func peer(stapling staple: [UInt8]?) throws -> PeerIdentity {
+    private func peer(stapling ocspResponse: [UInt8]?) throws -> PeerIdentity {
         let peer = try scene.peer()
-        return PeerIdentity(host: peer.host, certificates: peer.certificates, staple: staple)
+        return PeerIdentity(host: peer.host, certificates: peer.certificates, ocspResponse: ocspResponse)
     }
 
-    @Test func listsOfTheLeaf() throws {
+    @Test func revocationListsOfTheLeaf() throws {
         let peer = try scene.peer()
         let good = try scene.authority.revocationList()
         #expect(try refusal(trust(lists(good)), peer) == nil)
@@ -47,7 +47,7 @@ struct RevocationTests {
         }
     }
 
-    @Test func listsOfTheChain() throws {
+    @Test func revocationListsOfTheChain() throws {
         let peer = try scene.peer()
         let leaf = try scene.authority.revocationList()
         let root = try scene.root.revocationList()
@@ -58,13 +58,13 @@ struct RevocationTests {
         #expect(try refusal(trust(lists(leaf, revoking)), peer) == nil)
     }
 
-    @Test func staples() throws {
+    @Test func stapledOCSPResponses() throws {
         let leaf = scene.leaf.certificate
         let authority = scene.authority
         let good = try authority.ocspResponse(for: leaf)
-        for staple in [good, try authority.ocspResponse(for: leaf, signer: .delegate)] {
-            #expect(try refusal(trust(staple: .required), peer(stapling: staple)) == nil)
-            #expect(try refusal(trust(staple: .ifPresent), peer(stapling: staple)) == nil)
+        for ocspResponse in [good, try authority.ocspResponse(for: leaf, signer: .delegate)] {
+            #expect(try refusal(trust(ocspResponse: .required), peer(stapling: ocspResponse)) == nil)
+            #expect(try refusal(trust(ocspResponse: .ifPresent), peer(stapling: ocspResponse)) == nil)
         }
         let other = try authority.issue().certificate
         let bad = [
@@ -79,45 +79,49 @@ struct RevocationTests {
             try authority.ocspResponse(for: other), try TestAuthority().ocspResponse(for: leaf),
             TestAuthority.ocspTryLater, [], [0x30], good + [0], Array(good.dropLast()),
         ]
-        for (number, staple) in bad.enumerated() {
-            #expect(try refusal(trust(staple: .required), peer(stapling: staple)) == .revocation, "\(number)")
-            #expect(try refusal(trust(staple: .ifPresent), peer(stapling: staple)) == .revocation, "\(number)")
-            #expect(try refusal(trust(), peer(stapling: staple)) == nil)
+        for (number, ocspResponse) in bad.enumerated() {
+            #expect(
+                try refusal(trust(ocspResponse: .required), peer(stapling: ocspResponse)) == .revocation, "\(number)")
+            #expect(
+                try refusal(trust(ocspResponse: .ifPresent), peer(stapling: ocspResponse)) == .revocation, "\(number)")
+            #expect(try refusal(trust(), peer(stapling: ocspResponse)) == nil)
         }
-        #expect(try refusal(trust(staple: .required), peer(stapling: nil)) == .revocation)
-        #expect(try refusal(trust(staple: .ifPresent), peer(stapling: nil)) == nil)
-        // A chain of one has nobody who could have signed it.
-        let alone = PeerIdentity(host: "api.example.test", certificates: [try Certificate(leaf)], staple: good)
-        let own = try CustomRoots([Certificate(leaf)]).checkingRevocation(staple: .required)
+        #expect(try refusal(trust(ocspResponse: .required), peer(stapling: nil)) == .revocation)
+        #expect(try refusal(trust(ocspResponse: .ifPresent), peer(stapling: nil)) == nil)
+        // A chain of one certificate has no issuer that could sign the response.
+        let alone = PeerIdentity(host: "api.example.test", certificates: [try Certificate(leaf)], ocspResponse: good)
+        let own = try CustomRoots([Certificate(leaf)]).checkingRevocation(ocspResponse: .required)
         let failure = #expect(throws: TrustFailure.self) { try own.judge(alone) }
         #expect(failure?.message.contains("no issuer") == true)
     }
 
-    /// Some certificates say themselves that they are good together with a staple only (RFC 7633).
-    @Test func certificatesThatMustBeStapled() throws {
+    /// A certificate with the TLS feature extension is valid only together with a stapled response (RFC 7633).
+    @Test func mustStapleCertificateRequiresOCSPResponse() throws {
         let scene = try TrustScene(CertificateOptions(hosts: ["api.example.test"], mustStaple: true))
-        let soft = CustomRoots(try scene.roots).checkingRevocation(staple: .ifPresent)
+        let soft = CustomRoots(try scene.roots).checkingRevocation(ocspResponse: .ifPresent)
         #expect(try refusal(soft, scene.peer()) == .revocation)
         let peer = try scene.peer()
-        let staple = try scene.authority.ocspResponse(for: scene.leaf.certificate)
-        #expect(refusal(soft, PeerIdentity(host: peer.host, certificates: peer.certificates, staple: staple)) == nil)
+        let ocspResponse = try scene.authority.ocspResponse(for: scene.leaf.certificate)
+        #expect(
+            refusal(soft, PeerIdentity(host: peer.host, certificates: peer.certificates, ocspResponse: ocspResponse))
+                == nil)
         #expect(refusal(CustomRoots(try scene.roots), peer) == nil)
     }
 
-    /// Where nobody has verified a chain, nothing is proved.
-    @Test func evaluatorsWithoutAChain() throws {
+    /// Without a verified chain, a revocation check cannot succeed.
+    @Test func revocationWithoutVerifiedChainIsRefused() throws {
         let demand = InsecureTrust(reason: "test").checkingRevocation(
             lists: try lists(scene.authority.revocationList()))
         #expect(try refusal(demand, scene.peer()) == .revocation)
-        let composed = AnyTrust(CustomRoots(try scene.roots)).checkingRevocation(staple: .ifPresent)
+        let composed = AnyTrust(CustomRoots(try scene.roots)).checkingRevocation(ocspResponse: .ifPresent)
         let failure = #expect(throws: TrustFailure.self) { try composed.judge(scene.peer()) }
         #expect(failure?.rule == .revocation && failure?.hint != nil)
-        #expect(try refusal(AnyTrust(trust(staple: .ifPresent)), scene.peer()) == nil)
+        #expect(try refusal(AnyTrust(trust(ocspResponse: .ifPresent)), scene.peer()) == nil)
         #expect(try refusal(InsecureTrust(reason: "test").checkingRevocation(), scene.peer()) == nil)
     }
 
-    /// What was found out by the roots of one evaluator is no verdict by those of another.
-    @Test func verdictsStayWithTheirRoots() throws {
+    /// The verdict by the roots of one evaluator does not apply to the roots of another.
+    @Test func verdictsAreNotSharedBetweenRoots() throws {
         struct Wrapper: TrustEvaluator {
             let inner: Revocation<CustomRoots>
             func evaluate(_ peer: PeerIdentity) throws(TrustFailure) { try inner.evaluate(peer) }
@@ -128,7 +132,7 @@ struct RevocationTests {
         #expect(try refusal(AllTrust(SystemTrust(), Wrapper(inner: inner)), scene.peer()) == .chain)
     }
 
-    @Test func whatIsNoList() throws {
+    @Test func invalidRevocationListsThrow() throws {
         let (one, two) = (try scene.authority.revocationList(), try scene.root.revocationList())
         #expect(try RevocationList(pem: one.pem) == RevocationList(der: one.der))
         #expect(try RevocationList(pem: one.pem).issuer == "CN=Scene Authority,O=Test Certificates")
@@ -150,7 +154,7 @@ struct RevocationTests {
         }
     }
 
-    // MARK: Over the wire
+    // MARK: Over a connection
 
     private enum Version: CaseIterable {
         case old, new
@@ -158,34 +162,35 @@ struct RevocationTests {
         var limit: SessionConfiguration.TLS.Version { self == .old ? .v1_2 : .v1_3 }
     }
 
-    private func server(_ identity: TestIdentity, _ staple: [UInt8]?) throws -> MockServer {
+    private func server(_ identity: TestIdentity, _ ocspResponse: [UInt8]?) throws -> MockServer {
         var options = MockServer.Options()
-        options.tls.staple = staple
+        options.tls.ocspResponse = ocspResponse
         return try MockServer(tls: identity, options: options) { _ in .text("x").closing() }
     }
 
-    /// In TLS 1.2 the staple follows the certificates: the verdict waits for it, and falls before a request is sent.
-    @Test(arguments: Version.allCases) private func staplesOverTheWire(_ version: Version) async throws {
+    /// In TLS 1.2, the stapled response follows the certificates; the client judges both before it sends a request.
+    @Test(arguments: Version.allCases) private func stapledOCSPResponsesOverAConnection(_ version: Version) async throws
+    {
         let identity = try scene.authority.issue()
         let certificate = identity.certificate
         let revoked = try scene.authority.ocspResponse(for: certificate, status: .revoked)
-        let cases: [(staple: [UInt8]?, isAccepted: Bool, isAcceptedSoftly: Bool)] = [
+        let cases: [(ocspResponse: [UInt8]?, isAccepted: Bool, isAcceptedSoftly: Bool)] = [
             (try scene.authority.ocspResponse(for: certificate), true, true), (revoked, false, false),
             (nil, false, true),
         ]
-        for (staple, isAccepted, isAcceptedSoftly) in cases {
-            let server = try server(identity, staple)
+        for (ocspResponse, isAccepted, isAcceptedSoftly) in cases {
+            let server = try server(identity, ocspResponse)
             for (demand, accepts) in [(true, isAccepted), (false, isAcceptedSoftly)] {
-                let trust = try trust(staple: demand ? .required : .ifPresent)
+                let trust = try trust(ocspResponse: demand ? .required : .ifPresent)
                 let session = Session(trust: trust) { $0.tls.maximumVersion = version.limit }
                 let before = server.requestCount
                 if accepts {
-                    // The second one resumes the session of the first, of which the server has to prove nothing any more.
+                    // The second request resumes the TLS session of the first, which needs no new proof.
                     for isResumed in [false, true] {
                         let metrics = try await session.transfer(Request(server.url("/"))).response().metrics
                         #expect(metrics.isTLSSessionResumed == isResumed)
                     }
-                    #expect(server.requests[before].tls?.askedForStaple == true)
+                    #expect(server.requests[before].tls?.requestedOCSPResponse == true)
                 } else {
                     for _ in 0..<2 {
                         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
@@ -198,24 +203,26 @@ struct RevocationTests {
         }
     }
 
-    /// Though the response comes after the certificates, the evaluator is asked once, with both.
-    @Test(arguments: Version.allCases) private func theyAreJudgedOnce(_ version: Version) async throws {
+    /// The evaluator is called once, with the certificates and the stapled response that follows them.
+    @Test(arguments: Version.allCases) private func evaluatorIsCalledOnceWithOCSPResponse(_ version: Version)
+        async throws
+    {
         let identity = try scene.authority.issue()
-        let staple = try scene.authority.ocspResponse(for: identity.certificate)
-        let server = try server(identity, staple)
+        let ocspResponse = try scene.authority.ocspResponse(for: identity.certificate)
+        let server = try server(identity, ocspResponse)
         let (peers, seen) = AsyncStream<PeerIdentity>.makeStream()
-        let trust = CustomTrust(id: "watching", roots: try scene.roots, wantsStaple: true) { seen.yield($0) }
+        let trust = CustomTrust(id: "watching", roots: try scene.roots, wantsOCSPResponse: true) { seen.yield($0) }
         let session = Session(trust: trust) { $0.tls.maximumVersion = version.limit }
         for _ in 0..<2 { _ = try await session.data(for: Request(server.url("/"))) }
         seen.finish()
         let all = await peers.reduce(into: [PeerIdentity]()) { $0.append($1) }
-        #expect(all.count == 1 && all.first?.staple == staple && all.first?.verifiedChain.count == 3)
+        #expect(all.count == 1 && all.first?.ocspResponse == ocspResponse && all.first?.verifiedChain.count == 3)
         #expect(server.requests.map { $0.tls?.isResumed } == [false, true])
     }
 
-    @Test func nobodyIsAskedWhoDoesNotMatter() async throws {
+    @Test func ocspResponseIsNotRequestedWithoutNeed() async throws {
         let server = try server(scene.authority.issue(), nil)
         _ = try await Session(trust: CustomRoots(scene.roots)).data(for: Request(server.url("/")))
-        #expect(server.requests.first?.tls?.askedForStaple == false)
+        #expect(server.requests.first?.tls?.requestedOCSPResponse == false)
     }
 }

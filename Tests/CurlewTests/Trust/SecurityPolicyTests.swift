@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// AFNetworking's truth table, with what was unsafe in it done safely.
+/// AFNetworking's truth table, with its unsafe rows corrected.
 @Suite(.timeLimit(.minutes(5)))
 struct SecurityPolicyTests {
     typealias Facts = SecurityPolicyTrust.Facts
@@ -23,7 +23,7 @@ struct SecurityPolicyTests {
             certificates: mode == .none ? [] : [certificate])
     }
 
-    /// Everything that can be known of a server.
+    /// All combinations of facts about a server.
     private var everyFacts: [Facts] {
         (0..<64).map { bits in
             func bit(_ number: Int) -> Bool { bits & 1 << number != 0 }
@@ -41,7 +41,7 @@ struct SecurityPolicyTests {
         let accepts: (Facts) -> Bool
     }
 
-    /// SP-11, SP-12, SP-13 with SP-14 and SP-15, and SP-16 mended.
+    /// SP-11, SP-12, SP-13 with SP-14 and SP-15, and SP-16 corrected.
     private let rows = [
         Row(name: "SP-11", mode: .none) { $0.isSystemValid && $0.isHostNamed },
         Row(name: "SP-11", mode: .none, validates: false) { $0.isSystemValid },
@@ -73,7 +73,7 @@ struct SecurityPolicyTests {
         }
     }
 
-    @Test func rulesInOrder() throws {
+    @Test func failureRulesInOrder() throws {
         var facts = Facts()
         #expect(try policy(.certificate).decide(facts) == .chain)
         facts.isSystemValid = true
@@ -86,8 +86,8 @@ struct SecurityPolicyTests {
         #expect(try policy(.publicKey, allows: true).decide(facts) == .validity)
     }
 
-    /// SP-10, SP-17 and SP-18 are said when the policy is made.
-    @Test func combinationsThatAcceptNobody() {
+    /// SP-10, SP-17 and SP-18 are reported when the policy is created.
+    @Test func policiesWithoutCertificatesThrow() {
         #expect(throws: InvalidTrust.self) { try SecurityPolicyTrust(allowInvalidCertificates: true) }
         for allows in [false, true] {
             for mode in [SecurityPolicyTrust.PinningMode.publicKey, .certificate] {
@@ -99,7 +99,7 @@ struct SecurityPolicyTests {
         }
     }
 
-    @Test func keysNeverSwitchOffHostAndValidity() throws {
+    @Test func pinnedKeyKeepsHostAndValidityChecks() throws {
         let scene = try TrustScene()
         let policy = try SecurityPolicyTrust(
             pinningMode: .publicKey, allowInvalidCertificates: true,
@@ -113,7 +113,7 @@ struct SecurityPolicyTests {
     }
 
     /// The recipe for self-signed servers (SP-08), and the policy that checks nothing (SP-12).
-    @Test func policiesOverTheWire() async throws {
+    @Test func policiesOverAConnection() async throws {
         let identity = try TestIdentity.selfSigned()
         let server = try MockServer(tls: identity) { _ in .text("x") }
         let own = try Certificate(identity.certificate)

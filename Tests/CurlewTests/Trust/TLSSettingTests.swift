@@ -9,7 +9,7 @@ import Testing
 @testable import Curlew
 @testable import CurlewEngine
 
-/// How TLS is spoken: ciphers, ALPN, SNI, key log, and never without.
+/// TLS settings: ciphers, ALPN, SNI, key log, and required TLS.
 @Suite(.timeLimit(.minutes(5)))
 struct TLSSettingTests {
     private let authority: TestAuthority
@@ -42,7 +42,7 @@ struct TLSSettingTests {
         #expect(plain.connectionCount == 0)
     }
 
-    @Test func ciphers() async throws {
+    @Test func ciphersAndCipherSuites() async throws {
         let server = try server()
         let old = try session {
             $0.tls.maximumVersion = .v1_2
@@ -67,8 +67,8 @@ struct TLSSettingTests {
         #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.cipherSuites = "" }.validate() }
     }
 
-    /// Such a server has no certificate to be judged by, so it is not spoken to, whatever the list of ciphers says.
-    @Test func anonymousServersAreRefused() async throws {
+    /// An anonymous server has no certificate, so the client refuses it even if the cipher list allows it.
+    @Test func serverWithAnonymousCipherIsRefused() async throws {
         let server = try server {
             $0.maximumVersion = .v1_2
             $0.securityLevel = 0
@@ -87,7 +87,7 @@ struct TLSSettingTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test func withoutNegotiation() async throws {
+    @Test func alpnCanBeDisabled() async throws {
         let server = try server()
         let silent = try session { $0.tls.negotiatesProtocol = false }
         #expect(try await silent.data(for: Request(server.url("/"))).1.status == .ok)
@@ -97,8 +97,8 @@ struct TLSSettingTests {
         #expect(try await networkError { try await silent.data(for: Request(http2.url("/"))) }.isCancellation == false)
     }
 
-    /// Another name leads to the server; who it is, is still the URL's business.
-    @Test func serverNames() async throws {
+    /// The client sends another SNI name, but verifies the certificate for the host of the URL.
+    @Test func serverNamesReplaceTheSNI() async throws {
         let server = try server()
         let session = try session { $0.tls.serverNames = ["LocalHost.": "front.example.test"] }
         #expect(try await session.data(for: Request(server.url("/"))).1.status == .ok)
@@ -120,8 +120,8 @@ struct TLSSettingTests {
         }
     }
 
-    /// Where a host is, is not who it is.
-    @Test func addressesOfHosts() async throws {
+    /// A configured address does not change the host name that the certificate must have.
+    @Test func configuredAddressesKeepTheVerifiedHost() async throws {
         let server = try MockServer(tls: authority.issue(hosts: ["bank.example.test", "xn--bcher-kva.test"])) {
             request in
             .text(request.field("host") ?? "")
@@ -146,13 +146,13 @@ struct TLSSettingTests {
         try SessionConfiguration { $0.tcp.addresses = ["a": ["::1", "10.0.0.1"]] }.validate()
     }
 
-    @Test func keyLogs() async throws {
+    @Test func keyLogFileIsWritten() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).log").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let server = try server()
         let session = try session { $0.tls.keyLogFile = path }
         _ = try await session.data(for: Request(server.url("/")))
-        // The lines are written by a thread of their own, one after the other: what comes last has followed the others.
+        // A thread of its own writes the lines in order, so the last job runs after all lines.
         await withCheckedContinuation { done in
             if !DiskThread.keys.run(at: path, { done.resume() }) { done.resume() }
         }
@@ -166,11 +166,11 @@ struct TLSSettingTests {
         }
     }
 
-    /// What is in the way of a key log.
+    /// An obstacle to a key log.
     enum Obstacle: CaseIterable { case pipe, pipeWithReader, link, readable }
 
-    /// None of it holds up or breaks anything else; what is there stays as it is, and an observer hears of it.
-    @Test(arguments: Obstacle.allCases) func keyLogsThatAreRefused(_ obstacle: Obstacle) async throws {
+    /// An unusable file neither blocks nor fails the request; it stays unchanged, and an event reports it.
+    @Test(arguments: Obstacle.allCases) func keyLogFileThatIsUnusableIsReported(_ obstacle: Obstacle) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID())").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -210,7 +210,7 @@ struct TLSSettingTests {
         if obstacle == .readable { #expect(try DiskFile.contents(of: path, upTo: 100) == []) }
     }
 
-    @Test func codable() throws {
+    @Test func configurationRoundTripOmitsTheKeyLogFile() throws {
         let configuration = SessionConfiguration {
             $0.tls = SessionConfiguration.TLS(
                 minimumVersion: .v1_3, isRequired: true, ciphers: "HIGH", cipherSuites: "TLS_AES_128_GCM_SHA256",
@@ -224,7 +224,7 @@ struct TLSSettingTests {
         #expect(read == configuration)
     }
 
-    @Test func theServersCertificate() async throws {
+    @Test func metricsContainTheServerCertificate() async throws {
         let identity = try authority.issue()
         let server = try MockServer(tls: identity) { _ in .text("x") }
         server.on("GET", "/closing", .text("x").closing())

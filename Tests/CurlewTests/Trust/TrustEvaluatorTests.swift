@@ -17,7 +17,7 @@ struct TrustEvaluatorTests {
     }
 
     private struct Always: TrustEvaluator {
-        var wantsStaple = false
+        var wantsOCSPResponse = false
         func evaluate(_ peer: PeerIdentity) {}
     }
 
@@ -25,7 +25,7 @@ struct TrustEvaluatorTests {
 
     init() throws { scene = try TrustScene() }
 
-    @Test func closures() throws {
+    @Test func customTrustClosures() throws {
         let roots = try scene.roots
         let trust = CustomTrust(id: "ours", roots: roots) { peer throws(TrustFailure) in
             try peer.requireValid()
@@ -38,11 +38,11 @@ struct TrustEvaluatorTests {
         #expect(trust != CustomTrust(id: "ours") { _ in })
         let secure = CustomTrust(id: "ours", roots: roots, allowsPlainHTTP: false) { _ in }
         #expect(trust != secure && trust.allowsPlainHTTP(to: "a") && !secure.allowsPlainHTTP(to: "a"))
-        #expect(trust != CustomTrust(id: "ours", roots: roots, wantsStaple: true) { _ in })
+        #expect(trust != CustomTrust(id: "ours", roots: roots, wantsOCSPResponse: true) { _ in })
         #expect(Set([trust, trust]).count == 1)
     }
 
-    @Test func composition() throws {
+    @Test func allTrustAndAnyTrust() throws {
         let peer = try scene.peer()
         let roots = CustomRoots(try scene.roots)
         let pins = try PinnedPublicKeys(
@@ -55,7 +55,7 @@ struct TrustEvaluatorTests {
         let failure = #expect(throws: TrustFailure.self) { try AnyTrust(SystemTrust(), Never()).judge(peer) }
         #expect(failure?.rule == .noneAccepts && failure?.causes.map(\.rule.rawValue) == ["chain", "never"])
         #expect(failure?.details.first?.hasPrefix("chain: ") == true)
-        // Nobody to ask is nobody who accepts.
+        // An empty list of evaluators accepts no server.
         #expect(refusal(AllTrust(), peer) == .noneAccepts)
         #expect(refusal(AnyTrust(), peer) == .noneAccepts)
         let trust: any TrustEvaluator = .all(of: SystemTrust(), Never())
@@ -63,13 +63,14 @@ struct TrustEvaluatorTests {
         #expect(AllTrust(Never()) != AllTrust(Never(rule: .pin)) && AnyTrust(Never()) != AnyTrust(Never(rule: .pin)))
         #expect(Set([AnyTrust(Never()), AnyTrust(Never()), .any(of: Never(rule: .pin))]).count == 2)
         #expect(
-            AllTrust(Always(), Always(wantsStaple: true)).wantsStaple && AnyTrust(Always(wantsStaple: true)).wantsStaple
+            AllTrust(Always(), Always(wantsOCSPResponse: true)).wantsOCSPResponse
+                && AnyTrust(Always(wantsOCSPResponse: true)).wantsOCSPResponse
         )
-        #expect(!AllTrust(Always()).wantsStaple && !AnyTrust(Always()).wantsStaple)
+        #expect(!AllTrust(Always()).wantsOCSPResponse && !AnyTrust(Always()).wantsOCSPResponse)
     }
 
-    /// Nobody has verified such a certificate when its names are looked at, so it must not cost much.
-    @Test func certificatesWithThousandsOfNames() throws {
+    /// The names are read from an unverified certificate, so they must not cost much.
+    @Test func hostNameFailureListsOnlyTheFirstNames() throws {
         let names = (0..<20_000).map { CertificateOptions.AlternativeName.dns("a\($0)") }
         let leaf = try TestIdentity.selfSigned(CertificateOptions(hosts: [], alternativeNames: names))
         let peer = try PeerIdentity(host: "b", certificates: [Certificate(leaf.certificate)])
@@ -79,7 +80,7 @@ struct TrustEvaluatorTests {
         #expect(peer.certificates[0].names.count == 20_000)
     }
 
-    @Test func hosts() throws {
+    @Test func hostTrustPatterns() throws {
         let trust = try HostTrust([
             "api.example.test": Never(rule: .init(rawValue: "exact")),
             "*.example.test": Never(rule: .init(rawValue: "child")),
@@ -98,13 +99,14 @@ struct TrustEvaluatorTests {
         for (host, rule) in expected {
             #expect(try refusal(trust, scene.peer(host))?.rawValue == rule, "\(host)")
         }
-        let lax = try HostTrust(["a.test": Always(wantsStaple: true)], otherwise: Never())
+        let lax = try HostTrust(["a.test": Always(wantsOCSPResponse: true)], otherwise: Never())
         #expect(
             try refusal(lax, scene.peer("a.test")) == nil && refusal(lax, scene.peer("b.test"))?.rawValue == "never")
-        #expect(lax.wantsStaple && !trust.wantsStaple)
-        #expect(try lax == HostTrust(["a.test": Always(wantsStaple: true)], otherwise: Never()))
-        #expect(try lax != HostTrust(["a.test": Always(wantsStaple: true)]))
-        #expect(try lax.hashValue == HostTrust(["A.test.": Always(wantsStaple: true)], otherwise: Never()).hashValue)
+        #expect(lax.wantsOCSPResponse && !trust.wantsOCSPResponse)
+        #expect(try lax == HostTrust(["a.test": Always(wantsOCSPResponse: true)], otherwise: Never()))
+        #expect(try lax != HostTrust(["a.test": Always(wantsOCSPResponse: true)]))
+        #expect(
+            try lax.hashValue == HostTrust(["A.test.": Always(wantsOCSPResponse: true)], otherwise: Never()).hashValue)
         let same: some TrustEvaluator = try .perHost(["a.test": .system])
         #expect(try AnyHashable(same) == AnyHashable(HostTrust(["a.test": SystemTrust()])))
     }
@@ -113,7 +115,7 @@ struct TrustEvaluatorTests {
         "", "*", "*.", "**", "a..test", "https://a.test", "a.test:443", "a.*.test", "*a.test", "*.::1", "a b",
         "*.127.0.0.1", "**.10.0.0.1",
     ])
-    func patternsThatAreNone(_ pattern: String) throws {
+    func invalidHostPatternsThrow(_ pattern: String) throws {
         let error = #expect(throws: InvalidTrust.self) { try HostTrust([HostPattern(pattern): SystemTrust()]) }
         #expect(error?.hint != nil)
         #expect(!HostPattern(pattern).matches("a.test"))
@@ -126,7 +128,7 @@ struct TrustEvaluatorTests {
         }
     }
 
-    @Test func patternsOfAddresses() {
+    @Test func hostPatternsOfAddresses() {
         #expect(HostPattern("::1").matches("::1") && HostPattern("0:0::1").matches("::1"))
         #expect(!HostPattern("::1").matches("::2"))
         #expect(HostPattern("A.Test").normal == HostPattern("a.test.").normal)
@@ -138,14 +140,14 @@ struct TrustEvaluatorTests {
         }
     }
 
-    /// In a container without roots, those who have their own go on.
-    @Test func oneWithoutRootsDoesNotStopTheOthers() throws {
+    /// In a container without system roots, evaluators with their own roots still work.
+    @Test func evaluatorWithoutRootsDoesNotBlockOthers() throws {
         struct Rootless: TrustEvaluator {
             let isReady = Lock(false)
             func prepare() throws(TrustFailure) {
                 if !isReady.withLock({ $0 }) { throw TrustFailure(.roots, "none") }
             }
-            /// Asked too early, it would accept anybody.
+            /// Called before `prepare` succeeds, this would accept every server.
             func evaluate(_ peer: PeerIdentity) {}
             static func == (one: Rootless, other: Rootless) -> Bool { true }
             func hash(into hasher: inout Hasher) {}
@@ -156,7 +158,7 @@ struct TrustEvaluatorTests {
         #expect(try refusal(HostTrust(["api.example.test": own], otherwise: Rootless()), scene.peer("b")) == .roots)
         #expect(try refusal(AllTrust(own, Rootless()), scene.peer()) == .roots)
         #expect(try refusal(AnyTrust(Rootless()), scene.peer()) == .roots)
-        // Tried again until it can.
+        // The domain retries `prepare` until it succeeds.
         let rootless = Rootless()
         let trust = try HostTrust(["api.example.test": rootless])
         let any = AnyTrust(rootless)
@@ -166,13 +168,13 @@ struct TrustEvaluatorTests {
         try domain.prepare()
         rootless.isReady.withLock { $0 = true }
         try domain.prepare()
-        #expect(trust.isIncomplete && any.isIncomplete, "no sooner than after a second")
+        #expect(trust.isIncomplete && any.isIncomplete, "the domain retries at most once a second")
         #expect(try refusal(trust, scene.peer()) == nil && refusal(any, scene.peer()) == nil)
         #expect(!trust.isIncomplete && !any.isIncomplete)
-        // What was ready stays so.
+        // An evaluator stays prepared.
         rootless.isReady.withLock { $0 = false }
         #expect(try refusal(trust, scene.peer()) == nil)
-        // Inside of others as well.
+        // Nested evaluators behave the same.
         let inner = try HostTrust(["api.example.test": Rootless()])
         let outer: [any TrustEvaluator] = [
             AllTrust(inner, own), AnyTrust(inner), try HostTrust(["**.test": inner]), inner.checkingRevocation(),
@@ -183,8 +185,8 @@ struct TrustEvaluatorTests {
         }
     }
 
-    /// Name servers are nothing that an origin's pins know.
-    @Test func resolversAreJudgedAsTheSystemDoes() throws {
+    /// The pins and roots of an origin do not apply to a DNS resolver.
+    @Test func resolversAreJudgedBySystemTrust() throws {
         let peer = try scene.peer()
         let resolver = PeerIdentity(host: peer.host, kind: .resolver, certificates: peer.certificates)
         let proxy = PeerIdentity(host: peer.host, kind: .proxy, certificates: peer.certificates)
@@ -195,7 +197,7 @@ struct TrustEvaluatorTests {
         #expect(TrustDomains.refusal(of: resolver, by: Never())?.rule == .chain)
     }
 
-    @Test func codablePins() throws {
+    @Test func publicKeyHashRoundTrip() throws {
         let pins: Set = [PublicKeyHash(number: 1), PublicKeyHash(number: 2)]
         let data = try JSONEncoder().encode(pins)
         #expect(String(decoding: data, as: UTF8.self).contains("sha256"))
@@ -207,18 +209,18 @@ struct TrustEvaluatorTests {
         }
     }
 
-    @Test func rootsAreComparedByWhatTheyHold() throws {
+    @Test func trustRootsAreComparedByContent() throws {
         let (one, two) = (try Certificate(scene.root.certificate), try Certificate(scene.authority.certificate))
         #expect(TrustRoots.only([one]) == .only([one]) && TrustRoots.only([one]) != .only([two]))
         #expect(TrustRoots.only([one]) != .systemAnd([one]) && TrustRoots.systemAnd([one]) != .systemOr([one]))
         let (first, second) = (TrustRoots.only([one]), TrustRoots.only([one]))
-        #expect(try first.store() === second.store(), "loaded once for all that are equal")
+        #expect(try first.store() === second.store(), "equal roots share one store")
         #expect(TrustRoots.only([one, two]).hashValue == TrustRoots.only([one, two]).hashValue)
         #expect(try refusal(CustomRoots(.systemAnd([one])), scene.peer()) == nil)
         #expect(try refusal(CustomRoots([two], addingToSystem: false), scene.peer()) == nil)
     }
 
-    @Test func oneVerdictForEachRoots() throws {
+    @Test func chainVerdictDependsOnTheRootsAndTheDate() throws {
         let peer = try scene.peer()
         #expect(peer.chainError == "the chain was not verified" && peer.verifiedChain.isEmpty)
         let verified = peer.verified(by: try scene.roots)

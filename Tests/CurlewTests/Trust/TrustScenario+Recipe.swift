@@ -4,7 +4,7 @@
 import CurlewTesting
 
 extension TrustScenario {
-    /// How a certificate is made.
+    /// The description of one certificate.
     struct Recipe: Decodable, Sendable {
         enum Kind: String, Decodable, Sendable {
             case root, authority, leaf, selfSignedLeaf
@@ -22,10 +22,10 @@ extension TrustScenario {
         let commonName: String?
         let key: String
         let digest: String
-        /// From when to when, in hours from now.
+        /// The start and the end of the validity, in hours from now.
         let validity: [Int]
         let names: [CertificateOptions.AlternativeName]
-        /// All alternative names as bytes.
+        /// The value of the subject alternative name extension, in hex.
         let subjectAltNameDER: String?
         let eku: [String]?
         let keyUsage: [String]?
@@ -73,7 +73,7 @@ extension TrustScenario {
             hasKeyIdentifiers = try container.decodeIfPresent(Bool.self, forKey: .keyIdentifiers) ?? true
         }
 
-        /// `null` is not the same as nothing.
+        /// Reads the member `ca`, where `null` differs from an absent member.
         private static func basicConstraints(
             _ container: KeyedDecodingContainer<CodingKeys>
         ) throws -> CertificateOptions.BasicConstraints {
@@ -85,15 +85,15 @@ extension TrustScenario {
 }
 
 extension TrustScenario.Recipe {
-    /// What `TestAuthority` is told.
+    /// The options for `TestAuthority`.
     ///
     /// - Parameters:
-    ///   - commonName: The subject's, if it has one.
-    ///   - rsaNumber: Tells RSA keys apart that one situation has.
-    ///   - privateKeyPEM: The key of another certificate, to be used again.
+    ///   - commonName: The common name of the subject, if any.
+    ///   - rsaNumber: Distinguishes the RSA keys of one scenario.
+    ///   - privateKeyPEM: The key of another certificate, to be reused.
     func options(commonName: String?, rsaNumber: Int, privateKeyPEM: String?) throws -> CertificateOptions {
         var options = CertificateOptions(commonName: commonName, hosts: [], alternativeNames: names)
-        guard validity.count == 2 else { throw TrustScenarioFailure("\(validity) is no validity") }
+        guard validity.count == 2 else { throw TrustScenarioFailure("\(validity) is not a valid range") }
         options.validity = CertificateValidity(
             notBefore: .seconds(validity[0] * 3600), notAfter: .seconds(validity[1] * 3600))
         options.key = try testKey(rsaNumber)
@@ -126,7 +126,7 @@ extension TrustScenario.Recipe {
         case "ed25519": return .ed25519
         default:
             guard key.hasPrefix("rsa"), let bits = Int(key.dropFirst(3)) else {
-                throw TrustScenarioFailure("“\(key)” is no key")
+                throw TrustScenarioFailure("“\(key)” is not a known key type")
             }
             return .rsa(bits, number: number)
         }
@@ -135,11 +135,11 @@ extension TrustScenario.Recipe {
     private func constraint(_ text: String) throws -> CertificateOptions.AlternativeName {
         if text.hasPrefix("DNS:") { return .dns(String(text.dropFirst(4))) }
         if text.hasPrefix("IP:") { return .ip(String(text.dropFirst(3))) }
-        throw TrustScenarioFailure("“\(text)” constrains nothing")
+        throw TrustScenarioFailure("“\(text)” is not a name constraint")
     }
 
     private func known<Value>(_ value: Value?, _ text: String) throws -> Value {
-        guard let value else { throw TrustScenarioFailure("nobody knows “\(text)”") }
+        guard let value else { throw TrustScenarioFailure("“\(text)” is unknown") }
         return value
     }
 }

@@ -5,15 +5,15 @@ import Curlew
 import FoundationEssentials
 import Testing
 
-/// One situation of trust-scenarios.json: certificates, what a server shows of them, and what each policy says of that.
+/// One scenario of trust-scenarios.json: certificates, the list that a server sends, and the verdict of each policy.
 ///
-/// The file describes its members itself, at its top.
+/// The file describes its members at its top.
 struct TrustScenario: Decodable, Sendable {
     let id: String
     let title: String
     let host: String
     let certificates: [String: Recipe]
-    /// What the server sends, its own certificate first.
+    /// The certificates that the server sends, the leaf first.
     let served: [String]
     let roots: [String]
     let pins: Pins?
@@ -21,19 +21,19 @@ struct TrustScenario: Decodable, Sendable {
     let staple: Staple?
     let server: Server?
     let expect: [TrustColumn: Expectation]
-    /// The section of an RFC, or a row of ours.
+    /// The section of an RFC, or a row of the feature list.
     let follows: String
     let note: String?
-    /// Why OpenSSL's own program says otherwise of the roots.
+    /// Why `openssl verify` has another verdict on the roots.
     let differs: String?
 
-    /// What is pinned, by certificate; a key may also be "unknown".
+    /// The pins, by certificate id; a key may also be "unknown".
     struct Pins: Decodable, Sendable {
         let keys: [String]
         let certificates: [String]
     }
 
-    /// A revocation list, its times in hours from now.
+    /// A revocation list, with times in hours from now.
     struct List: Decodable, Sendable {
         let issuer: String
         let revokes: [String]
@@ -42,7 +42,7 @@ struct TrustScenario: Decodable, Sendable {
         let signedBy: String?
     }
 
-    /// An OCSP response, its times in hours from now.
+    /// An OCSP response, with times in hours from now.
     struct Staple: Decodable, Sendable {
         let issuer: String
         let `for`: String
@@ -52,7 +52,7 @@ struct TrustScenario: Decodable, Sendable {
         let signer: String
     }
 
-    /// How the server speaks TLS.
+    /// The TLS settings of the server.
     struct Server: Decodable, Sendable {
         let minimum: String?
         let maximum: String?
@@ -64,7 +64,7 @@ struct TrustScenario: Decodable, Sendable {
     var isAddress: Bool { host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." } }
 }
 
-/// The policies that a situation is shown to.
+/// The policies that judge a scenario.
 enum TrustColumn: String, CaseIterable, Decodable, CodingKeyRepresentable, Sendable {
     case roots, insecure
     case pinnedKeys, pinnedKeysNoChain, pinnedCertificates, pinnedCertificatesOnly
@@ -73,17 +73,17 @@ enum TrustColumn: String, CaseIterable, Decodable, CodingKeyRepresentable, Senda
     case revocationCRL, revocationCRLChain, revocationStapleSoft, revocationStapleRequired
     case rootsAuthorities, rootsStrict
 
-    /// Those that say something of roots alone, which every row has.
+    /// The policies that need only roots; every row has them.
     static let common: Set<TrustColumn> = [.roots, .insecure, .policyNone, .policyNoneNoDomain]
 }
 
 extension TrustScenario {
-    /// What a policy has to say.
+    /// The expected verdict of a policy.
     enum Expectation: Decodable, Sendable, Hashable {
         case accept
-        /// One of these rules refuses.
+        /// One of these rules refuses the server.
         case refuse(Set<String>)
-        /// TLS breaks whatever the policy says.
+        /// The handshake fails regardless of the policy.
         case failInTLS
 
         private enum Key: CodingKey {
@@ -94,20 +94,20 @@ extension TrustScenario {
 
         init(from decoder: any Decoder) throws {
             if let word = try? decoder.singleValueContainer().decode(String.self) {
-                guard word == "accept" else { throw TrustScenarioFailure("“\(word)” is no verdict") }
+                guard word == "accept" else { throw TrustScenarioFailure("“\(word)” is not a verdict") }
                 self = .accept
                 return
             }
             let container = try decoder.container(keyedBy: Key.self)
             if let layer = try container.decodeIfPresent(String.self, forKey: .fail) {
-                guard layer == "tls" else { throw TrustScenarioFailure("“\(layer)” does not fail") }
+                guard layer == "tls" else { throw TrustScenarioFailure("“\(layer)” is not a layer that can fail") }
                 self = .failInTLS
                 return
             }
             let one = try? container.decode(String.self, forKey: .refuse)
             let rules = try one.map { [$0] } ?? container.decode(Set<String>.self, forKey: .refuse)
             guard !rules.isEmpty, rules.isSubset(of: Self.rules) else {
-                throw TrustScenarioFailure("\(rules) are no rules")
+                throw TrustScenarioFailure("\(rules) are not known rules")
             }
             self = .refuse(rules)
         }
@@ -122,16 +122,16 @@ extension TrustScenario {
     }
 }
 
-/// What a policy has said.
+/// The verdict of a policy.
 enum TrustVerdict: Sendable {
     case accepted
     case refused(TrustFailure.Rule, String)
     case failedInTLS
-    /// Something that no situation ends with.
+    /// An unexpected outcome.
     case strange(String)
 }
 
-/// Why a situation cannot be played.
+/// The reason why a scenario cannot run.
 struct TrustScenarioFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -145,11 +145,11 @@ extension TrustScenario: CustomTestStringConvertible {
         let scenarios: [TrustScenario]
     }
 
-    /// Where the table is.
+    /// The URL of the table.
     static let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "trust-scenarios.json")
 
     static let table = Result { try JSONDecoder().decode(Table.self, from: Data(contentsOf: file)).scenarios }
 
-    /// All rows; none when the table cannot be read, which a test of it says.
+    /// All rows; empty if the table is unreadable, which a separate test reports.
     static var all: [TrustScenario] { (try? table.get()) ?? [] }
 }

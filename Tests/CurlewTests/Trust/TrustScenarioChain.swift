@@ -4,14 +4,14 @@
 import Curlew
 import CurlewTesting
 
-/// What a situation is made of: certificates, lists and an OCSP response, all new.
+/// The newly created certificates, revocation lists and OCSP response of a scenario.
 struct TrustScenarioChain: Sendable {
     let scenario: TrustScenario
-    /// What the server shows.
+    /// The certificates that the server sends, with its key.
     let identity: TestIdentity
-    /// What the server staples.
+    /// The OCSP response that the server staples.
     let staple: [UInt8]?
-    /// The revocation lists that the client has.
+    /// The revocation lists of the client.
     let lists: [TestRevocationList]
     private let certificates: [String: TestCertificate]
 
@@ -25,7 +25,7 @@ struct TrustScenarioChain: Sendable {
         lists = try (scenario.crls ?? []).map { try workshop.list($0) }
     }
 
-    /// What the client trusts.
+    /// The roots that the client trusts.
     func roots() throws -> [TestCertificate] { try scenario.roots.map { try certificate($0) } }
 
     func certificate(_ id: String) throws -> TestCertificate {
@@ -33,22 +33,22 @@ struct TrustScenarioChain: Sendable {
         return certificate
     }
 
-    /// The server as an evaluator sees it, without a wire between.
+    /// The server as an evaluator sees it, without a connection.
     func peer() throws -> PeerIdentity {
         let served = try identity.chain.map { try Certificate(der: $0.der) }
-        return PeerIdentity(host: scenario.host, certificates: served, staple: staple)
+        return PeerIdentity(host: scenario.host, certificates: served, ocspResponse: staple)
     }
 
-    /// How the server speaks TLS.
+    /// The TLS settings of the server.
     func serverOptions() throws -> MockServer.Options {
         var options = MockServer.Options()
-        options.tls.staple = staple
+        options.tls.ocspResponse = staple
         guard let server = scenario.server else { return options }
         if let text = server.minimum { options.tls.minimumVersion = try version(text) }
         if let text = server.maximum { options.tls.maximumVersion = try version(text) }
         options.tls.securityLevel = server.securityLevel
         if let necessity = server.clientCertificate {
-            // Anybody: the client has none.
+            // Any authority will do: the client has no certificate.
             options.tls.clientAuthority = try TestAuthority()
             options.tls.requiresClientCertificate = necessity == "required"
         }
@@ -64,7 +64,7 @@ struct TrustScenarioChain: Sendable {
     }
 }
 
-/// Makes the certificates of one situation, issuers first.
+/// Creates the certificates of one scenario, issuers first.
 private struct TrustWorkshop {
     let scenario: TrustScenario
     private var authorities: [String: TestAuthority] = [:]
@@ -98,7 +98,7 @@ private struct TrustWorkshop {
         return recipe
     }
 
-    /// The name that makes a subject the same as another's, all else being equal.
+    /// The common name of the subject; the rest of the subject is always the same.
     private func commonName(_ id: String) throws -> String? {
         let recipe = try recipe(id)
         if let other = recipe.sameNameAs { return try commonName(other) }
@@ -111,7 +111,7 @@ private struct TrustWorkshop {
     }
 
     private func authority(_ id: String) throws -> TestAuthority {
-        guard let authority = authorities[id] else { throw TrustScenarioFailure("“\(id)” is no authority") }
+        guard let authority = authorities[id] else { throw TrustScenarioFailure("“\(id)” is not an authority") }
         return authority
     }
 
@@ -133,7 +133,7 @@ private struct TrustWorkshop {
 
     func list(_ list: TrustScenario.List) throws -> TestRevocationList {
         if let signer = list.signedBy, try key(signer) == key(list.issuer) {
-            throw TrustScenarioFailure("the list of “\(list.issuer)” is not forged")
+            throw TrustScenarioFailure("the signer of the list of “\(list.issuer)” has the key of the issuer")
         }
         return try authority(list.issuer).revocationList(
             revoking: list.revokes.map { try certificate($0) }, thisUpdate: .seconds(list.thisUpdate * 3600),

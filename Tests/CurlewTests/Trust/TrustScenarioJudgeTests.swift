@@ -6,24 +6,24 @@ import Dispatch
 import FoundationEssentials
 import Testing
 
-/// OpenSSL's own program as the judge of the table: what it says of chains, hosts and lists, each time in a new process.
+/// Compares the table with the verdicts of `openssl verify` on chains, hosts and lists, each in a new process.
 @Suite(.enabledIfInstalled(.openssl), .peer(.openssl), .timeLimit(.minutes(5)))
 struct TrustScenarioJudgeTests {
-    @Test func chainsAreJudgedAlike() async throws {
+    @Test func chainVerdictsEqualOpenSSL() async throws {
         try await compare(.roots, options: [])
     }
 
     @Test(arguments: [TrustColumn.revocationCRL, .revocationCRLChain])
-    func listsAreJudgedAlike(_ column: TrustColumn) async throws {
+    func revocationListVerdictsEqualOpenSSL(_ column: TrustColumn) async throws {
         try await compare(column, options: [column == .revocationCRL ? "-crl_check" : "-crl_check_all"])
     }
 
-    /// All rows with a column, by one shell: of those with a reason to differ the verdict must be the other one.
+    /// Runs all rows with a column in one shell; a row with `differs` must get the opposite verdict.
     private func compare(_ column: TrustColumn, options: [String]) async throws {
         guard let openssl = Peer.openssl.executable else {
             throw PeerFailure("openssl is not installed, but CURLEW_REQUIRE_PEERS=1 demands it")
         }
-        // Where TLS itself fails there is nothing to ask.
+        // Rows that fail in TLS have no verdict to compare.
         let rows = try TrustScenario.table.get().filter { $0.expect[column] != nil && $0.expect[column] != .failInTLS }
         #expect(rows.count > 20)
         let name = "curlew-openssl-\(UUID().uuidString)"
@@ -32,7 +32,7 @@ struct TrustScenarioJudgeTests {
         for row in rows { try write(row, options: options, to: folder.appending(path: row.id)) }
         try Data(rows.map { "\($0.id)\n" }.joined().utf8).write(to: folder.appending(path: "rows"))
         let process = try PeerProcess(["/bin/sh", "-c", Self.script, openssl, folder.path], folder: folder.path)
-        // Aside, since it takes until all is said.
+        // On another thread, since the read blocks until the process ends.
         let printed = await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: process.failure(before: "\u{0}")) }
         }
@@ -46,7 +46,7 @@ struct TrustScenarioJudgeTests {
         withExtendedLifetime(process) {}
     }
 
-    /// Its roots are ours alone; the flags are those that chains are verified by in a handshake.
+    /// Uses only the roots of the row, and the flags of the chain verification in a handshake.
     private static let script = """
         while read -r row; do
             cd "$1/$row" || exit
@@ -71,7 +71,7 @@ struct TrustScenarioJudgeTests {
         for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
     }
 
-    /// What the program has said, with its status at the end; nil for what is no verdict.
+    /// Reads the verdict from the output with its status at the end; nil for other output.
     private static func accepts(_ said: String) -> Bool? {
         if said.hasSuffix("leaf: OK\n0\n") { return true }
         return said.contains("verification failed") && said.hasSuffix("\n2\n") ? false : nil

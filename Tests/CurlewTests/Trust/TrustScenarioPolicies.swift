@@ -4,7 +4,7 @@
 import Curlew
 import CurlewTesting
 
-/// The policies of a situation, by the columns of the table.
+/// The policies of a scenario, by the columns of the table.
 struct TrustScenarioPolicies {
     private let roots: TrustRoots
     private let keys: [PublicKeyHash]
@@ -22,7 +22,7 @@ struct TrustScenarioPolicies {
         lists = try chain.lists.map { try RevocationList(der: $0.der) }
     }
 
-    /// What trusts as the system does where none of the roots is known, which the table does not say.
+    /// An evaluator that knows no root of the scenario, like the system's; the table has no column for it.
     static func knowingNobody() throws -> CustomRoots { try stranger.get() }
     private static let stranger = Result { try CustomRoots(pem: TestAuthority().certificatePEM) }
 
@@ -67,8 +67,8 @@ struct TrustScenarioPolicies {
         return switch column {
         case .revocationCRL: base.checkingRevocation(lists: lists, scope: .leaf)
         case .revocationCRLChain: base.checkingRevocation(lists: lists, scope: .chain)
-        case .revocationStapleSoft: base.checkingRevocation(staple: .ifPresent)
-        default: base.checkingRevocation(staple: .required)
+        case .revocationStapleSoft: base.checkingRevocation(ocspResponse: .ifPresent)
+        default: base.checkingRevocation(ocspResponse: .required)
         }
     }
 }

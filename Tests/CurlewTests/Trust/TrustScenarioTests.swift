@@ -8,20 +8,20 @@ import Testing
 
 @testable import Curlew
 
-/// Every situation of the table, shown to every policy that the table knows a verdict of: as a value, and by a server.
-@Suite("Trust scenarios, RFC 5280 and others", .timeLimit(.minutes(5)))
+/// Runs every scenario of the table with every policy that it has a verdict for, as a value and against a server.
+@Suite("Trust scenarios by RFC 5280 and other rules", .timeLimit(.minutes(5)))
 struct TrustScenarioTests {
-    @Test(arguments: TrustScenario.all) func verdicts(_ scenario: TrustScenario) async throws {
+    @Test(arguments: TrustScenario.all) func trustScenarioVerdicts(_ scenario: TrustScenario) async throws {
         let chain = try TrustScenarioChain(scenario)
         let policies = try TrustScenarioPolicies(chain)
         try judge(chain, policies)
         try await serve(chain, policies)
     }
 
-    /// Without a wire: all columns.
+    /// Checks all columns without a connection.
     private func judge(_ chain: TrustScenarioChain, _ policies: TrustScenarioPolicies) throws {
         for (column, expected) in chain.scenario.expect where expected != .failInTLS {
-            // Each has to find out for itself.
+            // A new peer each time, so that no policy sees a cached verdict.
             let verdict = verdict(of: try policies.evaluator(column), on: try chain.peer())
             #expect(expected.allows(verdict), "\(column) as a value: \(verdict)")
         }
@@ -38,7 +38,7 @@ struct TrustScenarioTests {
         }
     }
 
-    /// Over a real handshake: roots, pins and revocation, and nothing is sent to those who are refused.
+    /// Checks roots, pins and revocation over a real handshake; a refused server gets no request.
     private func serve(_ chain: TrustScenarioChain, _ policies: TrustScenarioPolicies) async throws {
         let scenario = chain.scenario
         let isV6 = scenario.host.contains(":")
@@ -53,7 +53,7 @@ struct TrustScenarioTests {
             var request = Request(.post, "https://\(host):\(server.port)/\(column)", body: .text("secret"))
             request.trust = try policies.evaluator(column)
             let verdict = await verdict(of: session, on: request)
-            #expect(expected.allows(verdict), "\(column) over the wire: \(verdict)")
+            #expect(expected.allows(verdict), "\(column) over a connection: \(verdict)")
             if expected == .accept { welcome.append("/\(column)") }
         }
         await server.waitUntil(openConnections: 0)
@@ -75,10 +75,10 @@ struct TrustScenarioTests {
     }
 }
 
-/// The table itself.
+/// The soundness of the table.
 @Suite(.timeLimit(.minutes(5)))
 struct TrustScenarioTableTests {
-    @Test func isSound() throws {
+    @Test func tableIsConsistent() throws {
         let rows = try TrustScenario.table.get()
         #expect(rows.count >= 100)
         #expect(Set(rows.map(\.id)).count == rows.count)
@@ -89,12 +89,12 @@ struct TrustScenarioTableTests {
             let pinned = row.expect.keys.contains { "\($0)".hasPrefix("pinned") }
             #expect(pinned == (row.pins != nil), "\(row.id): pins and columns")
             #expect((row.expect[.revocationCRL] != nil) == (row.crls != nil), "\(row.id): lists and columns")
-            #expect(row.staple == nil || row.expect[.revocationStapleSoft] != nil, "\(row.id): nobody wants the staple")
+            #expect(row.staple == nil || row.expect[.revocationStapleSoft] != nil, "\(row.id): no staple column")
         }
     }
 
-    /// A member that nobody reads would promise what is not tested.
-    @Test func hasNoMembersThatNobodyReads() throws {
+    /// A member that the test does not read would suggest coverage that does not exist.
+    @Test func tableHasNoUnknownMembers() throws {
         let table = try JSONSerialization.jsonObject(with: Data(contentsOf: TrustScenario.file)) as? [String: Any]
         let rows = try #require(table?["scenarios"] as? [[String: Any]])
         let known: [String: Set<String>] = [

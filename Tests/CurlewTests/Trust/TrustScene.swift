@@ -7,7 +7,7 @@ import Testing
 
 @testable import Curlew
 
-/// A root, an authority below it and a server's certificate, and what a client sees of them.
+/// A root, an intermediate authority and a server certificate, and the peer that a client sees.
 struct TrustScene {
     let root: TestAuthority
     let authority: TestAuthority
@@ -33,7 +33,7 @@ extension Certificate {
 extension PublicKeyHash {
     init(_ certificate: TestCertificate) throws { try self.init(sha256: certificate.publicKeySHA256) }
 
-    /// That of a key nobody has.
+    /// A hash that belongs to no key.
     static let unknown = PublicKeyHash(number: 255)
 
     init(number: UInt8) {

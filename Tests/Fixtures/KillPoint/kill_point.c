@@ -19,8 +19,8 @@ static _Atomic long steps;
 static long last;
 static int is_torn;
 
-// KILL_AT=n ends the process before its n-th step; KILL_TORN=1 writes half of that step first, where it writes.
-// KILL_AFTER=n ends it after so many microseconds.
+// KILL_AT=n ends the process before its n-th step; with KILL_TORN=1, a step that writes first writes half of its bytes.
+// KILL_AFTER=n ends the process after n microseconds.
 __attribute__((constructor)) static void begin(void) {
     const char *at = getenv("KILL_AT"), *after = getenv("KILL_AFTER");
     is_torn = getenv("KILL_TORN") != NULL;
@@ -110,7 +110,7 @@ int renameat(int from_directory, const char *from, int to_directory, const char 
         "renameat", int (*)(int, const char *, int, const char *), from_directory, from, to_directory, to);
 }
 
-// Only where a file may be made.
+// A step only if it may create a file.
 int openat(int directory, const char *path, int flags, ...) {
     va_list list;
     va_start(list, flags);

@@ -3,7 +3,7 @@
 
 import Dispatch
 
-/// Pseudo-random numbers that a seed decides: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Pseudo-random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 
@@ -17,13 +17,13 @@ struct Chance: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in so many times.
+    /// Returns true once in `times` calls on average.
     mutating func onceIn(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &self) == 0 }
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 }
 
-/// Lets some time pass.
+/// Waits for the given time.
 func elapse(milliseconds: Int) async {
     await withCheckedContinuation { continuation in
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { continuation.resume() }

@@ -6,15 +6,15 @@ import CurlewTesting
 import FoundationEssentials
 import Glibc
 
-/// Ten thousand calls at once on one session, against one server in the same process, so the figures count both.
+/// Ten thousand concurrent calls on one session to one server in the same process, so the figures include both.
 struct CrowdScene {
     struct Result: Codable {
         var successes = 0
-        /// What else there was, by code.
+        /// The failures by code.
         var failures: [String: Int] = [:]
-        /// Kibibytes: the most resident.
+        /// The peak of resident memory in KiB.
         var peak = 0
-        /// Milliseconds of the longest turn that was told of (more than 100 ms), 0 for none.
+        /// The longest reported turn of the loop (more than 100 ms) in milliseconds; 0 without such a turn.
         var longestTurn = 0
         var connections = 0
         var seconds = 0.0

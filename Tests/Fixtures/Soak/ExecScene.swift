@@ -4,14 +4,14 @@
 import Curlew
 import Glibc
 
-/// Finds out which of our descriptors a program gets that is started in the middle of transfers.
+/// Finds the descriptors that a program inherits if it is started during transfers.
 struct ExecScene {
     struct Result: Codable {
-        /// What the started programs had open beyond 0 to 2 and the folder they listed, as `number -> target`.
+        /// The descriptors of the started programs, except 0 to 2 and the listed folder, as `number -> target`.
         var inherited: [String]
-        /// The same with a descriptor left open on purpose, which shows that the listing works.
+        /// The descriptors of a program that inherits one on purpose, which shows that the listing works.
         var control: [String]
-        /// Our own descriptors that were open meanwhile.
+        /// The number of our own open descriptors during the transfers.
         var open: Int
     }
 
@@ -29,8 +29,9 @@ struct ExecScene {
         }
         var inherited = listed()
         for number in 0..<20 {
-            // Names that take the resolver's thread, and its socket pair, for a while. libcurl 7.88 makes the pair without
-            // close-on-exec and shows it to the loop in the same turn: two visits to the loop later it is marked.
+            // Names that keep the resolver's thread and its socket pair for a while. libcurl 7.88 creates the pair
+            // without close-on-exec and passes it to the loop in the same turn; the flag is set after two calls to the
+            // loop.
             let lookup = session.transfer(Request(.get, "http://host\(number).nonexistent.invalid/")).start()
             for _ in 0..<2 { _ = await session.transfers }
             inherited += listed()
@@ -42,7 +43,7 @@ struct ExecScene {
         return withExtendedLifetime(held) { Result(inherited: inherited, control: listed(), open: open) }
     }
 
-    /// What a program that lists its own descriptors finds.
+    /// Runs a program that lists its own descriptors and returns the list.
     private func listed() -> [String] {
         guard let program = popen("exec /bin/ls -l /proc/self/fd", "r") else { return ["popen failed"] }
         var bytes: [UInt8] = []

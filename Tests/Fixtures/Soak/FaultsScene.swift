@@ -5,21 +5,24 @@ import Curlew
 import CurlewTesting
 import Glibc
 
-/// Mixed traffic against servers that fail at random, in rounds of ten seconds with sessions and servers of their own:
-/// every transfer ends, none by a fault of ours, and each round leaves what the first ones left.
+/// Mixed traffic with servers that fail at random, in rounds of ten seconds, each with its own sessions and servers.
+///
+/// It checks that every transfer ends, that none of the errors is an internal one, and that later rounds leave no more
+/// memory, descriptors and threads than the first ones.
 struct FaultsScene {
     private static let round = Duration.seconds(10)
     private static let clients = 40
-    /// Rounds after which a process has all the threads, caches and memory it needs.
+    /// The number of rounds after which a process has all threads, caches and memory that it needs.
     private static let warmUp = 3
-    /// How much more memory may be resident in the last third of the time, in KiB, than in the one before, both on average:
-    /// from round to round it differs by more.
+    /// The permitted growth of average resident memory from the second to the last third of the time, in KiB.
+    ///
+    /// Averages are used because single rounds differ by more than this.
     private static let tolerance = 8 << 10
 
     let time: Duration
     let seed: UInt64
 
-    /// Gives the exit status.
+    /// Runs all rounds and returns the exit status.
     func run() async throws -> Int32 {
         print("faults: \(time.components.seconds) s, seed \(seed)")
         let clock = ContinuousClock()
@@ -71,7 +74,7 @@ struct FaultsScene {
         let growth = mean(memory.suffix(third)) - mean(memory.dropLast(third).suffix(third))
         print("in the last third: \(growth) KiB of memory")
         print("since the warm-up: \(last.descriptors.count - warm.descriptors.count) fds")
-        // In a few rounds nothing shows.
+        // A few rounds are not enough for a verdict.
         if memory.count >= 30 && growth > Self.tolerance { wrong.append("\(growth) KiB more in the last third") }
         for violation in Set(violations).sorted() { print("a server saw: \(violation)") }
         for line in wrong { print("WRONG: \(line)") }
@@ -117,7 +120,7 @@ struct FaultsScene {
         return outcomes
     }
 
-    /// A patient session, a crowded one, and one that trusts everybody.
+    /// Makes a plain session, a session with few connections and small buffers, and a session that trusts every server.
     private func sessions(_ authorities: [TestAuthority]) throws -> [Session] {
         let roots = try CustomRoots(pem: authorities.map(\.certificatePEM).joined())
         var configuration = SessionConfiguration()
@@ -131,7 +134,7 @@ struct FaultsScene {
         return [patient, crowded, patient.copy(trust: InsecureTrust(reason: "the soak"))]
     }
 
-    /// Ends the process when a round does not end.
+    /// Ends the process if a round does not end.
     private func complain(about sessions: [Session], at time: ContinuousClock.Instant) async {
         while ContinuousClock.now < time {
             await elapse(milliseconds: 500)

@@ -3,9 +3,10 @@
 
 import CurlewTesting
 
-/// A server whose answer to each path, with all its faults, is decided by the number in the path.
+/// A server whose response to each path, including its faults, depends on the number in the path.
 ///
-/// An answer that must arrive whole says its length in `X-Length`; an upload is answered with the number of bytes.
+/// A response that must arrive completely has its length in `X-Length`; the response to an upload has the number of
+/// read bytes in `X-Read`.
 struct FaultyServer {
     let server: MockServer
 
@@ -23,13 +24,13 @@ struct FaultyServer {
         }
         server.on("PUT", "/early/*", .status(413), reading: .none)
         server.on("PUT", "/prefix/*", .status(413), reading: .prefix(5000))
-        server.on("PUT", "/after/*", .status(202), reading: .afterAnswer)
+        server.on("PUT", "/after/*", .status(202), reading: .afterResponse)
         server.on("PUT", "/slow/*", .status(202), reading: .whole.slowly(bytes: 20_000, every: .milliseconds(1)))
         server.on("PUT", "/stuck/*", .status(202), reading: .whole.stalling(at: Gate(), after: 3000))
         server.on("PUT", "/reset/*", .status(202).fault(.reset, at: .start), reading: .prefix(100))
     }
 
-    /// What happens to some connections before anything else.
+    /// Returns the faults of some connections right after they are accepted.
     private static func welcome(_ number: Int, _ seed: UInt64) -> [SocketFault] {
         var chance = Chance(seed: seed &+ UInt64(number))
         guard chance.onceIn(25) else { return [] }

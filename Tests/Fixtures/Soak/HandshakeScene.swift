@@ -4,11 +4,12 @@
 import Curlew
 import FoundationEssentials
 
-/// Measures what a thousand new TLS connections leave behind, each with a full handshake under a trust of its own.
+/// Measures the memory and descriptors left by a thousand TLS connections, each with a full handshake and its own
+/// trust.
 struct HandshakeScene {
     struct Result: Codable {
         var outcomes: [String: Int]
-        /// Kibibytes: resident before them and after.
+        /// Resident memory before and after the connections, in KiB.
         var baseMemory: Int
         var finalMemory: Int
         var base: ProcessFigures
@@ -20,7 +21,7 @@ struct HandshakeScene {
     init(_ servers: Servers) { self.servers = servers }
 
     func run() async throws -> Result {
-        // What a process has once is not what is looked for.
+        // Warm up, so that one-time allocations of the process do not count.
         _ = try await handshakes(200)
         let base = await ProcessFigures.atRest()
         let baseMemory = ProcessFigures.trimmed()
@@ -30,7 +31,7 @@ struct HandshakeScene {
             outcomes: outcomes, baseMemory: baseMemory, finalMemory: ProcessFigures.trimmed(), base: base, final: final)
     }
 
-    /// Shakes hands in a session of its own and shuts it down.
+    /// Performs handshakes in a new session and shuts the session down.
     private func handshakes(_ count: Int) async throws -> [String: Int] {
         let session = Session()
         let roots = try TrustRoots.only(Certificate.all(pem: servers.roots))
@@ -42,7 +43,7 @@ struct HandshakeScene {
         return outcomes
     }
 
-    /// Half of them are refused, by one rule or another.
+    /// Makes a request; half of the requests are refused, by various rules.
     private func request(_ number: Int, _ roots: TrustRoots) throws -> Request {
         var request = Request(.get, servers.secure + "/closing")
         var digest = [UInt8](repeating: 0, count: 32)
@@ -55,10 +56,10 @@ struct HandshakeScene {
         case 1: request.trust = try PinnedPublicKeys([other], withoutBackup: "soak", chain: chain)
         case 2:
             request.trust = try PinnedPublicKeys([own], backup: other, chain: chain)
-                .checkingRevocation(staple: .required)
+                .checkingRevocation(ocspResponse: .required)
         default:
             request.trust = try PinnedPublicKeys([own], backup: other, chain: chain)
-                .checkingRevocation(staple: .ifPresent)
+                .checkingRevocation(ocspResponse: .ifPresent)
         }
         return request
     }

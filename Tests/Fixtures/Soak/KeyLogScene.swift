@@ -4,11 +4,11 @@
 import Curlew
 import FoundationEssentials
 
-/// Finds out whether secrets are written because the environment names a file for them, as libcurl alone would do.
+/// Checks whether TLS secrets are written to the file that the environment names, as libcurl does by default.
 struct KeyLogScene {
     struct Result: Codable {
         var status: Int
-        /// Bytes in the file; -1 when the environment names no file.
+        /// The size of the file in bytes; -1 if the environment names no file.
         var written: Int
     }
 

@@ -4,10 +4,10 @@
 import Curlew
 import Glibc
 
-/// Measures what stays resident after many large bodies, once the session has been idle for a while.
+/// Measures the memory that stays resident after many large bodies, once the session has been idle for a while.
 struct MemoryScene {
     struct Result: Codable {
-        /// Kibibytes: resident before the bodies, after the last of them, and the least while the session was idle.
+        /// Resident memory before the bodies, after the last body, and the minimum while the session is idle, in KiB.
         var base: Int
         var full: Int
         var final: Int
@@ -19,7 +19,7 @@ struct MemoryScene {
     func run() async throws -> Result {
         let session = Session()
         let origin = origin
-        // What a process needs once for any transfer is part of the base.
+        // Warm up, so that one-time allocations of the process are part of the base.
         _ = try await session.data(for: Request(.get, origin + "/data"))
         let base = ProcessFigures.memory("VmRSS")
         let received = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -28,14 +28,14 @@ struct MemoryScene {
             }
             return try await group.reduce(0, +)
         }
-        // The pieces between which a program keeps something are those that the allocator does not give back by itself.
-        leaveHoles()
+        // Leave holes in the heap: the allocator does not return free blocks between used blocks by itself.
+        fragmentHeap()
         _ = try await session.data(for: Request(.get, origin + "/data"))
         let full = ProcessFigures.memory("VmRSS")
         let end = ContinuousClock.now + .seconds(60)
         var final = full
         while final > base + 16 << 10, ContinuousClock.now < end {
-            // Nothing tells when it happens.
+            // Poll, because no event reports the release of memory.
             poll(nil, 0, 100)
             final = min(final, ProcessFigures.memory("VmRSS"))
         }

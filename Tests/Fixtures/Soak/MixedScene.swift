@@ -4,14 +4,14 @@
 import Curlew
 import FoundationEssentials
 
-/// Runs transfers of every kind and finds out what is left of them.
+/// Runs transfers of every kind and measures the memory, descriptors and threads that they leave.
 struct MixedScene {
     struct Result: Codable {
         var base: ProcessFigures
         var final: ProcessFigures
-        /// How transfers ended, by kind.
+        /// The number of transfers by kind and outcome.
         var outcomes: [String: Int]
-        /// Kibibytes of resident memory after the warm-up and at the end.
+        /// Resident memory after the warm-up and at the end, in KiB.
         var baseMemory: Int
         var finalMemory: Int
     }
@@ -22,14 +22,14 @@ struct MixedScene {
 
     private static let count = 1000
     private static let atOnce = 16
-    /// Some regular file that is certainly there.
+    /// A regular file that exists on every system.
     private static let file = "/etc/passwd"
     private let servers: Servers
 
     init(_ servers: Servers) { self.servers = servers }
 
     func run() async throws -> Result {
-        // Threads, caches and libraries that a process has once are not what is looked for.
+        // Warm up, so that threads, caches and libraries that a process has only once do not count.
         _ = try await transfers(Kind.allCases.count * 20)
         let base = await ProcessFigures.atRest()
         let baseMemory = ProcessFigures.trimmed()
@@ -40,7 +40,7 @@ struct MixedScene {
             finalMemory: ProcessFigures.trimmed())
     }
 
-    /// Runs transfers in a session of their own and shuts it down.
+    /// Runs transfers in a new session and shuts the session down.
     private func transfers(_ count: Int) async throws -> [String: Int] {
         let session = try Session(trust: servers.trust) { $0.timeouts.connect = .seconds(20) }
         var outcomes: [String: Int] = [:]
@@ -92,7 +92,7 @@ struct MixedScene {
         return "\(count)"
     }
 
-    /// Cancels when the first bytes are here and the server holds the rest back.
+    /// Cancels a transfer after its first bytes, while the server holds back the rest.
     private func cancelledMidway(_ session: Session) async throws(NetworkError) -> String {
         let transfer = session.transfer(Request(.get, servers.plain + "/held"))
         var bytes = transfer.bytes.makeAsyncIterator()
@@ -102,7 +102,7 @@ struct MixedScene {
         return "not cancelled after \(first?.count ?? 0)"
     }
 
-    /// Leaves the loop early, which cancels.
+    /// Leaves the loop early, which cancels the transfer.
     private func abandoned(_ session: Session) async throws(NetworkError) -> String {
         let transfer = session.transfer(Request(.get, servers.plain + "/held"))
         for try await chunk in transfer.bytes { return "\(chunk.count)" }
@@ -110,7 +110,7 @@ struct MixedScene {
     }
 }
 
-/// A body of pieces of odd sizes.
+/// A body of chunks with odd sizes.
 struct Pieces: AsyncSequence, Sendable {
     let count: Int
 

@@ -5,13 +5,13 @@ import Curlew
 import FoundationEssentials
 import Glibc
 
-/// Sends a form whose files are much longer than any buffer and finds out how much memory that takes.
+/// Sends a form whose files are much longer than any buffer and measures the memory.
 struct MultipartScene {
     struct Result: Codable {
-        /// Kibibytes: resident before the form is sent, and the most since the process began.
+        /// Resident memory before the form is sent, and the peak since the process started, in KiB.
         var base: Int
         var peak: Int
-        /// Bytes of the body, counted here and there.
+        /// The length of the body in bytes, counted by the client and by the server.
         var sent: Int64
         var received: Int64
         var isPartFinished: [Bool]
@@ -22,7 +22,8 @@ struct MultipartScene {
 
     func run() async throws -> Result {
         let session = Session()
-        // A connection, the loop's buffers and the thread that reads files are there before it begins.
+        // Warm up, so that the connection, the loop's buffers and the thread that reads files exist before the
+        // measurement.
         _ = try await session.data(for: request(form(of: "/etc/passwd")))
         let base = ProcessFigures.memory("VmRSS")
         let path = FileManager.default.temporaryDirectory.path + "/curlew-soak-\(UUID().uuidString)"
@@ -30,7 +31,7 @@ struct MultipartScene {
         try Self.makeSparse(path, length: mebibytes << 20)
         let form = form(of: path)
         let transfer = session.transfer(request(form))
-        // Watched all the while, as an application would.
+        // Observe the progress all the time, like an application.
         for await progress in transfer.progress { _ = form.progress(at: progress) }
         let answer = try await transfer.value
         return Result(
@@ -51,7 +52,7 @@ struct MultipartScene {
         Request(.post, origin + "/form", fields: form.fields, body: .multipart(form))
     }
 
-    /// A file of zeros that takes no place on the disk.
+    /// Creates a sparse file of zeros, which takes no space on the disk.
     private static func makeSparse(_ path: String, length: Int64) throws {
         let number = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw POSIXError(.EIO) }

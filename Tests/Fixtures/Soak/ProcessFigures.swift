@@ -4,9 +4,9 @@
 import FoundationEssentials
 import Glibc
 
-/// What the kernel counts for this process at one moment.
+/// The kernel's counts for this process at one moment.
 struct ProcessFigures: Codable, Equatable {
-    /// What open descriptors lead to, without the folder that lists them and without numbers that are chance.
+    /// The targets of open descriptors, without the folder that lists them and without random numbers.
     var descriptors: [String] = []
     var loopThreads = 0
     var sourceThreads = 0
@@ -26,7 +26,7 @@ struct ProcessFigures: Codable, Equatable {
         return figures
     }
 
-    /// Open descriptors and what they lead to.
+    /// Returns the open descriptors and their targets.
     static func targets() -> [Int32: String] {
         var targets: [Int32: String] = [:]
         for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? [] {
@@ -38,7 +38,7 @@ struct ProcessFigures: Codable, Equatable {
         return targets
     }
 
-    /// Kibibytes by a name of /proc/self/status, such as VmHWM.
+    /// Returns a value of /proc/self/status in KiB by its name, such as VmHWM.
     static func memory(_ name: String) -> Int {
         for line in text("/proc/self/status").split(separator: "\n") where line.hasPrefix(name + ":") {
             return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) } ?? 0
@@ -46,13 +46,13 @@ struct ProcessFigures: Codable, Equatable {
         return 0
     }
 
-    /// Kibibytes that are resident without what the allocator keeps for later.
+    /// Returns the resident memory in KiB, after the allocator has returned its free memory.
     static func trimmed() -> Int {
         trimHeap()
         return memory("VmRSS")
     }
 
-    /// What the kernel says about each open socket: addresses and states, as in /proc/net.
+    /// Returns the kernel's data about each open socket: addresses and states, as in /proc/net.
     static func sockets() -> [String] {
         let tables = ["tcp", "tcp6", "udp", "unix", "netlink"].map {
             ($0, text("/proc/net/\($0)").split(separator: "\n"))
@@ -66,7 +66,7 @@ struct ProcessFigures: Codable, Equatable {
         }
     }
 
-    /// What the parent left open is not passed on, so that only our own descriptors are judged.
+    /// Marks inherited descriptors close-on-exec, so that the listing shows only our own descriptors.
     static func closeInheritedOnExec() {
         for number in targets().keys where number > 2 { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
     }
@@ -79,7 +79,7 @@ struct ProcessFigures: Codable, Equatable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The figures once sessions that were let go are gone: their threads, then what the last task of theirs held.
+    /// Returns the figures after released sessions have ended: their threads, then the objects of their last task.
     static func atRest(within limit: Duration = .seconds(15)) async -> ProcessFigures {
         let end = ContinuousClock.now + limit
         var figures = now()
@@ -90,7 +90,7 @@ struct ProcessFigures: Codable, Equatable {
         return figures
     }
 
-    /// No loop is left; the one epoll that may be there is that of the library behind Swift's tasks.
+    /// Whether no loop is left; one epoll descriptor may remain, which belongs to the library behind Swift's tasks.
     private var isAtRest: Bool {
         loopThreads + sourceThreads == 0 && descriptors.count { $0 == "anon_inode:[eventpoll]" } <= 1
     }

@@ -4,9 +4,9 @@
 import Curlew
 import CurlewTesting
 
-/// One of many that use sessions at random: asks, sends, reads slowly, pauses, changes its mind.
+/// One of many clients that use sessions at random: it downloads, uploads, reads slowly, pauses and cancels.
 struct RandomClient {
-    private enum Deed: CaseIterable {
+    private enum RandomAction: CaseIterable {
         case get, getLater, stream, slowStream, abandon, pause, cancelTransfer, cancelTask
         case post, put, putStream, putWrongLength, putEarly, putSlowly, refused
     }
@@ -15,9 +15,9 @@ struct RandomClient {
     let origins: [String]
     var chance: Chance
 
-    /// Does one thing and says what came of it, as "what: how".
+    /// Performs one random action and returns its result, as "action: outcome".
     mutating func act() async -> String {
-        let deed = Deed.allCases.randomElement(using: &chance) ?? .get
+        let deed = RandomAction.allCases.randomElement(using: &chance) ?? .get
         guard let session = sessions.randomElement(using: &chance), let origin = origins.randomElement(using: &chance)
         else { return "nothing" }
         do throws(NetworkError) {
@@ -28,7 +28,9 @@ struct RandomClient {
         }
     }
 
-    private mutating func act(_ deed: Deed, _ session: Session, _ origin: String) async throws(NetworkError) -> String {
+    private mutating func act(_ deed: RandomAction, _ session: Session, _ origin: String) async throws(NetworkError)
+        -> String
+    {
         switch deed {
         case .get: return try await whole(get(origin), session)
         case .getLater: return try await started(session.transfer(get(origin)))
@@ -54,7 +56,7 @@ struct RandomClient {
 
     // MARK: Downloads
 
-    /// What a response says about itself, checked against what came.
+    /// Compares the length in a response's head with the number of received bytes.
     private func checked(_ head: ResponseHead, _ count: Int) -> String {
         if let said = head["X-Length"], said != "\(count)" { return "CORRUPT: \(count) bytes of \(said)" }
         return "\(head.status.code)"
@@ -115,7 +117,7 @@ struct RandomClient {
 
     // MARK: Uploads
 
-    private mutating func upload(_ deed: Deed, _ origin: String) -> Request {
+    private mutating func upload(_ deed: RandomAction, _ origin: String) -> Request {
         let count = [0, 10, 3000, 200_000, 1_500_000].randomElement(using: &chance) ?? 0
         let bytes = RequestBody.bytes([UInt8](repeating: 7, count: count))
         let pieces = chance.number(1...40)
@@ -136,7 +138,7 @@ struct RandomClient {
         }
     }
 
-    /// What was sent, checked against what the server says it has read.
+    /// Sends a request and compares the length of its body with the number of bytes that the server has read.
     private func sent(_ request: Request, _ session: Session) async throws(NetworkError) -> String {
         let (_, head) = try await session.data(for: request)
         if let read = head["X-Read"], let length = request.body.length, read != "\(length)" {

@@ -4,14 +4,15 @@
 import Curlew
 import Glibc
 
-/// What https does on a machine without root certificates, as in a bare container.
+/// Uses https on a machine without root certificates, as in a minimal container.
 struct RootlessScene {
     struct Result: Codable {
-        /// The rule that refuses where the system's roots are asked for, alone or beside others, and what is to be tried.
+        /// The rule that refuses the system's roots alone (`system`) or together with other roots (`both`), and the
+        /// hint.
         var system: String
         var hint: String
         var both: String
-        /// The statuses where others stand in for them, or others are asked as well.
+        /// The statuses if other roots replace the system's roots (`instead`) or a second evaluator has them (`any`).
         var instead: Int
         var any: Int
     }

@@ -4,15 +4,15 @@
 import Curlew
 import CurlewTesting
 
-/// Measures the memory of a long body with a reader that takes bytes only when as much waits as may wait.
+/// Measures the memory of a long body with a reader that reads bytes only when the buffer is full.
 struct SlowScene {
     struct Result: Codable {
-        /// Kibibytes: resident before the body, and the most since the process began.
+        /// Resident memory before the body, and the peak since the process started, in KiB.
         var base: Int
         var peak: Int
         var received: Int
         var isIntact: Bool
-        /// How often the reader found the pipe full.
+        /// The number of times the reader found the pipe full.
         var fillings: Int
     }
 
@@ -22,7 +22,7 @@ struct SlowScene {
 
     func run() async throws -> Result {
         let session = try Session(trust: servers.trust)
-        // What a process needs once for any transfer is part of the base.
+        // Warm up, so that one-time allocations of the process are part of the base.
         _ = try await session.data(for: Request(.get, servers.plain + "/data"))
         let base = ProcessFigures.memory("VmRSS")
         let full = session.configuration.buffers.highWater.bytes

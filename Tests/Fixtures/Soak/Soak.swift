@@ -1,9 +1,9 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// curlew-soak is a process to measure: what is open, what runs, how much memory is used. LeakTests start it with servers
-// of their own and read one line of JSON from its standard output; the scene `faults` is for people, and runs as long as
-// they like.
+// curlew-soak is a process for measurements of descriptors, threads and memory. LeakTests start it with their own
+// servers and read one line of JSON from its standard output; the scene `faults` is for manual use and runs for any
+// given time.
 
 import Curlew
 import FoundationEssentials

@@ -1,8 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// curlew-store is a process to be killed: it opens a store, goes on with what it finds there, begins what is missing, and
-// says in lines what it has come to know. StoreKillTests ends it at every step that changes files, and starts it again.
+// curlew-store is a process for tests that kill it: it opens a store, resumes the stored downloads, begins the missing
+// ones, and prints a line for each event. StoreKillTests ends it at every step that changes files, and starts it again.
 
 import CKillPoint
 import Curlew
@@ -11,7 +11,7 @@ import Glibc
 
 @main
 struct Store {
-    /// DIRECTORY, ORIGIN, how many downloads, and the numbers of those that were begun before.
+    /// The arguments are DIRECTORY, ORIGIN, the number of downloads, and the numbers of the already begun downloads.
     static func main() async throws {
         let arguments = CommandLine.arguments
         guard arguments.count == 5, let count = Int(arguments[3]) else {
@@ -28,11 +28,11 @@ struct Store {
             let destination: DownloadDestination =
                 number % 2 == 0 ? .file("\(directory)/files/\(number)") : .directory("\(directory)/files")
             var options = DownloadOptions()
-            // The last one is large enough to be fetched in pieces.
+            // The last download is large enough for several segments.
             if number == 3 { options.segments = 3 }
             try await store.download(
                 Request("\(origin)/\(number)"), on: session, to: destination,
-                overwrite: number % 3 == 0 ? .uniquify : .fail, saving: options, userInfo: ["number": "\(number)"])
+                overwrite: number % 3 == 0 ? .uniquify : .fail, options: options, userInfo: ["number": "\(number)"])
             say("begun \(number)")
         }
         reports: for await report in store.reports {
@@ -46,7 +46,7 @@ struct Store {
         say("drained \(kill_point_steps())")
     }
 
-    /// A line that is out before anything else happens.
+    /// Writes a line at once, without buffering.
     private static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = write(STDOUT_FILENO, bytes, bytes.count)

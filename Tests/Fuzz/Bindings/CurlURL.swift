@@ -12,7 +12,7 @@ struct CurlURL {
     let port: String?
     let query: String?
 
-    /// Nil when libcurl refuses the text.
+    /// Parses a text; nil if libcurl refuses it.
     init?(_ text: String) {
         guard let handle = curl_url() else { return nil }
         defer { curl_url_cleanup(handle) }

@@ -1,10 +1,10 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz: what parses bytes of strangers, fed with bytes nobody would write. Each target has a file with a function
-// `examine`, compiled by Scripts/fuzz into one module with the sources it needs; the package does not see this folder.
+// Fuzz: the parsers of untrusted bytes, fed with random bytes. Each target has a file with a function `examine`.
+// Scripts/fuzz compiles it with the sources that it needs into one module; the package does not include this folder.
 
-/// What libFuzzer calls for each input.
+/// The function that libFuzzer calls for each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func examineInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     examine(Array(UnsafeBufferPointer(start: bytes, count: count)))
@@ -14,8 +14,8 @@ public func examineInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 /// Ends the run with a reproducer unless a property holds.
 ///
 /// - Parameters:
-///   - property: What has to be true.
-///   - message: What is wrong otherwise.
+///   - property: The condition that must be true.
+///   - message: The description of the failure.
 func demand(_ property: Bool, _ message: @autoclosure () -> String) {
     if property { return }
     fatalError(message())

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the engine makes of a head that it gets line by line; nil when it refuses it or it does not end.
+/// Returns the engine's check of a head that it gets line by line; nil if it refuses the head or the head has no end.
 func accepted(_ input: [UInt8]) -> HeadCheck? {
     var check = HeadCheck()
     for line in input.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {

@@ -3,18 +3,18 @@
 
 import Glibc
 
-/// A client without a socket: it sends its bytes part by part, waits until nothing comes any more, and ends.
+/// A client without a socket: it sends its bytes in parts, waits until the server sends no more bytes, and ends.
 final class MemoryStream: ByteStream {
     let waiter: SocketWaiter
     private var rest: ArraySlice<UInt8>
     private let step: Int
     private let output: (ArraySlice<UInt8>) -> Void
-    /// Whether a part has come that is to be looked at before the next one.
+    /// Whether the server must process a part before the next one is sent.
     private var isBetween = false
-    /// Whether something was sent since we last said that nothing comes.
+    /// Whether the server has sent bytes since the stream last reported that no input is available.
     private var hasOutput = false
 
-    /// A socket whose peer is gone, so that nothing ever waits for it.
+    /// A socket whose peer is closed, so that no wait for it blocks.
     private static let socket: CInt = {
         var pair: [CInt] = [-1, -1]
         socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair)

@@ -4,5 +4,5 @@
 import Curlew
 import Measuring
 
-/// Writes a piece of a body, without copying it.
+/// Writes a chunk of a body without copying it.
 func write(_ chunk: ByteChunk, to file: OutputFile) { chunk.withUnsafeBytes { file.write($0) } }

@@ -4,7 +4,7 @@
 internal import Dispatch
 internal import Glibc
 
-/// Lets the high-water mark of resident memory start afresh, where the kernel can.
+/// Resets the peak of resident memory if the kernel supports it.
 func resetPeakMemory() {
     let clear = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)
     guard clear >= 0 else { return }
@@ -12,18 +12,18 @@ func resetPeakMemory() {
     close(clear)
 }
 
-/// Gives the free memory of the heap back to the kernel, where the C library can.
+/// Returns free heap memory to the kernel if the C library supports it.
 ///
-/// The function is looked up, since Swift's module of the C library lacks it.
+/// The function is looked up at run time, because Swift's module of the C library does not declare it.
 func trimHeap() {
     guard let symbol = dlsym(nil, "malloc_trim") else { return }
     _ = unsafeBitCast(symbol, to: (@convention(c) (Int) -> CInt).self)(0)
 }
 
-/// Runs this program once more, with other arguments and the same output, and waits for it.
+/// Runs this program again with other arguments and the same output, and waits for it.
 ///
-/// - Parameter arguments: All but the name of the program.
-/// - Returns: Whether it ended well.
+/// - Parameter arguments: The arguments without the name of the program.
+/// - Returns: Whether the process succeeded.
 public func runAgain(_ arguments: [String]) -> Bool {
     fflush(nil)
     var words: [UnsafeMutablePointer<CChar>?] = (CommandLine.arguments.prefix(1) + arguments).map { strdup($0) } + [nil]
@@ -33,7 +33,7 @@ public func runAgain(_ arguments: [String]) -> Bool {
     return waitpid(process, &status, 0) == process && status == 0
 }
 
-/// A row of the process's status, in KiB.
+/// Returns a row of the process's status, in KiB.
 func statusKiB(_ name: String) -> Int {
     for line in text(of: "/proc/self/status").split(separator: "\n") where line.hasPrefix(name + ":") {
         return line.split(whereSeparator: { $0 == "\t" || $0 == " " }).dropFirst().first.flatMap { Int($0) } ?? 0
@@ -46,9 +46,9 @@ func complain(_ complaint: String) {
     _ = write(STDERR_FILENO, line, line.count)
 }
 
-/// All of a small file.
+/// Returns the text of a small file.
 ///
-/// - Parameter path: Where it is; a missing one is empty.
+/// - Parameter path: The path of the file; the text of a missing file is empty.
 public func text(of path: String) -> String {
     guard let file = fopen(path, "re") else { return "" }
     defer { fclose(file) }
@@ -61,17 +61,17 @@ public func text(of path: String) -> String {
     }
 }
 
-/// A new file that bytes are written to with `write(2)`.
+/// A new file for output with `write(2)`.
 public struct OutputFile: Sendable {
     private let descriptor: CInt
 
-    /// Makes the file, or empties it.
+    /// Creates the file, or truncates an existing one.
     public init(_ path: String) {
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         if descriptor < 0 { die("\(path) cannot be opened") }
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     public func write(_ bytes: UnsafeRawBufferPointer) {
         var done = 0
         while done < bytes.count {
@@ -82,7 +82,7 @@ public struct OutputFile: Sendable {
     }
 }
 
-/// Lets the process have as many descriptors as it may.
+/// Raises the limit of descriptors to the hard limit.
 public func raiseFileLimit() {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -90,9 +90,9 @@ public func raiseFileLimit() {
     setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
 }
 
-/// Runs asynchronous work from a plain `main`, and waits for it: an asynchronous one upsets callgrind.
+/// Runs asynchronous work from a synchronous `main` and waits for it, because callgrind fails with an async `main`.
 ///
-/// - Parameter work: What to do.
+/// - Parameter work: The work to run.
 public func runBlocking(_ work: @escaping @Sendable () async throws -> Void) {
     let done = DispatchSemaphore(value: 0)
     Task {

@@ -1,14 +1,14 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings: the loops that somebody would write by hand for exactly these streams, with libc's search. They know that
-// lines end with LF, that nothing is too long and that fields have one space, and check nothing.
+// Bindings: hand-written loops for exactly these streams, with libc's search functions. They assume that lines end with
+// LF, that no line is too long and that fields have one space, and check none of it.
 
 import Curlew
 import FoundationEssentials
 import Glibc
 
-/// Gives each line of chunks, with what is cut put together.
+/// Calls a closure with each line of the chunks, and joins lines that the chunks split.
 private func forEachLine(of chunks: [ByteChunk], _ take: (UnsafeRawBufferPointer) throws -> Void) rethrows {
     var rest: [UInt8] = []
     for chunk in chunks {

@@ -4,7 +4,7 @@
 import Foundation
 import Measuring
 
-/// The same bytes again and again, up to a length.
+/// A stream that repeats the same bytes up to a length.
 final class PieceStream: InputStream {
     private var left: Int
 
@@ -26,5 +26,5 @@ final class PieceStream: InputStream {
     }
 }
 
-/// Writes a piece of a body, without copying it.
+/// Writes a chunk of a body without copying it.
 func write(_ data: Data, to file: OutputFile) { data.withUnsafeBytes { file.write($0) } }

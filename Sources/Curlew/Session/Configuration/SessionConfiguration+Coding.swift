@@ -90,7 +90,6 @@ extension SessionConfiguration.HTTP: Codable {
     /// Decodes times as seconds; missing members take their defaults.
     /// - Throws: `DecodingError.dataCorrupted` for an unknown version or choice, a negative threshold, and a time that
     ///   is negative or above about 31 years.
-    ///   endless time.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()

@@ -17,7 +17,7 @@ extension EngineConfiguration {
         self.resolver =
             addresses.isEmpty
             ? resolver
-            : resolver.knowing(
+            : resolver.withFixedAddresses(
                 Dictionary(addresses.map { (HostName.key($0) ?? $0, $1) }, uniquingKeysWith: { first, _ in first }))
         tls = TLS(configuration.tls)
         tls.keyLog = configuration.tls.keyLogFile.map { KeyLog(path: $0, refused: keyLogRefused) }

@@ -26,9 +26,9 @@ extension SessionConfiguration {
         /// The default is a little less than the timeout of common servers (nginx 75 s): if the client closes first, no
         /// request meets a connection that the server has closed. Zero closes each connection after its use.
         ///
-        /// A request that must not be sent twice, such as a POST, closes the HTTP/1.1 connections to its origin that were
-        /// idle for 4 s or longer, and uses another connection, because many servers close idle connections after 5 s.
-        /// With ``ConnectionUse/resending`` the request reuses them.
+        /// A request that must not be sent twice, such as a POST, closes the HTTP/1.1 connections to its origin that
+        /// were idle for 4 s or longer, and uses another connection, because many servers close idle connections after
+        /// 5 s. With ``ConnectionUse/resending`` the request reuses them.
         public var idleConnectionLifetime: Duration
         /// The age at which a connection is closed, as soon as it is unused; nil, the default, for no limit.
         ///
@@ -62,7 +62,7 @@ extension SessionConfiguration {
             connectionsPerHost: Int = 64, connections: Int = 512, transfersPerHost: Int = 512,
             streamsPerConnection: Int = 100, idleConnectionLifetime: Duration = .seconds(60),
             connectionLifetime: Duration? = nil,
-            responseBody: ByteCount = .mebibytes(64), responseHead: ByteCount = .kibibytes(256),
+            responseBody: ByteCount = .defaultBodyLimit, responseHead: ByteCount = .kibibytes(256),
             responseFields: Int = 1000, decompressionRatio: Int? = nil,
             bandwidth: BandwidthLimit = BandwidthLimit()
         ) {

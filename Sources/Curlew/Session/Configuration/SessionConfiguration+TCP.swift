@@ -92,7 +92,7 @@ extension SessionConfiguration {
                 return "tcp.userTimeout must be from 1 ms to 24 days"
             }
             for (host, addresses) in addresses {
-                guard HostName.key(host) != nil else { return "tcp.addresses: “\(host.escapingControls)” is not a host" }
+                guard HostName.key(host) != nil else { return "“\(host.escapingControls)” in tcp.addresses is no host" }
                 guard !addresses.isEmpty, addresses.allSatisfy(HostName.isAddress) else {
                     return "tcp.addresses must have IP addresses for \(host)"
                 }

@@ -72,10 +72,10 @@ extension SessionConfiguration {
             }
             for (host, name) in serverNames {
                 guard HostName.key(host) != nil else {
-                    return "“\(host.escapingControls)” in tls.serverNames is not a host"
+                    return "“\(host.escapingControls)” in tls.serverNames is no host"
                 }
                 guard name.isEmpty || HostName.key(name) != nil && !HostName.isAddress(name) else {
-                    return "“\(name.escapingControls)” in tls.serverNames is not a host name"
+                    return "“\(name.escapingControls)” in tls.serverNames is no host name"
                 }
             }
             if cipherSuites?.isEmpty == true { return "tls.cipherSuites must not be empty" }

@@ -42,7 +42,7 @@ public struct SessionConfiguration: Sendable, Hashable {
         http = HTTP()
         buffers = Buffers()
         redirects = .follow()
-        retry = .none
+        retry = .never
     }
 
     /// Creates the default configuration, changed by a closure.

@@ -98,7 +98,7 @@ package struct HPACKDecoder {
             } else if first & 0xE0 == 0x20 {
                 let size = try Self.integer(&rest, prefix: 5)
                 guard size <= sizeLimit, fields.isEmpty else {
-                    throw MalformedFields("The dynamic table's size changes to \(size), or too late.")
+                    throw MalformedFields("The dynamic table's new size \(size) is too large or too late.")
                 }
                 maximumSize = size
                 evict(for: 0)

@@ -17,7 +17,7 @@ package enum Huffman {
                     output.append(UInt8(symbol))
                     (code, length) = (0, 0)
                 } else if length > 30 {
-                    throw MalformedFields("A compressed string has no such code.")
+                    throw MalformedFields("A compressed string has an unknown code.")
                 }
             }
         }

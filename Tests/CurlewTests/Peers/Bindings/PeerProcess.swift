@@ -4,12 +4,12 @@
 import CurlewShims
 import Glibc
 
-/// A program in the foreground with what it prints, ended with this object or with this process, however that ends.
+/// A child program whose output can be read, and which ends with this object or with this process, even after a crash.
 ///
-/// A shell stands between: it reads a socket whose other end only this process has, and takes the end of it, which no
-/// crash can prevent, as the order to end the program and to remove its folder. Both are a process group of their own,
-/// so that nobody of it outlives the shell, and have nothing of what this process prints to: who reads that would wait
-/// for the last one who could write.
+/// A shell supervises the program: it reads a socket whose other end belongs to this process alone. The end of that
+/// socket, which even a crash causes, makes the shell end the program and remove its folder. Shell and program form a
+/// process group, which the shell kills at last. Neither inherits the standard output or standard error of this
+/// process: a reader of those would otherwise wait until the last writer has closed them.
 final class PeerProcess: Sendable {
     private let shell: pid_t
     private let lifeline: Int32
@@ -18,8 +18,8 @@ final class PeerProcess: Sendable {
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - arguments: Its path, then its arguments.
-    ///   - folder: Removed, with all that is in it, after its end.
+    ///   - arguments: The path of the program, then its arguments.
+    ///   - folder: The folder that is removed with its contents after the program has ended.
     init(_ arguments: [String], folder: String) throws {
         let script = """
             folder=$1; shift
@@ -48,7 +48,7 @@ final class PeerProcess: Sendable {
         waitpid(shell, nil, 0)
     }
 
-    /// Reads what the program prints until that contains a text; nil when it has, what was printed when it ended first.
+    /// Reads the output until it contains a text and returns nil; returns the output if the program ends before.
     func failure(before text: String) -> String? {
         var seen: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -61,7 +61,7 @@ final class PeerProcess: Sendable {
     }
 }
 
-/// Two connected sockets: close-on-exec from the start, which a pipe is not.
+/// Creates two connected sockets, which unlike a pipe are close-on-exec from the start.
 private func makePair() throws -> (Int32, Int32) {
     var ends: [Int32] = [-1, -1]
     let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
@@ -69,14 +69,14 @@ private func makePair() throws -> (Int32, Int32) {
     return (ends[0], ends[1])
 }
 
-/// Starts a program with no signal blocked or ignored, whatever the calling thread does.
+/// Starts a program with no signal blocked or ignored, regardless of the signal mask of the calling thread.
 private func spawn(_ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
-    // Other tests have pipes whose end must come when they close them.
+    // Pipes of other tests must not stay open in the child.
     for descriptor in 3..<4096 { posix_spawn_file_actions_addclose(&actions, Int32(descriptor)) }
 
     var attributes = posix_spawnattr_t()
@@ -102,7 +102,7 @@ private func spawn(_ arguments: [String], input: Int32, output: Int32) throws ->
     return process
 }
 
-/// A port of the loopback interface that nobody listened at a moment ago.
+/// Returns a port of the loopback interface that is free at the moment.
 func findFreePort() throws -> UInt16 {
     let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw PeerFailure("socket failed with errno \(errno)") }

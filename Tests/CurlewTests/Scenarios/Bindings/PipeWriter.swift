@@ -3,12 +3,12 @@
 
 import Glibc
 
-/// Writes bytes in small pieces on a thread of its own, since a full pipe blocks, and closes the descriptor.
+/// Writes bytes in small chunks on a separate thread, because a full pipe blocks, and closes the descriptor.
 final class PipeWriter: Sendable {
     private let bytes: [UInt8]
     private let descriptor: CInt
 
-    /// Takes the descriptor over; false when no thread could be made.
+    /// Takes ownership of the descriptor and starts writing; returns false if no thread could be created.
     static func start(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         let writer = Unmanaged.passRetained(PipeWriter(bytes, descriptor))
         var thread = pthread_t()

@@ -1,12 +1,12 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bindings has the sockets that MockServer does not offer.
+// Bindings contains sockets that MockServer does not provide.
 
 import CurlewShims
 import Glibc
 
-/// A listening socket that completes no connection: its queue is full, so the kernel drops what comes.
+/// A listening socket that completes no connection: its backlog is full, so the kernel drops new ones.
 final class StuckListener: Sendable {
     let port: UInt16
     private let listener: CInt
@@ -38,7 +38,7 @@ final class StuckListener: Sendable {
     }
 }
 
-/// A port that refuses connections as long as this lives: it is taken, but nobody listens.
+/// A port that refuses connections during the object's lifetime: the socket is bound but does not listen.
 final class ClosedPort: Sendable {
     let number: UInt16
     private let descriptor: CInt

@@ -8,9 +8,9 @@ import Glibc
 
 @testable import Curlew
 
-/// A program that runs on a terminal of its own, which the test looks at and types on.
+/// A pseudoterminal for a program, whose output a test reads and on which it types.
 final class PseudoTerminal: Sendable {
-    /// The modes of a terminal, comparable.
+    /// The modes of a terminal, as an equatable value.
     struct Modes: Equatable {
         var flags: [UInt32]
         var characters: [UInt8]
@@ -32,7 +32,7 @@ final class PseudoTerminal: Sendable {
     init(columns: UInt16 = 80, rows: UInt16 = 24) throws {
         (self.columns, self.rows) = (columns, rows)
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        // What posix_openpt(), unlockpt() and ptsname() do: TIOCSPTLCK and TIOCGPTN.
+        // TIOCSPTLCK and TIOCGPTN do the same as posix_openpt(), unlockpt() and ptsname().
         var (lock, number): (CInt, CUnsignedInt) = (0, 0)
         guard master >= 0, ioctl(master, 0x4004_5431, &lock) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
             throw POSIXFailure(errno: errno)
@@ -48,7 +48,7 @@ final class PseudoTerminal: Sendable {
         if process > 0, status == nil { kill(process, SIGKILL) }
     }
 
-    /// A program that stands beside the tests.
+    /// Returns the path of a program in the folder of the test program.
     static func path(of program: String) throws -> String {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return URL(fileURLWithPath: own).deletingLastPathComponent().appendingPathComponent(program).path
@@ -56,9 +56,9 @@ final class PseudoTerminal: Sendable {
 
     // MARK: The program
 
-    /// Starts a program whose controlling terminal this is, and reads what it writes.
+    /// Starts a program with this terminal as its controlling terminal, and reads its output.
     ///
-    /// - Parameter output: What its standard output is instead, where it is not the terminal.
+    /// - Parameter output: The standard output of the program, if it is not the terminal.
     func start(_ path: String, _ arguments: [String], output: CInt? = nil) throws {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -76,7 +76,7 @@ final class PseudoTerminal: Sendable {
         sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
-        // POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: threads of tests block signals, and children inherit that.
+        // POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: the threads of tests block signals, and children inherit that.
         posix_spawnattr_setflags(&attributes, 0x80 | 0x08 | 0x04)
 
         let variables = ChildProgram.environment(adding: ["TERM": "xterm"]).map { "\($0.key)=\($0.value)" }
@@ -88,14 +88,14 @@ final class PseudoTerminal: Sendable {
         guard failure == 0 else { throw POSIXFailure(errno: failure) }
         state.withLock { ($0.process, $0.status) = (process, nil) }
         let started = process
-        // Of its own: reading blocks.
+        // A thread of its own, because reading blocks.
         Thread.detachNewThread { [self] in read(until: started) }
     }
 
     private func read(until process: pid_t) {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
-            // EIO, once nobody has the other end any more.
+            // Reading fails with EIO once the other end is closed.
             let count = Glibc.read(master, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             if count <= 0 { break }
@@ -109,14 +109,14 @@ final class PseudoTerminal: Sendable {
         signal.send()
     }
 
-    // MARK: What is seen
+    // MARK: Output
 
-    /// All that was written.
+    /// The whole output of the program.
     var output: String { state.withLock { String(decoding: $0.output, as: UTF8.self) } }
 
     var screen: Screen { Screen(output, columns: Int(columns), height: Int(rows)) }
 
-    /// Waits until what was written has a text in it; false when the program has ended before.
+    /// Waits until the output contains a text; returns false if the program ends before.
     func wait(for text: String) async -> Bool {
         while true {
             let seen = signal.count
@@ -126,7 +126,7 @@ final class PseudoTerminal: Sendable {
         }
     }
 
-    /// The program's status when it has ended; the number of a signal that killed it is negative.
+    /// Waits for the end of the program and returns its status, or the negated signal that killed it.
     func status() async -> Int32? {
         while true {
             let seen = signal.count
@@ -153,7 +153,7 @@ final class PseudoTerminal: Sendable {
     }
 }
 
-/// A pipe.
+/// A pipe with both ends close-on-exec.
 final class TestPipe: Sendable {
     let reader: CInt
     let writer: CInt
@@ -180,7 +180,7 @@ final class TestPipe: Sendable {
         if isOpen { close(reader) }
     }
 
-    /// Reads so many bytes, waiting for them on a thread of its own.
+    /// Reads at least `count` bytes, or fewer at the end, on a thread of its own.
     func read(_ count: Int) async -> [UInt8] {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { [self] in

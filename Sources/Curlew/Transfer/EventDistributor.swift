@@ -1,0 +1,205 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+internal import CurlewSupport
+
+/// A distributor that passes the events of one transfer to its observers.
+final class EventDistributor: EngineObserver {
+    private struct State {
+        var buffers: [ObjectIdentifier: WeakBuffer] = [:]
+        /// The last events, kept for observers that subscribe after the end.
+        var metrics: TransferEvent?
+        var end: TransferEvent?
+        /// The time of the last event.
+        var elapsed = Duration.zero
+
+        /// Returns the event with a time that is not before that of the last one.
+        ///
+        /// Threads read the clock before they take the lock, so their times may be out of order.
+        mutating func inOrder(_ event: TransferEvent) -> TransferEvent {
+            elapsed = max(elapsed, event.elapsed)
+            return event.with(elapsed: elapsed)
+        }
+    }
+
+    private struct WeakBuffer { weak var buffer: EventBuffer<TransferEvent>? }
+
+    private let state = Lock(State())
+
+    /// Adds an observer's buffer.
+    ///
+    /// - Parameters:
+    ///   - buffer: A new buffer without a reader.
+    ///   - current: Returns the first event for the observer, with the state of the transfer; nil before its start. It
+    ///     is called under the lock, so that no event can happen in between. Its argument is whether the end was
+    ///     delivered already, which may be before the run shows it.
+    func add(_ buffer: EventBuffer<TransferEvent>, current: (_ hasEnded: Bool) -> TransferEvent?) {
+        state.withLock { state in
+            if let current = current(state.end != nil) { buffer.append(state.inOrder(current)) }
+            guard let end = state.end else {
+                state.buffers = state.buffers.filter { $0.value.buffer != nil }
+                state.buffers[ObjectIdentifier(buffer)] = WeakBuffer(buffer: buffer)
+                return
+            }
+            if let metrics = state.metrics { buffer.append(state.inOrder(metrics)) }
+            buffer.append(state.inOrder(end), isLast: true)
+        }
+    }
+
+    func witnessed(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) {
+        for event in TransferEvent.events(event, of: transfer, at: nanoseconds) { receive(event) }
+    }
+
+    /// Passes an event to all observers; events after the last one are dropped.
+    func receive(_ event: TransferEvent) {
+        let wakes = state.withLock { state -> [EventBuffer<TransferEvent>.Wake] in
+            if state.end != nil { return [] }
+            let event = state.inOrder(event)
+            if case .metrics = event.kind { state.metrics = event }
+            if event.isLast { state.end = event }
+            return state.buffers.values.flatMap { $0.buffer?.push(event, isLast: event.isLast) ?? [] }
+        }
+        for wake in wakes { wake() }
+    }
+}
+
+extension TransferEvent {
+    /// Converts an event of the engine to public events: zero or one, or up to two at the end of an attempt.
+    ///
+    /// An attempt of a chain that was cancelled before it started produces no events.
+    static func events(_ event: EngineEvent, of transfer: EngineTransfer, at nanoseconds: UInt64) -> [TransferEvent] {
+        let start = transfer.standing.startedAt
+        if transfer.plan.continues, event.isUnsent(since: start) { return [] }
+        let elapsed = start == 0 || nanoseconds < start ? 0 : nanoseconds - start
+        return kinds(event, of: transfer.plan).map { kind in
+            TransferEvent(
+                transfer: transfer.plan.transfer, label: transfer.plan.label, method: Method(transfer.plan.method),
+                url: transfer.plan.url,
+                attempt: transfer.plan.ordinal, elapsed: .nanoseconds(Int64(clamping: transfer.plan.offset + elapsed)),
+                kind: kind)
+        }
+    }
+
+    private static func kinds(_ event: EngineEvent, of plan: borrowing TransferPlan) -> [Kind] {
+        switch event {
+        case .queued: [.queued]
+        case .resolved: [.resolved]
+        case .connected(let remote, let isReused): [.connected(remote: remote, isReused: isReused)]
+        case .secured(let version, let cipher, let isResumed):
+            [.secured(version: version, cipher: cipher, isResumed: isResumed)]
+        case .sent(let count): [.sent(count)]
+        case .informational(let raw): [.informational(ResponseHead(raw, url: plan.url))]
+        case .head(let raw): [.head(ResponseHead(raw, url: plan.url))]
+        case .received(let count): [.received(count)]
+        case .paused: [.paused]
+        case .resumed: [.resumed]
+        case .restarted: [.restarted]
+        case .ended(let outcome): ending(outcome, of: plan)
+        }
+    }
+
+    /// Returns the metrics event, and the end event if the attempt is the whole transfer.
+    private static func ending(_ outcome: EngineTransfer.Outcome, of plan: borrowing TransferPlan) -> [Kind] {
+        let metrics = Kind.metrics(TransferMetrics(outcome.metrics))
+        if plan.continues { return [metrics] }
+        let isRedirect = outcome.head?.isRedirect ?? false
+        if plan.holdsRedirects, isRedirect, outcome.failure?.isRequested != true { return [metrics] }
+        guard let failure = outcome.failure else { return [metrics, .finished(nil)] }
+        var request = Request(Method(plan.method), plan.url)
+        request.options.label = plan.label
+        let response = outcome.head.map { ResponseHead($0, url: plan.url) }
+        return [metrics, .finished(NetworkError(failure, request: request, response: response))]
+    }
+}
+
+extension EngineEvent {
+    /// Returns whether the event is the end of an attempt that was cancelled before it started.
+    func isUnsent(since start: UInt64) -> Bool {
+        guard case .ended(let outcome) = self, start == 0 else { return false }
+        return outcome.failure?.isCancellation == true
+    }
+}
+
+extension TransferRun {
+    /// Adds an observer, and returns the buffer with its events from now on.
+    func observe() -> EventBuffer<TransferEvent> {
+        let buffer = EventBuffer<TransferEvent> { [self] in event(.dropped($0)) }
+        // Set the witness and read the attempt in one step, so that each attempt gets the witness here or at its start.
+        let (witness, isNew, current) = state.withLock { state -> (EventDistributor, Bool, EngineTransfer?) in
+            if let witness = state.witness { return (witness, false, nil) }
+            let witness = EventDistributor()
+            state.witness = witness
+            return (witness, true, state.current)
+        }
+        witness.add(buffer) { hasEnded in
+            let now = hasEnded ? .finished : standing
+            return now == .idle ? nil : event(.state(Transfer<Void>.State(now)))
+        }
+        guard isNew else { return buffer }
+        if case .failure(let error) = first { witness.receive(event(.finished(error))) }
+        current?.watch(witness)
+        if let end = state.withLock({ $0.end }) { witness.receive(event(.finished(end.error))) }
+        return buffer
+    }
+
+    /// Creates an event of the latest attempt.
+    func event(_ kind: TransferEvent.Kind) -> TransferEvent {
+        let (attempt, latest) = state.withLock { ($0.attempts, $0.latest) }
+        return event(kind, of: latest ?? request, attempt)
+    }
+
+    private func event(_ kind: TransferEvent.Kind, of request: Request, _ attempt: Int) -> TransferEvent {
+        TransferEvent(
+            transfer: id, label: self.request.options.label, method: request.method, url: request.url,
+            attempt: attempt, elapsed: elapsed, kind: kind)
+    }
+
+    /// Sends an event to the observers of the transfer and its session; without observers no event is created.
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind) {
+        tell { event(kind()) }
+    }
+
+    /// Sends an event about another attempt that follows the given one.
+    func emit(_ kind: @autoclosure () -> TransferEvent.Kind, of request: Request, attempt: Int) {
+        tell { event(kind(), of: request, attempt) }
+    }
+
+    private func tell(_ event: () -> TransferEvent) {
+        let witness = state.withLock { $0.witness }
+        let sink = host.sink
+        guard witness != nil || sink != nil else { return }
+        let event = event()
+        witness?.receive(event)
+        sink?.send(event)
+    }
+
+    /// Ends a transfer that has several attempts or no attempt, and sends its last event once.
+    func finish(_ error: NetworkError?) {
+        let (isFirst, course) = state.withLock { state in
+            guard state.end == nil else { return (false, state.course) }
+            state.end = End(error: error)
+            return (true, state.course)
+        }
+        guard isFirst else { return }
+        course?.end()
+        // The engine sends the last event of a transfer that ends with its first attempt.
+        if !isOverDirectly { emit(.finished(error)) }
+    }
+
+    /// Ends a cancelled transfer whose attempt ended with a redirect that is not followed.
+    func giveUp() {
+        let mayBeLed = state.withLock { $0.drive == nil && $0.startedAt > 0 && $0.end == nil }
+        guard mayBeLed, direct != nil, !isOverDirectly, host.followsRedirects(of: request) else { return }
+        // The call runs on the loop after the cancellation of the attempt.
+        if !host.loop.call({ [self] _ in endAtRedirect() }) { endAtRedirect() }
+    }
+
+    private func endAtRedirect() {
+        guard direct?.engine.outcome != nil, !isOverDirectly, state.withLock({ $0.drive == nil }) else { return }
+        if let attempt = direct { releaseHold(attempt.engine) }
+        finish(.cancelled(.validating, request))
+    }
+
+    struct End { let error: NetworkError? }
+}

@@ -1,0 +1,80 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// An open directory of this user that other users cannot write.
+///
+/// Its files are opened relative to the descriptor, even if the path later names another directory. Call its methods on
+/// a disk thread.
+package final class PrivateDirectory: Sendable {
+    package let path: String
+    private let descriptor: OwnedDescriptor
+
+    /// Opens a directory, and creates it with permissions for this user only if it is missing.
+    ///
+    /// - Throws: A failure with `isForeignStore` for a link, and for a directory that another user owns or may write.
+    package init(_ path: String) throws(DiskFailure) {
+        try DiskFile.checkPath(path)
+        let path = Self.trimmed(path)
+        try DiskFile.makePrivateDirectory(path)
+        let number = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw Self.failure(path, errno) }
+        self.path = path
+        descriptor = OwnedDescriptor(number)
+        try FileOwner.check(directory: number, path)
+    }
+
+    /// Returns the path without trailing slashes and dots, which would make the kernel follow a link.
+    private static func trimmed(_ path: String) -> String {
+        let (slash, dot) = (UInt8(ascii: "/"), UInt8(ascii: "."))
+        var bytes = path.utf8[...]
+        while bytes.count > 1, bytes.last == slash || bytes.last == dot && bytes.dropLast().last == slash {
+            bytes.removeLast()
+        }
+        return String(Substring(bytes))
+    }
+
+    /// Returns the failure for a directory that cannot be opened.
+    private static func failure(_ path: String, _ code: CInt) -> DiskFailure {
+        var status = stat()
+        let isThere = lstat(path, &status) == 0
+        if isThere, status.st_mode & S_IFMT == S_IFLNK {
+            return DiskFailure(foreignStore: "there is a link instead of a directory at", path)
+        }
+        if isThere, code == EACCES || code == EPERM, status.st_uid != geteuid() {
+            return DiskFailure(foreignStore: "there is a directory of another user (uid \(status.st_uid)) at", path)
+        }
+        return DiskFailure("cannot open", path, code)
+    }
+
+    /// Opens a file of the directory for reading and writing, and creates it if it is missing.
+    ///
+    /// - Throws: A failure with `isForeignStore` if it is not a regular file of this user only; the file is not
+    ///   changed.
+    func file(_ name: String) throws(DiskFailure) -> OwnedDescriptor {
+        let path = path(of: name)
+        // O_NONBLOCK: opening a FIFO must not block the disk thread.
+        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        let number = openat(descriptor.number, name, flags, 0o600)
+        guard number >= 0 else {
+            let failure = FileOwner.failure(path, errno)
+            throw failure.isForeign ? DiskFailure(foreignStore: failure.operation, path) : failure
+        }
+        let file = OwnedDescriptor(number)
+        try FileOwner.check(ofStore: number, path)
+        return file
+    }
+
+    /// Replaces a file atomically, and waits until its bytes and its name are on the disk.
+    ///
+    /// - Parameter pieces: The new contents; after a failure, the sequence is not read further.
+    package func replace(_ name: String, with pieces: some Sequence<[UInt8]>) throws(DiskFailure) {
+        try DiskFile.replace(name, in: descriptor.number, path(of: name), with: pieces, isSynced: true)
+        // Some file systems do not support fsync for directories (EINVAL).
+        guard fsync(descriptor.number) == 0 || errno == EINVAL else { throw DiskFailure("cannot sync", path, errno) }
+    }
+
+    /// Returns the path of a file of the directory.
+    func path(of name: String) -> String { path == "/" ? "/" + name : "\(path)/\(name)" }
+}
