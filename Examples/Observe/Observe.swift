@@ -11,7 +11,9 @@ import Glibc
 
 /// Retries a request while the server responds that it is busy, at most three times.
 struct RetryWhenBusy: Interceptor {
-    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         for _ in 0..<3 {
             let response = try await next(request)
             guard response.head.status == .serviceUnavailable else { return response }
@@ -22,10 +24,10 @@ struct RetryWhenBusy: Interceptor {
 }
 
 /// Prints the events of every transfer, indented by attempt, with the number of active transfers.
-actor Watcher: SessionObserver {
+actor Watcher: Session.Observer {
     private var active: Set<UInt64> = []
 
-    func observe(_ event: SessionEvent) {
+    func observe(_ event: Session.Event) {
         guard case .transfer(let event) = event else { return print("session:", event) }
         if event.isLast { active.remove(event.transfer) } else { active.insert(event.transfer) }
         print(

@@ -47,7 +47,7 @@ struct Stage {
     func policies() throws -> [Policy] {
         let roots = TrustRoots.only([try Certificate(der: root.certificateDER)])
         let pinned = [try Certificate(der: ours.certificateDER)]
-        let backup = try PublicKeyHash(sha256: spare.publicKeySHA256)
+        let backup = try Certificate.PublicKeyHash(sha256: spare.publicKeySHA256)
         let keys = [pinned[0].publicKeyHash]
         return [
             Policy(name: "root", trust: CustomRoots(roots)),

@@ -137,8 +137,8 @@ struct Stream {
     private static func forms(_ api: JSONClient, _ stage: inout Stage) async {
         await stage.show("a form with a file", "title 100 %, image 100 %, the server says thanks") {
             let form = MultipartForm {
-                Part("title", "Alps")
-                Part("image", bytes: [UInt8](repeating: 7, count: 300_000), filename: "alps.png")
+                MultipartForm.Part("title", "Alps")
+                MultipartForm.Part("image", bytes: [UInt8](repeating: 7, count: 300_000), filename: "alps.png")
             }
             let upload = api.transfer(.post, "photos", .multipart(form), using: .text)
             var done: [String] = []

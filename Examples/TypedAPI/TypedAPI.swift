@@ -105,7 +105,7 @@ struct TypedAPI {
             }
         }
         await stage.show("pins and http", "no such client: the base URL is http") {
-            let key = try PublicKeyHash(sha256: [UInt8](repeating: 7, count: 32))
+            let key = try Certificate.PublicKeyHash(sha256: [UInt8](repeating: 7, count: 32))
             let pins = try PinnedPublicKeys([key], withoutBackup: "an example")
             do throws(NetworkError) {
                 return "\(try Client(api.base, trust: pins))"

@@ -9,13 +9,13 @@ func examine(_ input: [UInt8]) {
     let bytes = Array(input.dropFirst())
     let pieces = [Array(bytes[..<cut]), Array(bytes[cut...])]
     examineTexts(bytes, pieces)
-    let strict = values(JSONSequence(JSONValue.self, limit: 256), [bytes])
-    let lenient = values(JSONSequence(JSONValue.self, malformed: .skip, limit: 256), [bytes])
-    demand(values(JSONSequence(JSONValue.self, limit: 256), pieces) == strict, "values change with the cut")
+    let strict = values(Streams.JSONSequence(JSONValue.self, limit: 256), [bytes])
+    let lenient = values(Streams.JSONSequence(JSONValue.self, malformed: .skip, limit: 256), [bytes])
+    demand(values(Streams.JSONSequence(JSONValue.self, limit: 256), pieces) == strict, "values change with the cut")
     demand(lenient.values.starts(with: strict.values), "skipping errors yields fewer values")
     if strict.failure == nil { demand(lenient == strict, "skipping errors yields other values") }
-    let lines = values(NDJSON(JSONValue.self, limit: 256), [bytes])
-    demand(values(NDJSON(JSONValue.self, limit: 256), pieces) == lines, "lines change with the cut")
+    let lines = values(Streams.NDJSON(JSONValue.self, limit: 256), [bytes])
+    demand(values(Streams.NDJSON(JSONValue.self, limit: 256), pieces) == lines, "lines change with the cut")
     examineAgain(lenient.values)
 }
 
@@ -72,7 +72,7 @@ private func examineTexts(_ bytes: [UInt8], _ pieces: [[UInt8]]) {
 /// Encoding and decoding values returns equal values.
 private func examineAgain(_ values: [JSONValue]) {
     guard let bytes = try? values.enumerated().flatMap({ try JSON().record($1, $0) }) else { return }
-    let serializer = JSONSequence(JSONValue.self)
+    let serializer = Streams.JSONSequence(JSONValue.self)
     var state = serializer.begin(ResponseHead(status: .ok))
     let again = try? serializer.decode(ByteChunk(bytes), &state)
     demand(again == values, "encoding and decoding changes the values")

@@ -20,10 +20,10 @@ func examine(_ input: [UInt8]) {
 
 /// Parsing the output of our own form returns the original parts, unless they contain the boundary.
 private func examineRoundTrip(_ bytes: [UInt8], _ boundary: String, step: Int) {
-    guard let own = MultipartBoundary(boundary) else { return }
+    guard let own = MultipartForm.Boundary(boundary) else { return }
     let line = Array("\n--\(boundary)".utf8)
     guard ByteChunk([0x0A] + bytes).position(of: line, from: 0) == nil else { return }
-    let form = MultipartForm([Part("a", bytes: bytes), Part("b", "")], boundary: own)
+    let form = MultipartForm([MultipartForm.Part("a", bytes: bytes), MultipartForm.Part("b", "")], boundary: own)
     guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
     let reading = Reading(body, boundary, by: step)
     demand(reading.failure == nil && reading.parts.count == 2, "a form is \(reading.failure ?? "other parts")")
@@ -38,7 +38,7 @@ private struct Reading {
 
     init(_ body: [UInt8], _ boundary: String, by size: Int) {
         var parser = MultipartParser(
-            boundary: boundary, limits: MultipartLimits(parts: 20, fields: .bytes(200), part: .bytes(0)))
+            boundary: boundary, limits: MultipartElements.Limits(parts: 20, fields: .bytes(200), part: .bytes(0)))
         do throws(NetworkError) {
             var offset = 0
             while offset < body.count {
@@ -54,7 +54,7 @@ private struct Reading {
         }
     }
 
-    private mutating func take(_ element: MultipartElement) {
+    private mutating func take(_ element: MultipartElements.Element) {
         switch element {
         case .part(let fields):
             demand(!isOpen, "a part began inside a part")

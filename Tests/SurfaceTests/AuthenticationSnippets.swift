@@ -11,7 +11,7 @@ private enum Authenticating {
         let key: String
 
         func authenticate(
-            _ request: Request, context: InterceptorContext, next: Next
+            _ request: Request, context: Interception.Context, next: Interception.Next
         ) async throws -> IncomingResponse {
             var request = request
             request.fields["X-Signature"] = key
@@ -86,7 +86,7 @@ private func authenticating(_ head: ResponseHead, _ token: String, _ password: S
         _ = api
     }
     do {
-        let answer = ChallengeAnswer.use(.password("anna", password))
+        let answer = ChallengeAuthentication.Decision.use(.password("anna", password))
         _ = answer
     }
     do {
@@ -109,7 +109,7 @@ private func authenticating(_ head: ResponseHead, _ token: String, _ password: S
     _ = interceptors
 }
 
-private func deciding(_ context: ChallengeContext) -> ChallengeAnswer {
+private func deciding(_ context: ChallengeAuthentication.Context) -> ChallengeAuthentication.Decision {
     guard context.failures == 0 else { return .useDefault }
     return .reject
 }

@@ -11,7 +11,7 @@ struct Signature: Interceptor {
     let key: String
 
     func intercept(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         var request = request
         request.fields["X-Signature"] = key
@@ -19,7 +19,8 @@ struct Signature: Interceptor {
     }
 }
 
-func snippetOfContext(_ request: Request, _ context: InterceptorContext, _ next: Next) async throws -> IncomingResponse
+func snippetOfContext(_ request: Request, _ context: Interception.Context, _ next: Interception.Next) async throws
+    -> IncomingResponse
 {
     guard context.attempts == 0 else { return try await next(request) }
     return try await next(Request(.head, request.url))
@@ -38,7 +39,7 @@ func snippetOfClosureInterceptor() -> Request {
 }
 
 // Transfer/Next.swift
-func snippetOfNext(_ request: Request, _ renewed: Request, _ next: Next) async throws -> IncomingResponse {
+func snippetOfNext(_ request: Request, _ renewed: Request, _ next: Interception.Next) async throws -> IncomingResponse {
     let response = try await next(request)
     guard response.head.status == .unauthorized else { return response }
     await response.discard()
@@ -68,8 +69,8 @@ func snippetOfActivity(_ session: Session) async -> Int {
 }
 
 func snippetOfObserver() -> Session {
-    struct Failures: SessionObserver {
-        func observe(_ event: SessionEvent) async {
+    struct Failures: Session.Observer {
+        func observe(_ event: Session.Event) async {
             if case .transfer(let event) = event, case .finished(let error?) = event.kind { print(error) }
         }
     }

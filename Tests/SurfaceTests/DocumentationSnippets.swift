@@ -36,7 +36,7 @@ func snippetOfNetworkError(_ transfer: Transfer<Data>) async throws {
 }
 
 // HTTP/ByteCount.swift
-func snippetOfByteCount(_ configuration: inout SessionConfiguration) {
+func snippetOfByteCount(_ configuration: inout Session.Configuration) {
     configuration.limits.responseBody = .mebibytes(8)
     print(ByteCount.bytes(1_572_864))  // 1.5 MiB
 }
@@ -90,7 +90,7 @@ func snippetOfExpectContinue(_ request: inout Request) {
 
 // Request/RedirectPolicy.swift
 func snippetOfRedirectPolicy(_ request: inout Request) -> Session {
-    let session = Session(SessionConfiguration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
+    let session = Session(Session.Configuration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
     request.options.redirects = .custom { $0.isDowngrade ? .stop : .follow }
     return session
 }
@@ -158,7 +158,7 @@ func snippetOfSession() async throws -> Int {
 
 // Session/SessionConfiguration.swift
 func snippetOfConfiguration() -> Session {
-    let session = Session(SessionConfiguration { $0.timeouts.connect = .seconds(3) })
+    let session = Session(Session.Configuration { $0.timeouts.connect = .seconds(3) })
     return session
 }
 
@@ -168,7 +168,7 @@ struct OpenFile {
 }
 
 // Session/SessionConfiguration+TCP.swift
-func snippetOfTCP(_ configuration: inout SessionConfiguration) {
+func snippetOfTCP(_ configuration: inout Session.Configuration) {
     configuration.tcp.keepAlive = .init(idle: .seconds(30))
     configuration.tcp.addressOrder = .roundRobin
 }
@@ -216,7 +216,7 @@ func snippetOfProgress(_ transfer: Transfer<Data>, _ bar: Bar) async {
 
 // Request/BandwidthLimit.swift
 func snippetOfBandwidth(_ api: some APIClient, _ path: String) {
-    let session = Session { $0.limits.bandwidth = BandwidthLimit(download: .mebibytes(10)) }
+    let session = Session { $0.limits.bandwidth = Request.BandwidthLimit(download: .mebibytes(10)) }
     let backup = api.transfer(.put, "backup", .file(path), options: .bandwidth(upload: .mebibytes(1)))
     _ = (session, backup)
 }
@@ -231,7 +231,7 @@ func snippetsOfRetries(_ api: JSONClient) async throws {
     }
     do {
         var policy = RetryPolicy.standard
-        policy.backoff = Backoff(first: .milliseconds(200), longest: .seconds(5))
+        policy.backoff = RetryPolicy.Backoff(first: .milliseconds(200), longest: .seconds(5))
         _ = policy
     }
     do {

@@ -46,9 +46,10 @@ func snippetOfResumeToken(_ session: Session, _ download: Transfer<DownloadedFil
 
 // HTTP/ContentDisposition.swift, HTTP/ContentRange.swift
 func snippetOfDownloadFields() {
-    let disposition = ContentDisposition("attachment; filename=\"r.pdf\"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf")
+    let disposition = ResponseHead.ContentDisposition(
+        "attachment; filename=\"r.pdf\"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf")
     print(disposition?.filename ?? "")  // résumé.pdf
-    let range = ContentRange("bytes 500-999/8000")
+    let range = ResponseHead.ContentRange("bytes 500-999/8000")
     print(range?.bytes ?? 0...0, range?.total ?? 0)  // 500...999 8000
 }
 
@@ -76,7 +77,7 @@ func snippetOfTerminalProgress(_ session: Session) async throws {
 
 // Downloads/DownloadQueue.swift
 func snippetOfDownloadQueue() -> DownloadOptions {
-    let queue = DownloadQueue(atMost: 2)
+    let queue = DownloadOptions.Queue(atMost: 2)
     var options = DownloadOptions()
     options.queue = queue
     return options

@@ -22,8 +22,8 @@ private final class PartBar {
 // Client/Body.swift
 private func snippetOfMultipartBody(_ api: JSONClient, _ path: String) async throws {
     let form = Body.multipart {
-        Part("title", "Alps")
-        Part("image", file: path)
+        MultipartForm.Part("title", "Alps")
+        MultipartForm.Part("image", file: path)
     }
     let photo = try await api.post("photos", form, as: Photo.self)
     print(photo)
@@ -32,8 +32,8 @@ private func snippetOfMultipartBody(_ api: JSONClient, _ path: String) async thr
 // Multipart/MultipartForm.swift
 func snippetOfMultipartForm(_ url: String, _ paths: [String]) -> Request {
     let form = MultipartForm {
-        Part("title", "Alps")
-        for path in paths { Part("image", file: path) }
+        MultipartForm.Part("title", "Alps")
+        for path in paths { MultipartForm.Part("image", file: path) }
     }
     let request = Request(.put, url, fields: form.fields, body: .multipart(form))
     return request
@@ -52,19 +52,21 @@ func snippetOfSpooling(_ api: JSONClient, _ form: MultipartForm, _ path: String)
 
 // Multipart/MultipartBoundary.swift
 func snippetOfBoundary() {
-    let form = MultipartForm(boundary: MultipartBoundary("for a test") ?? MultipartBoundary()) { Part("a", "1") }
+    let form = MultipartForm(boundary: MultipartForm.Boundary("for a test") ?? MultipartForm.Boundary()) {
+        MultipartForm.Part("a", "1")
+    }
     print(form)
 }
 
 // Multipart/Part.swift
 func snippetOfParts(_ thumbnail: Data, _ lines: AsyncStream<[UInt8]>) throws -> MultipartForm {
     try MultipartForm {
-        Part("title", "Alps")
-        Part("image", file: "/srv/alps.jpg")
-        Part("thumb", bytes: thumbnail, filename: "alps.png")
-        Part("log", stream: lines, filename: "log.txt")
-        Part(fields: ["Content-Disposition": "form-data; name=meta"], body: .text("{}"))
-        try Part.fields(of: Search(text: "tea"))
+        MultipartForm.Part("title", "Alps")
+        MultipartForm.Part("image", file: "/srv/alps.jpg")
+        MultipartForm.Part("thumb", bytes: thumbnail, filename: "alps.png")
+        MultipartForm.Part("log", stream: lines, filename: "log.txt")
+        MultipartForm.Part(fields: ["Content-Disposition": "form-data; name=meta"], body: .text("{}"))
+        try MultipartForm.Part.fields(of: Search(text: "tea"))
     }
 }
 

@@ -8,7 +8,7 @@ import FoundationEssentials
 
 // Request/RequestTags.swift
 func snippetOfTags(_ request: inout Request) {
-    enum Screen: RequestTag { typealias Value = String }
+    enum Screen: Request.Tag { typealias Value = String }
     request.tags[Screen.self] = "checkout"
 }
 
@@ -61,7 +61,7 @@ func snippetOfLogging() {
 
 // Session/SessionEvent.swift
 func snippetOfRecorder() {
-    struct Accounts: SessionRecorder {
+    struct Accounts: Session.Recorder {
         let write: @Sendable (String, TransferMetrics) -> Void
 
         func record(_ end: TransferEvent) {

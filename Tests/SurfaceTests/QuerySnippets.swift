@@ -11,18 +11,18 @@ import Testing
     @Test func queryEncoderSnippet() throws {
         struct Search: Encodable { var text: String, tags: [String], near: [String: Double] }
         let search = Search(text: "tea & cake", tags: ["b", "a"], near: ["lat": 48.2])
-        let query = try QueryEncoder().encode(search)
+        let query = try Request.QueryEncoder().encode(search)
         // near%5Blat%5D=48.2&tags%5B%5D=b&tags%5B%5D=a&text=tea%20%26%20cake
-        let spaced = try QueryEncoder(arrays: .commaJoined, nesting: .dots, spaces: .plus).encode(search)
+        let spaced = try Request.QueryEncoder(arrays: .commaJoined, nesting: .dots, spaces: .plus).encode(search)
         // near.lat=48.2&tags=b,a&text=tea+%26+cake
         #expect(query == "near%5Blat%5D=48.2&tags%5B%5D=b&tags%5B%5D=a&text=tea%20%26%20cake")
         #expect(spaced == "near.lat=48.2&tags=b,a&text=tea+%26+cake")
     }
 
     @Test(arguments: ["tea"]) func querySnippet(_ term: String) throws {
-        var query: Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
+        var query: Request.Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
         query.append("q", "and this")
-        let text = try query.merging(.percentEncoded("raw=%2F")).text(QueryEncoder())
+        let text = try query.merging(.percentEncoded("raw=%2F")).text(Request.QueryEncoder())
         #expect(text == "page=2&q=tea&q=and%20this&seller&tags%5B%5D=new&tags%5B%5D=used&raw=%2F")
     }
 
@@ -39,7 +39,7 @@ import Testing
         var credential: Credential?
         do {
             credential = try .basic(user, password)
-        } catch InvalidCredential.colonInUser {
+        } catch Credential.Invalid.colonInUser {
             print("A user name has no colon.")
         }
         #expect(credential == nil)

@@ -112,7 +112,7 @@ func readmeFormats() async throws {
     }
 
     let packed = Client("https://api.example.com", requests: Packed(), responses: Packed())
-    let size = try await packed.get("logo", using: ClosureSerializer { try await $0.collect().count })
+    let size = try await packed.get("logo", using: Serializers.Closure { try await $0.collect().count })
     print(size)
 }
 
@@ -164,7 +164,8 @@ func readmeStore(_ session: Session) async throws {
 }
 
 func readmeHosts(pins: PinnedPublicKeys) throws -> Session {
-    let inside = try CustomRoots(file: "our-ca.pem").checkingRevocation(lists: RevocationList.all(file: "our-ca.crl"))
+    let inside = try CustomRoots(file: "our-ca.pem").checkingRevocation(
+        lists: Certificate.RevocationList.all(file: "our-ca.crl"))
     let identity = try ClientIdentity(certificateFile: "client.crt", keyFile: "client.key")
     let session = Session(
         trust: try HostTrust(["api.example.com": pins, "**.internal.example": inside], otherwise: SystemTrust()),

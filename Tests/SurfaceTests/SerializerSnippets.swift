@@ -112,31 +112,31 @@ func snippetOfJSONValue() {
 }
 
 // Serializers/FormatSerializer.swift
-private func snippetOfFormatSerializer() -> FormatSerializer<[User]> {
-    let users = FormatSerializer<[User]>(JSON { $1.keyDecodingStrategy = .convertFromSnakeCase })
+private func snippetOfFormatSerializer() -> Serializers.Formatted<[User]> {
+    let users = Serializers.Formatted<[User]>(JSON { $1.keyDecodingStrategy = .convertFromSnakeCase })
     return users
 }
 
 // Serializers/BytesSerializer.swift
-func snippetOfBytesSerializer() -> BytesSerializer {
-    let sound = BytesSerializer(accepting: ["audio/mpeg", "audio/ogg;q=0.5"])
+func snippetOfBytesSerializer() -> Serializers.Bytes {
+    let sound = Serializers.Bytes(accepting: ["audio/mpeg", "audio/ogg;q=0.5"])
     return sound
 }
 
 // Serializers/TextSerializer.swift
-func snippetOfTextSerializer() -> TextSerializer {
-    let page = TextSerializer(assuming: .windows1252, lossy: true)
+func snippetOfTextSerializer() -> Serializers.Text {
+    let page = Serializers.Text(assuming: .windows1252, lossy: true)
     return page
 }
 
 // Serializers/EmptySerializer.swift
 func snippetOfEmptySerializer(_ api: JSONClient) async throws {
-    try await api.delete("users/42", using: EmptySerializer())
+    try await api.delete("users/42", using: Serializers.Empty())
 }
 
 // Serializers/ClosureSerializer.swift
-func snippetOfClosureSerializer() -> ClosureSerializer<Int> {
-    let size = ClosureSerializer(accepts: ["image/*"]) { response in try await response.collect().count }
+func snippetOfClosureSerializer() -> Serializers.Closure<Int> {
+    let size = Serializers.Closure(accepts: ["image/*"]) { response in try await response.collect().count }
     return size
 }
 

@@ -45,7 +45,7 @@ private func snippetOfDecodedBytes(_ transfer: Transfer<Data>) async throws {
 
 // Client/Reconnection.swift, Client/EventSource.swift
 private func snippetsOfEventSources(_ api: JSONClient) async throws {
-    let patient = Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)
+    let patient = EventSource.Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)
     for try await event in api.eventSource("feed", reconnection: patient) { print(event.data) }
     for try await event in api.eventSource("prices") {
         let price = try event.decode(Price.self)
@@ -89,7 +89,7 @@ struct FramerTests {
         server.on("GET", "/x", inOrder: [events, .status(204)])
         let api: any APIClient = Client(try BaseURL(server.url("/")), session: Session())
         var data: [String] = []
-        for try await event in api.eventSource("x", reconnection: Reconnection(delay: .zero)) {
+        for try await event in api.eventSource("x", reconnection: EventSource.Reconnection(delay: .zero)) {
             data.append(event.data)
         }
         #expect(data == ["a"])

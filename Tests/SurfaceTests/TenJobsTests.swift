@@ -71,7 +71,7 @@ struct TenJobsTests {
         _ = try await signed.get("x", using: .bytes)
         // A client with pins, which accepts only https.
         let pins = try PinnedPublicKeys(
-            [PublicKeyHash(sha256: [UInt8](repeating: 1, count: 32))], withoutBackup: "a test")
+            [Certificate.PublicKeyHash(sha256: [UInt8](repeating: 1, count: 32))], withoutBackup: "a test")
         #expect(throws: NetworkError.self) { try Client("http://pay.example.com", trust: pins) }
         _ = try Client("https://pay.example.com", trust: pins)
         // An endpoint with a typed problem.

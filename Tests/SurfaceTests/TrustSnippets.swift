@@ -61,7 +61,9 @@ func snippetOfPinnedPublicKeys() throws -> any TrustEvaluator {
 }
 
 // Trust/HostTrust.swift
-func snippetOfHostTrust(_ pins: [PublicKeyHash], _ spare: PublicKeyHash) throws -> any TrustEvaluator {
+func snippetOfHostTrust(_ pins: [Certificate.PublicKeyHash], _ spare: Certificate.PublicKeyHash) throws
+    -> any TrustEvaluator
+{
     let trust = try HostTrust([
         "api.example.com": PinnedPublicKeys(pins, backup: spare),
         "*.cdn.example.com": SystemTrust(),
@@ -73,7 +75,7 @@ func snippetOfHostTrust(_ pins: [PublicKeyHash], _ spare: PublicKeyHash) throws 
 // Trust/Revocation.swift
 func snippetOfRevocation() throws -> any TrustEvaluator {
     let trust = try CustomRoots(file: "ca.pem").checkingRevocation(
-        lists: RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
+        lists: Certificate.RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
     return trust
 }
 

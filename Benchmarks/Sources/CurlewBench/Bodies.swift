@@ -60,8 +60,8 @@ extension CurlewBench {
     @inline(never)
     static func send(_ path: String, _ job: Job, _ session: Session) async throws -> Int {
         let form = MultipartForm {
-            Part("title", "Alps")
-            Part("file", file: path)
+            MultipartForm.Part("title", "Alps")
+            MultipartForm.Part("file", file: path)
         }
         let request = Request(.put, job.url, fields: form.fields, body: .multipart(form))
         let (data, head) = try await session.data(for: request)

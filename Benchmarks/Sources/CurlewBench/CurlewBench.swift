@@ -20,7 +20,7 @@ struct CurlewBench {
     }
 
     static func makeSession(_ job: Job) throws -> Session {
-        let configuration = SessionConfiguration {
+        let configuration = Session.Configuration {
             $0.limits.connectionsPerHost = max(64, job.connections)
             $0.limits.connections = max(512, job.connections)
             $0.limits.transfersPerHost = max(512, job.concurrency)

@@ -1,56 +1,58 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A demand for credentials: one challenge of `WWW-Authenticate` (RFC 9110 §11.3).
-///
-/// ```swift
-/// for challenge in head.challenges where challenge.scheme == .basic {
-///     print(challenge.realm ?? "no realm", challenge["charset"] ?? "no charset")
-/// }
-/// ```
-public struct AuthenticationChallenge: Sendable, Hashable {
-    /// A method of authentication, such as "Basic", compared without regard to ASCII case (RFC 9110 §11.1).
-    public struct Scheme: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-        /// The name in its original spelling.
-        public let rawValue: String
-
-        /// Creates a scheme from any text, unchanged.
-        public init(_ name: String) { rawValue = name }
-
-        /// Creates a scheme from any text, unchanged.
-        public init(stringLiteral value: String) { rawValue = value }
-
-        /// The name, with control characters escaped.
-        public var description: String { rawValue.escapingControls }
-    }
-
-    /// The method of authentication that the server asks for.
-    public let scheme: Scheme
-    /// The parameters of the scheme, by names in lower case; the first value of a name that occurs twice.
-    public let parameters: [String: String]
-    /// The single value that some schemes have in place of parameters, mostly Base64 (RFC 9110 §11.2).
-    public let token68: String?
-
-    /// Creates a challenge from its parts.
+extension ChallengeAuthentication {
+    /// A demand for credentials: one challenge of `WWW-Authenticate` (RFC 9110 §11.3).
     ///
-    /// - Parameters:
-    ///   - scheme: The method of authentication.
-    ///   - parameters: Values by names, which are compared without regard to ASCII case.
-    ///   - token68: The single value in place of parameters.
-    public init(_ scheme: Scheme, _ parameters: [String: String] = [:], token68: String? = nil) {
-        self.scheme = scheme
-        self.parameters = Dictionary(parameters.map { ($0.asciiLowercased, $1) }) { first, _ in first }
-        self.token68 = token68
+    /// ```swift
+    /// for challenge in head.challenges where challenge.scheme == .basic {
+    ///     print(challenge.realm ?? "no realm", challenge["charset"] ?? "no charset")
+    /// }
+    /// ```
+    public struct Challenge: Sendable, Hashable {
+        /// A method of authentication, such as "Basic", compared without regard to ASCII case (RFC 9110 §11.1).
+        public struct Scheme: Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+            /// The name in its original spelling.
+            public let rawValue: String
+
+            /// Creates a scheme from any text, unchanged.
+            public init(_ name: String) { rawValue = name }
+
+            /// Creates a scheme from any text, unchanged.
+            public init(stringLiteral value: String) { rawValue = value }
+
+            /// The name, with control characters escaped.
+            public var description: String { rawValue.escapingControls }
+        }
+
+        /// The method of authentication that the server asks for.
+        public let scheme: Scheme
+        /// The parameters of the scheme, by names in lower case; the first value of a name that occurs twice.
+        public let parameters: [String: String]
+        /// The single value that some schemes have in place of parameters, mostly Base64 (RFC 9110 §11.2).
+        public let token68: String?
+
+        /// Creates a challenge from its parts.
+        ///
+        /// - Parameters:
+        ///   - scheme: The method of authentication.
+        ///   - parameters: Values by names, which are compared without regard to ASCII case.
+        ///   - token68: The single value in place of parameters.
+        public init(_ scheme: Scheme, _ parameters: [String: String] = [:], token68: String? = nil) {
+            self.scheme = scheme
+            self.parameters = Dictionary(parameters.map { ($0.asciiLowercased, $1) }) { first, _ in first }
+            self.token68 = token68
+        }
+
+        /// Returns the value of a parameter, whose name is compared without regard to ASCII case.
+        public subscript(name: String) -> String? { parameters[name.asciiLowercased] }
+
+        /// The server's name for the resources that the same credentials give access to (RFC 9110 §11.5).
+        public var realm: String? { self["realm"] }
     }
-
-    /// Returns the value of a parameter, whose name is compared without regard to ASCII case.
-    public subscript(name: String) -> String? { parameters[name.asciiLowercased] }
-
-    /// The server's name for the resources that the same credentials give access to (RFC 9110 §11.5).
-    public var realm: String? { self["realm"] }
 }
 
-extension AuthenticationChallenge.Scheme: Hashable {
+extension ChallengeAuthentication.Challenge.Scheme: Hashable {
     /// Returns whether both names are equal, regardless of ASCII case.
     public static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.rawValue.asciiLowercased == rhs.rawValue.asciiLowercased
@@ -67,7 +69,7 @@ extension AuthenticationChallenge.Scheme: Hashable {
     public static let bearer = Self("Bearer")
 }
 
-extension AuthenticationChallenge: CustomStringConvertible, CustomReflectable {
+extension ChallengeAuthentication.Challenge: CustomStringConvertible, CustomReflectable {
     /// The scheme and the realm, with control characters escaped: `Digest realm="staff"`.
     public var description: String { realm.map { "\(scheme) realm=\"\($0.escapingControls)\"" } ?? scheme.description }
 
@@ -84,7 +86,7 @@ extension ResponseHead {
     ///
     /// Malformed challenges are left out. At most 32 challenges are read, and challenges longer than 8 KiB are left
     /// out.
-    public var challenges: [AuthenticationChallenge] {
+    public var challenges: [ChallengeAuthentication.Challenge] {
         ChallengeParser.challenges(in: fields.values(for: .wwwAuthenticate))
     }
 }

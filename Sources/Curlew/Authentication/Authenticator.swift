@@ -18,7 +18,7 @@
 ///     let key: String
 ///
 ///     func authenticate(
-///         _ request: Request, context: InterceptorContext, next: Next
+///         _ request: Request, context: Interception.Context, next: Interception.Next
 ///     ) async throws -> IncomingResponse {
 ///         var request = request
 ///         request.fields["X-Signature"] = key
@@ -37,25 +37,25 @@ public protocol Authenticator: Interceptor {
     ///   - next: The rest of the chain behind this authenticator, up to the network.
     /// - Throws: Any error, with the same meaning as in ``Interceptor/intercept(_:context:next:)``.
     func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse
 }
 
 extension Authenticator {
     /// `.attempt`.
-    public var scope: InterceptorScope { .attempt }
+    public var scope: Interception.Scope { .attempt }
 
     /// Authenticates requests that stay at the transfer's origin, and passes on all others.
     /// - Throws: The error that ``authenticate(_:context:next:)`` throws.
     public func intercept(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         guard !request.options.isAnonymous, context.isAtOrigin(request) else { return try await next(request) }
         return try await authenticate(request, context: context, next: next)
     }
 }
 
-extension InterceptorContext {
+extension Interception.Context {
     /// Returns whether a request goes to the origin (RFC 6454 §4: scheme, host and port) of the transfer's own request,
     /// so that it may carry the credentials meant for that origin.
     ///

@@ -34,7 +34,7 @@ public struct BasicAuthentication: Authenticator {
     /// - Throws: `NetworkError`: `.invalidRequest` for a name or password that Basic cannot express and for an http
     ///   URL, else the error that `next` throws.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         guard !request.hasOwnCredentials else { return try await next(request) }
         try request.refusePlainHTTP(
@@ -72,7 +72,7 @@ public struct BearerAuthentication: Authenticator {
     /// Adds `Authorization`, unless the request has its own credentials.
     /// - Throws: `NetworkError`: `.invalidRequest` for an http URL, else the error that `next` throws.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         guard !request.hasOwnCredentials else { return try await next(request) }
         try request.refusePlainHTTP(

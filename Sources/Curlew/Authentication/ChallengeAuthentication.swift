@@ -1,41 +1,45 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The decision about a challenge.
-///
-/// ```swift
-/// let answer = ChallengeAnswer.use(.password("anna", password))
-/// ```
-public enum ChallengeAnswer: Sendable {
-    /// The challenge is not met: the response passes to the outer interceptors and becomes the result.
-    case useDefault
-    /// The request is sent again with this authenticator; when the server refuses it, the closure is called again.
-    case use(any Authenticator)
-    /// This challenge is rejected, and the closure is called for the next challenge in the response; after the last
-    /// one, the effect is that of ``useDefault``.
-    case reject
-    /// The transfer ends with this error: a `NetworkError` unchanged, a `CancellationError` as `.cancelled`, any other
-    /// error as the cause of `.interceptorFailed`.
-    case cancel(any Error)
+extension ChallengeAuthentication {
+    /// The decision about a challenge.
+    ///
+    /// ```swift
+    /// let answer = ChallengeAuthentication.Decision.use(.password("anna", password))
+    /// ```
+    public enum Decision: Sendable {
+        /// The challenge is not met: the response passes to the outer interceptors and becomes the result.
+        case useDefault
+        /// The request is sent again with this authenticator; when the server refuses it, the closure is called again.
+        case use(any Authenticator)
+        /// This challenge is rejected, and the closure is called for the next challenge in the response; after the last
+        /// one, the effect is that of ``useDefault``.
+        case reject
+        /// The transfer ends with this error: a `NetworkError` unchanged, a `CancellationError` as `.cancelled`, any other
+        /// error as the cause of `.interceptorFailed`.
+        case cancel(any Error)
+    }
 }
 
-/// The circumstances of a challenge.
-///
-/// ```swift
-/// guard context.failures == 0 else { return .useDefault }
-/// ```
-public struct ChallengeContext: Sendable {
-    /// The request that the server refused, before any authenticator changed it; its description shows no secret.
-    public let request: Request
-    /// The head of the refusal.
-    public let response: ResponseHead
-    /// The number of decisions in this attempt that the server refused before.
-    public let failures: Int
-    /// The scheme, host and port of the server that sent the challenge: `https://api.example.com:443`.
-    public let origin: String
+extension ChallengeAuthentication {
+    /// The circumstances of a challenge.
+    ///
+    /// ```swift
+    /// guard context.failures == 0 else { return .useDefault }
+    /// ```
+    public struct Context: Sendable {
+        /// The request that the server refused, before any authenticator changed it; its description shows no secret.
+        public let request: Request
+        /// The head of the refusal.
+        public let response: ResponseHead
+        /// The number of decisions in this attempt that the server refused before.
+        public let failures: Int
+        /// The scheme, host and port of the server that sent the challenge: `https://api.example.com:443`.
+        public let origin: String
+    }
 }
 
-extension ChallengeContext: CustomStringConvertible, CustomReflectable {
+extension ChallengeAuthentication.Context: CustomStringConvertible, CustomReflectable {
     /// The redacted request, the status and the count.
     public var description: String { "\(request): \(response.status), \(failures) failures" }
 
@@ -75,14 +79,18 @@ public struct ChallengeAuthentication: Authenticator {
     /// The maximum number of calls of the closure in one attempt.
     static let maximumDecisions = 10
 
-    private let decide: @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
+    private let decide:
+        @Sendable (ChallengeAuthentication.Challenge, ChallengeAuthentication.Context) async throws ->
+            ChallengeAuthentication.Decision
 
     /// Creates authentication with a closure that decides.
     ///
     /// - Parameter decide: Gets a challenge and its context, and returns the decision. An error it throws ends the
     ///   transfer as ``ChallengeAnswer/cancel(_:)`` does.
     public init(
-        _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
+        _ decide:
+            @escaping @Sendable (ChallengeAuthentication.Challenge, ChallengeAuthentication.Context) async throws ->
+            ChallengeAuthentication.Decision
     ) {
         self.decide = decide
     }
@@ -90,14 +98,14 @@ public struct ChallengeAuthentication: Authenticator {
     /// Sends the request, and calls the closure when the server refuses it.
     /// - Throws: `NetworkError`: the error that the closure cancelled with, or the error that `next` throws.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         // The request's own credentials would be sent again with every authenticator.
         guard !request.hasOwnCredentials else { return try await next(request) }
         var response = try await next(request)
         var (questions, failures) = (0, 0)
         while response.head.status == .unauthorized, !request.body.isConsumed {
-            let known = ChallengeContext(
+            let known = ChallengeAuthentication.Context(
                 request: request, response: response.head, failures: failures,
                 origin: ProtectedPlace(try request.target()).origin)
             guard let authenticator = try await answer(known, context, &questions) else { return response }
@@ -114,12 +122,12 @@ public struct ChallengeAuthentication: Authenticator {
 
     /// Returns the authenticator to use; nil when the closure decides for no authenticator.
     private func answer(
-        _ known: ChallengeContext, _ context: InterceptorContext, _ questions: inout Int
+        _ known: ChallengeAuthentication.Context, _ context: Interception.Context, _ questions: inout Int
     ) async throws -> (any Authenticator)? {
         for challenge in known.response.challenges {
             guard questions < Self.maximumDecisions else { return nil }
             questions += 1
-            let answer: ChallengeAnswer
+            let answer: ChallengeAuthentication.Decision
             do {
                 answer = try await context.cancellable { try await decide(challenge, known) }
             } catch {
@@ -136,7 +144,7 @@ public struct ChallengeAuthentication: Authenticator {
     }
 }
 
-extension ChallengeContext {
+extension ChallengeAuthentication.Context {
     /// Returns the error that ends the transfer.
     fileprivate func failure(_ error: any Error) -> any Error {
         if error is NetworkError || error is CancellationError { return error }
@@ -152,7 +160,9 @@ extension Interceptor where Self == ChallengeAuthentication {
     ///
     /// - Parameter decide: Gets a challenge and its context, and returns the decision.
     public static func challenge(
-        _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
+        _ decide:
+            @escaping @Sendable (ChallengeAuthentication.Challenge, ChallengeAuthentication.Context) async throws ->
+            ChallengeAuthentication.Decision
     ) -> ChallengeAuthentication {
         ChallengeAuthentication(decide)
     }

@@ -23,13 +23,13 @@ struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
     private var current: Draft?
-    private var found: [AuthenticationChallenge] = []
+    private var found: [ChallengeAuthentication.Challenge] = []
 
     private init(_ value: String) { bytes = Array(value.utf8) }
 
     /// Returns the challenges in the values of one field.
-    static func challenges(in values: [String]) -> [AuthenticationChallenge] {
-        var all: [AuthenticationChallenge] = []
+    static func challenges(in values: [String]) -> [ChallengeAuthentication.Challenge] {
+        var all: [ChallengeAuthentication.Challenge] = []
         for value in values where all.count < maximumChallenges {
             var parser = ChallengeParser(value)
             parser.parse()
@@ -78,7 +78,7 @@ struct ChallengeParser {
         defer { current = nil }
         guard let current, current.length + (current.token68?.utf8.count ?? 0) <= Self.longestChallenge else { return }
         found.append(
-            AuthenticationChallenge(.init(current.scheme), current.parameters, token68: current.token68))
+            ChallengeAuthentication.Challenge(.init(current.scheme), current.parameters, token68: current.token68))
     }
 
     private mutating func addParameter(_ name: String) {

@@ -50,7 +50,7 @@ public struct DigestAuthentication: Authenticator {
     ///   `.bodyNotReplayable` when the server requires a digest of a body that can be read only once, or the error that
     ///   `next` throws.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         try await exchange.response(to: request, next)
     }
@@ -84,7 +84,7 @@ public struct PasswordAuthentication: Authenticator {
     /// - Throws: As ``DigestAuthentication/authenticate(_:context:next:)`` does; `.invalidRequest` when the server
     ///   requires Basic for a name with a colon, or over plain http.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         try await exchange.response(to: request, next)
     }
@@ -92,17 +92,22 @@ public struct PasswordAuthentication: Authenticator {
 
 /// An authenticator that can respond to a challenge that has already arrived, without requesting another one.
 protocol ChallengeResponder: Authenticator {
-    func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse
+    func response(to request: Request, after refusal: IncomingResponse, next: Interception.Next) async throws
+        -> IncomingResponse
 }
 
 extension DigestAuthentication: ChallengeResponder {
-    func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse {
+    func response(to request: Request, after refusal: IncomingResponse, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         try await exchange.response(to: request, next, after: refusal)
     }
 }
 
 extension PasswordAuthentication: ChallengeResponder {
-    func response(to request: Request, after refusal: IncomingResponse, next: Next) async throws -> IncomingResponse {
+    func response(to request: Request, after refusal: IncomingResponse, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         try await exchange.response(to: request, next, after: refusal)
     }
 }

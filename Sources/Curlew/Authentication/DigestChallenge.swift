@@ -67,7 +67,7 @@ struct DigestChallenge: Sendable, Hashable {
     ///
     /// Such a challenge has no realm or no nonce, an unknown algorithm, only unknown qualities of protection, or
     /// control characters, which no field can contain.
-    init?(_ challenge: AuthenticationChallenge) {
+    init?(_ challenge: ChallengeAuthentication.Challenge) {
         guard challenge.scheme == .digest, let realm = challenge.realm, let nonce = challenge["nonce"] else {
             return nil
         }
@@ -105,7 +105,7 @@ struct DigestChallenge: Sendable, Hashable {
     ///
     /// - Parameter isAvailable: Returns whether this machine supports an algorithm.
     static func strongest(
-        of challenges: [AuthenticationChallenge],
+        of challenges: [ChallengeAuthentication.Challenge],
         where isAvailable: (DigestAlgorithm) -> Bool = { $0.digest.isAvailable }
     ) -> DigestChallenge? {
         var best: DigestChallenge?

@@ -42,7 +42,7 @@ struct PasswordExchange: Sendable {
     ///
     /// - Parameter refusal: The response that asks for credentials, if it has already arrived.
     func response(
-        to request: Request, _ next: Next, after refusal: IncomingResponse? = nil
+        to request: Request, _ next: Interception.Next, after refusal: IncomingResponse? = nil
     ) async throws -> IncomingResponse {
         if request.hasOwnCredentials {
             if let refusal { return refusal }
@@ -87,7 +87,7 @@ struct PasswordExchange: Sendable {
     // MARK: Choosing
 
     /// Returns the strongest challenge of a response that this client can meet.
-    private func choice(of challenges: [AuthenticationChallenge]) -> Choice? {
+    private func choice(of challenges: [ChallengeAuthentication.Challenge]) -> Choice? {
         if let digest = DigestChallenge.strongest(of: challenges) { return .digest(digest) }
         guard rules.allowsBasic, let basic = challenges.first(where: { $0.scheme == .basic }) else { return nil }
         return .basic(realm: basic.realm ?? "")
@@ -168,7 +168,7 @@ struct PasswordExchange: Sendable {
     /// - Throws: `NetworkError` of kind `invalidRequest` for a name or a password that no scheme can express.
     private func check(_ request: Request) throws(NetworkError) {
         for (text, flaw) in [
-            (credential.user, InvalidCredential.controlInUser), (credential.password, .controlInPassword),
+            (credential.user, Credential.Invalid.controlInUser), (credential.password, .controlInPassword),
         ] where text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
             throw .unusable(flaw, request)
         }
@@ -214,7 +214,7 @@ extension Credential {
     /// Returns Basic credentials for a request.
     /// - Throws: `NetworkError` of kind `invalidRequest`, with the ``InvalidCredential`` as its cause.
     static func basic(_ user: String, _ password: String, for request: Request) throws(NetworkError) -> Credential {
-        do throws(InvalidCredential) {
+        do throws(Credential.Invalid) {
             return try .basic(user, password)
         } catch {
             throw .unusable(error, request)
@@ -223,7 +223,7 @@ extension Credential {
 }
 
 extension NetworkError {
-    fileprivate static func unusable(_ flaw: InvalidCredential, _ request: Request) -> NetworkError {
+    fileprivate static func unusable(_ flaw: Credential.Invalid, _ request: Request) -> NetworkError {
         NetworkError(
             invalid: .credentials, "\(flaw)", hint: "Check the source of the name and password.",
             cause: flaw, request: request)

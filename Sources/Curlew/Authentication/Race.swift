@@ -4,7 +4,7 @@
 internal import CurlewEngine
 internal import CurlewSupport
 
-extension InterceptorContext {
+extension Interception.Context {
     /// Returns the value of a user's operation, and stops waiting for it when the transfer ends.
     ///
     /// The operation runs in a separate task, with this task's priority and task-local values. When the transfer is

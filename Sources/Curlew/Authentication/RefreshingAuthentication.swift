@@ -113,7 +113,7 @@ public struct RefreshingAuthentication: Authenticator {
     /// - Throws: `NetworkError`: `.authenticationFailed` without a token, `.invalidRequest` for an http URL, or the
     ///   error that sending throws.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         guard !source.isFetching, !request.fields.contains(.authorization) else { return try await next(request) }
         try request.refusePlainHTTP(
@@ -134,7 +134,7 @@ public struct RefreshingAuthentication: Authenticator {
     }
 
     private func token(
-        for request: Request, _ context: InterceptorContext, refusedBy head: ResponseHead? = nil
+        for request: Request, _ context: Interception.Context, refusedBy head: ResponseHead? = nil
     ) async throws -> TokenMachine.Held {
         if let held = source.ready { return held }
         do {

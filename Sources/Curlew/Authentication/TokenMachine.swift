@@ -50,7 +50,7 @@ struct TokenMachine {
     /// The number of consecutive failures, and the pause after the last of them.
     private struct FailureStreak {
         /// The pauses, each twice as long as the previous one.
-        private static let backoff = Backoff(first: .seconds(1), longest: .seconds(60))
+        private static let backoff = RetryPolicy.Backoff(first: .seconds(1), longest: .seconds(60))
         private(set) var count = 0
         private var began = Date.distantPast
 

@@ -16,12 +16,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<T: Decodable & Sendable>(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
             of: Call(method, path, body, query: query, fields: fields, options: options),
-            using: FormatSerializer<T>())
+            using: Serializers.Formatted<T>())
     }
 
     /// Makes a request of any method and returns the serializer's output for the response; by default it discards the
@@ -37,8 +37,8 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<S: ResponseSerializer>(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(method, path, body, query: query, fields: fields, options: options), using: serializer)
@@ -58,11 +58,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func request<T: Decodable & Sendable>(
-        _ method: Method, _ path: Path, parameters: Query, fields: HeaderChanges = [:], options: Request.Options = [],
+        _ method: Method, _ path: Path, parameters: Request.Query, fields: HeaderChanges = [:],
+        options: Request.Options = [],
         as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await request(
-            method, path, parameters: parameters, fields: fields, options: options, using: FormatSerializer<T>())
+            method, path, parameters: parameters, fields: fields, options: options, using: Serializers.Formatted<T>())
     }
 
     /// Makes a request of any method, with its parameters in the query or in the body, and returns the serializer's
@@ -81,8 +82,9 @@ extension APIClient {
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     @discardableResult
     public func request<S: ResponseSerializer>(
-        _ method: Method, _ path: Path, parameters: Query, fields: HeaderChanges = [:], options: Request.Options = [],
-        using serializer: S = FormatSerializer<JSONValue?>()
+        _ method: Method, _ path: Path, parameters: Request.Query, fields: HeaderChanges = [:],
+        options: Request.Options = [],
+        using serializer: S = Serializers.Formatted<JSONValue?>()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(method, path, parameters: parameters, fields: fields, options: options), using: serializer)
@@ -107,11 +109,11 @@ extension APIClient {
     ///   - options: Options that override the client's options.
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     public func transfer<T: Decodable & Sendable>(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type
     ) -> Transfer<T> {
         transfer(
-            Call(method, path, body, query: query, fields: fields, options: options), using: FormatSerializer<T>())
+            Call(method, path, body, query: query, fields: fields, options: options), using: Serializers.Formatted<T>())
     }
 
     /// Returns the cold transfer of a call with a serializer for the response; the default serializer discards the
@@ -126,8 +128,8 @@ extension APIClient {
     ///   - options: Options that override the client's options.
     ///   - serializer: Turns the response into the value.
     public func transfer<S: ResponseSerializer>(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) -> Transfer<S.Output> {
         transfer(Call(method, path, body, query: query, fields: fields, options: options), using: serializer)
     }
@@ -147,8 +149,8 @@ extension APIClient {
     ///   - options: Options that override the client's options.
     ///   - serializer: Turns the body into elements.
     public func stream<S: StreamSerializer>(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
-        using serializer: S = Chunks()
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
+        using serializer: S = Streams.Chunks()
     ) -> TransferSequence<S.Element> {
         stream(Call(.get, path, query: query, fields: fields, options: options), using: serializer)
     }
@@ -164,8 +166,8 @@ extension APIClient {
     ///   - options: Options that override the client's options.
     ///   - serializer: Turns the body into elements.
     public func stream<S: StreamSerializer>(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = Chunks()
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Streams.Chunks()
     ) -> TransferSequence<S.Element> {
         stream(Call(method, path, body, query: query, fields: fields, options: options), using: serializer)
     }

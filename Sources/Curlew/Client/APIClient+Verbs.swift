@@ -23,11 +23,11 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func get<T: Decodable & Sendable>(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
         as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
-            of: Call(.get, path, query: query, fields: fields, options: options), using: FormatSerializer<T>())
+            of: Call(.get, path, query: query, fields: fields, options: options), using: Serializers.Formatted<T>())
     }
 
     /// Makes a GET request (RFC 9110 §9.3.1) and returns the serializer's output for the response.
@@ -40,7 +40,7 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func get<S: ResponseSerializer>(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
         using serializer: S
     ) async throws(NetworkError) -> S.Output {
         try await value(of: Call(.get, path, query: query, fields: fields, options: options), using: serializer)
@@ -51,7 +51,7 @@ extension APIClient {
     /// - Throws: Never, since code cannot call it.
     @available(*, unavailable, message: "say what to read: `as: User.self`, `using: .bytes` or `using: .empty`")
     public func get(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
     ) async throws(NetworkError) {}
 
     /// Makes a HEAD request (RFC 9110 §9.3.2) and returns the response's head.
@@ -63,10 +63,10 @@ extension APIClient {
     ///   - options: Options that override the client's options.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does; `.unacceptableStatus` for every status outside 200…299.
     public func head(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = []
     ) async throws(NetworkError) -> ResponseHead {
         try await value(
-            of: Call(.head, path, query: query, fields: fields, options: options), using: HeadSerializer())
+            of: Call(.head, path, query: query, fields: fields, options: options), using: Serializers.Head())
     }
 
     // MARK: POST, PUT, PATCH and DELETE
@@ -82,12 +82,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func post<T: Decodable & Sendable>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
             of: Call(.post, path, body, query: query, fields: fields, options: options),
-            using: FormatSerializer<T>())
+            using: Serializers.Formatted<T>())
     }
 
     /// Makes a POST request (RFC 9110 §9.3.3) and returns the serializer's output; by default it discards the body.
@@ -101,8 +101,8 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func post<S: ResponseSerializer>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(.post, path, body, query: query, fields: fields, options: options), using: serializer)
@@ -119,12 +119,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func put<T: Decodable & Sendable>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
             of: Call(.put, path, body, query: query, fields: fields, options: options),
-            using: FormatSerializer<T>())
+            using: Serializers.Formatted<T>())
     }
 
     /// Makes a PUT request (RFC 9110 §9.3.4) and returns the serializer's output; by default it discards the body.
@@ -138,8 +138,8 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func put<S: ResponseSerializer>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(.put, path, body, query: query, fields: fields, options: options), using: serializer)
@@ -156,12 +156,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func patch<T: Decodable & Sendable>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
             of: Call(.patch, path, body, query: query, fields: fields, options: options),
-            using: FormatSerializer<T>())
+            using: Serializers.Formatted<T>())
     }
 
     /// Makes a PATCH request (RFC 5789) and returns the serializer's output; by default it discards the body.
@@ -175,8 +175,8 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func patch<S: ResponseSerializer>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(.patch, path, body, query: query, fields: fields, options: options), using: serializer)
@@ -193,12 +193,12 @@ extension APIClient {
     ///   - type: The type that the client's format decodes; `Data` gives the received bytes unchanged.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func delete<T: Decodable & Sendable>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], as type: T.Type = T.self
     ) async throws(NetworkError) -> T {
         try await value(
             of: Call(.delete, path, body, query: query, fields: fields, options: options),
-            using: FormatSerializer<T>())
+            using: Serializers.Formatted<T>())
     }
 
     /// Makes a DELETE request (RFC 9110 §9.3.5) and returns the serializer's output; by default it discards the body.
@@ -212,8 +212,8 @@ extension APIClient {
     ///   - serializer: Turns the response into the value.
     /// - Throws: `NetworkError`, as ``value(of:using:)`` does.
     public func delete<S: ResponseSerializer>(
-        _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
-        options: Request.Options = [], using serializer: S = EmptySerializer()
+        _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
+        options: Request.Options = [], using serializer: S = Serializers.Empty()
     ) async throws(NetworkError) -> S.Output {
         try await value(
             of: Call(.delete, path, body, query: query, fields: fields, options: options), using: serializer)

@@ -104,7 +104,7 @@ extension Body {
     ///   - canReplay: Whether iterating it again yields the same frames.
     ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func frames<S: AsyncSequence & Sendable>(
-        _ frames: S, lengthPrefix: LengthPrefix, canReplay: Bool = false, type: MediaType = .octetStream
+        _ frames: S, lengthPrefix: Streams.LengthPrefix, canReplay: Bool = false, type: MediaType = .octetStream
     ) -> Body where S.Element: Sequence, S.Element.Element == UInt8 {
         written(frames, canReplay, type) { try lengthPrefix.frame($0, $1) }
     }
@@ -117,7 +117,7 @@ extension Body {
     ///   - lengthPrefix: The size and byte order of the lengths.
     ///   - type: The `Content-Type`; `application/octet-stream` by default.
     public static func frames<S: Sequence & Sendable>(
-        _ frames: S, lengthPrefix: LengthPrefix, type: MediaType = .octetStream
+        _ frames: S, lengthPrefix: Streams.LengthPrefix, type: MediaType = .octetStream
     ) -> Body where S.Element: Sequence, S.Element.Element == UInt8 {
         written(frames, type) { try lengthPrefix.frame($0, $1) }
     }

@@ -64,7 +64,9 @@ public struct Body: Sendable {
     ///   - value: A keyed value: a struct, or a dictionary.
     ///   - encoder: The encoding rules; those of AFNetworking by default.
     @_disfavoredOverload
-    public static func form(_ value: some Encodable & Sendable, by encoder: QueryEncoder = QueryEncoder()) -> Body {
+    public static func form(
+        _ value: some Encodable & Sendable, by encoder: Request.QueryEncoder = Request.QueryEncoder()
+    ) -> Body {
         encoding(value, as: Form(encoder))
     }
 
@@ -73,7 +75,8 @@ public struct Body: Sendable {
     /// - Parameters:
     ///   - fields: Names and values of any type; the encoding rules decide how a nil value is written.
     ///   - encoder: The encoding rules; those of AFNetworking by default.
-    public static func form(_ fields: Query, by encoder: QueryEncoder = QueryEncoder()) -> Body {
+    public static func form(_ fields: Request.Query, by encoder: Request.QueryEncoder = Request.QueryEncoder()) -> Body
+    {
         encoding(fields, as: Form(encoder))
     }
 
@@ -126,8 +129,8 @@ public struct Body: Sendable {
     ///
     /// ```swift
     /// let form = Body.multipart {
-    ///     Part("title", "Alps")
-    ///     Part("image", file: path)
+    ///     MultipartForm.Part("title", "Alps")
+    ///     MultipartForm.Part("image", file: path)
     /// }
     /// let photo = try await api.post("photos", form, as: Photo.self)
     /// ```
@@ -136,7 +139,8 @@ public struct Body: Sendable {
     ///   - parts: A builder that lists the parts.
     /// - Throws: The error of the builder.
     public static func multipart(
-        boundary: MultipartBoundary = MultipartBoundary(), @PartsBuilder _ parts: () throws -> [Part]
+        boundary: MultipartForm.Boundary = MultipartForm.Boundary(),
+        @MultipartForm.PartsBuilder _ parts: () throws -> [MultipartForm.Part]
     ) rethrows -> Body {
         multipart(try MultipartForm(boundary: boundary, parts))
     }

@@ -13,7 +13,7 @@ public struct Call: Sendable {
     /// The path below the base URL.
     public var path: Path
     /// Parameters to add to the client's query; they replace client parameters of the same name.
-    public var query: Query
+    public var query: Request.Query
     /// Changes to the client's fields.
     public var fields: HeaderChanges
     /// The body to send; nil for no body.
@@ -23,7 +23,7 @@ public struct Call: Sendable {
 
     /// Creates a call from its parts.
     public init(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = []
     ) {
         self.method = method
@@ -47,7 +47,7 @@ public struct Call: Sendable {
     ///   - fields: Changes to the client's fields.
     ///   - options: Options that override the client's options.
     public init(
-        _ method: Method, _ path: Path, parameters: Query, inQuery: Set<Method> = [.get, .head, .delete],
+        _ method: Method, _ path: Path, parameters: Request.Query, inQuery: Set<Method> = [.get, .head, .delete],
         fields: HeaderChanges = [:], options: Request.Options = []
     ) {
         let isInQuery = inQuery.contains(method)

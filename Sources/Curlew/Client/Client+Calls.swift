@@ -15,7 +15,7 @@ extension Client {
         let serializer = serializer.bound(to: responses)
         let types = serializer.accepts
         var request = try request(for: call, accepting: types)
-        let isBodyWanted = S.self != EmptySerializer.self && S.self != HeadSerializer.self
+        let isBodyWanted = S.self != Serializers.Empty.self && S.self != Serializers.Head.self
         if !isBodyWanted { request.options.responseLimit = .bytes(Int64(NetworkError.errorBodyLimit)) }
         let rule = ResponseRule(request, types)
         let (body, head): (Data, ResponseHead)
@@ -76,7 +76,8 @@ extension Client {
         request.trust = ownTrust
         do {
             // Another origin does not get the client's query: it may contain keys.
-            let own = isCrossOrigin ? Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
+            let own =
+                isCrossOrigin ? Request.Query() : configuration.query.removing(namesIn: URLReference.query(of: url))
             let query = try own.merging(call.query).text(configuration.queryEncoder)
             request.url = Curlew.url(url, appending: query)
             if let body = call.body {

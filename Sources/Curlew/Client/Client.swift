@@ -194,7 +194,7 @@ extension Client {
     }
 
     /// The query parameters of every call.
-    public var query: Query {
+    public var query: Request.Query {
         get { configuration.query }
         set { configuration.query = newValue }
     }

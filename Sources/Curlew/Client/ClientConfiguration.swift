@@ -20,16 +20,16 @@ public struct ClientConfiguration: Sendable {
     /// the languages of the environment.
     public var fields: HeaderChanges
     /// The query parameters of every call.
-    public var query: Query
+    public var query: Request.Query
     /// The encoding rules of queries; those of AFNetworking by default.
-    public var queryEncoder: QueryEncoder
+    public var queryEncoder: Request.QueryEncoder
     /// Options that override the session's configuration.
     public var options: Request.Options
 
     /// Creates a configuration; every member except the base URL has a default.
     public init(
-        base: BaseURL, fields: HeaderChanges = [:], query: Query = [:],
-        queryEncoder: QueryEncoder = QueryEncoder(), options: Request.Options = []
+        base: BaseURL, fields: HeaderChanges = [:], query: Request.Query = [:],
+        queryEncoder: Request.QueryEncoder = Request.QueryEncoder(), options: Request.Options = []
     ) {
         self.base = base
         self.fields = fields
@@ -59,7 +59,7 @@ extension ClientConfiguration: Codable {
         self.init(base: try container.decode(BaseURL.self, forKey: .base))
         fields = try container.decodeIfPresent(HeaderChanges.self, forKey: .fields) ?? fields
         query = try container.decodeIfPresent(String.self, forKey: .query).map { .percentEncoded($0) } ?? query
-        queryEncoder = try container.decodeIfPresent(QueryEncoder.self, forKey: .queryEncoder) ?? queryEncoder
+        queryEncoder = try container.decodeIfPresent(Request.QueryEncoder.self, forKey: .queryEncoder) ?? queryEncoder
         options = try container.decodeIfPresent(Request.Options.self, forKey: .options) ?? options
     }
 

@@ -38,7 +38,7 @@ public protocol Endpoint: Sendable {
     var path: Path { get }
     /// Parameters to add to the client's query; they replace client parameters of the same name, and are empty by
     /// default.
-    var query: Query { get }
+    var query: Request.Query { get }
     /// Changes to the client's fields; empty by default.
     var fields: HeaderChanges { get }
     /// The body to send; no body by default.
@@ -62,7 +62,7 @@ extension Endpoint {
     /// GET, the default.
     public var method: Method { .get }
     /// Empty, the default.
-    public var query: Query { [:] }
+    public var query: Request.Query { [:] }
     /// Empty, the default.
     public var fields: HeaderChanges { [:] }
     /// No body, the default.
@@ -81,12 +81,12 @@ extension Endpoint {
 
 extension Endpoint where Output: Decodable {
     /// A serializer that decodes with the client's format; `Data` gives the received bytes unchanged.
-    public var serializer: FormatSerializer<Output> { FormatSerializer() }
+    public var serializer: Serializers.Formatted<Output> { Serializers.Formatted() }
 }
 
 extension Endpoint where Output == Void {
     /// A serializer that discards the body.
-    public var serializer: EmptySerializer { EmptySerializer() }
+    public var serializer: Serializers.Empty { Serializers.Empty() }
 }
 
 extension APIClient {

@@ -21,8 +21,8 @@ extension Client {
     /// - Throws: `NetworkError`, the same errors as those of the session's method.
     @discardableResult
     public func download(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
-        to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
+        to destination: DownloadDestination? = nil, overwrite: DownloadDestination.Overwrite = .fail,
         expecting checksum: Checksum? = nil,
         downloadOptions: DownloadOptions = DownloadOptions()
     ) async throws(NetworkError) -> DownloadedFile {
@@ -66,7 +66,7 @@ extension Client {
     ///   - checksum: The expected digest of the file.
     ///   - downloadOptions: The options of the download.
     public func downloadTransfer(
-        _ call: Call, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
+        _ call: Call, to destination: DownloadDestination? = nil, overwrite: DownloadDestination.Overwrite = .fail,
         expecting checksum: Checksum? = nil, downloadOptions: DownloadOptions = DownloadOptions()
     ) -> Transfer<DownloadedFile> {
         do throws(NetworkError) {

@@ -5,73 +5,75 @@ internal import CurlewEngine
 public import FoundationEssentials
 internal import Glibc
 
-/// The reason why a file could not be written to its destination; the cause of an error of kind `.destinationFailed`.
-public struct DestinationFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The kind of the failure.
-    public enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// A file of that name exists, and the download must not replace it (EEXIST).
-        case exists
-        /// The directory does not exist (ENOENT).
-        case missingDirectory
-        /// A component of the path is not a directory, or the path of the file is a directory (ENOTDIR, EISDIR).
-        case notADirectory
-        /// The user lacks permission to write there (EACCES, EPERM).
-        case noPermission
-        /// The file system is read-only (EROFS).
-        case readOnly
-        /// The disk or the user's quota is full (ENOSPC, EDQUOT).
-        case noSpace
-        /// The file would be larger than the file system or a limit of the process allows (EFBIG).
-        case tooLarge
-        /// Another download writes the same part file.
-        case busy
-        /// A device, a FIFO or a socket has that name; a download never replaces these.
-        case notAFile
-        /// A file that no download of this user has created has the name of the part file or its note.
-        case foreignPart
-        /// The directory of a store, or a file in it, belongs to another user, is writable by others, is a symbolic
-        /// link, or is a file with more than one hard link (EPERM).
-        case foreignStore
-        /// The name is too long, that of the part file included (ENAMETOOLONG).
-        case nameTooLong
-        /// Any other error; `errno` has its number.
-        case other
+extension DownloadDestination {
+    /// The reason why a file could not be written to its destination; the cause of an error of kind `.destinationFailed`.
+    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The kind of the failure.
+        public enum Reason: String, Sendable, Hashable, CaseIterable {
+            /// A file of that name exists, and the download must not replace it (EEXIST).
+            case exists
+            /// The directory does not exist (ENOENT).
+            case missingDirectory
+            /// A component of the path is not a directory, or the path of the file is a directory (ENOTDIR, EISDIR).
+            case notADirectory
+            /// The user lacks permission to write there (EACCES, EPERM).
+            case noPermission
+            /// The file system is read-only (EROFS).
+            case readOnly
+            /// The disk or the user's quota is full (ENOSPC, EDQUOT).
+            case noSpace
+            /// The file would be larger than the file system or a limit of the process allows (EFBIG).
+            case tooLarge
+            /// Another download writes the same part file.
+            case busy
+            /// A device, a FIFO or a socket has that name; a download never replaces these.
+            case notAFile
+            /// A file that no download of this user has created has the name of the part file or its note.
+            case foreignPart
+            /// The directory of a store, or a file in it, belongs to another user, is writable by others, is a symbolic
+            /// link, or is a file with more than one hard link (EPERM).
+            case foreignStore
+            /// The name is too long, that of the part file included (ENAMETOOLONG).
+            case nameTooLong
+            /// Any other error; `errno` has its number.
+            case other
+        }
+
+        /// The kind of the failure.
+        public let reason: Reason
+        /// The path of the file or directory.
+        public let path: String
+        /// The system's error number; 0 when the failure has no error number.
+        public let errno: Int32
+        private let text: String
+
+        init(_ failure: DiskFailure) {
+            reason = failure.found ?? Reason(failure.errno)
+            path = failure.path
+            errno = failure.errno
+            text = failure.description
+        }
+
+        init(_ reason: Reason, _ path: String, _ text: String) {
+            self.reason = reason
+            self.path = path
+            self.text = text
+            errno = 0
+        }
+
+        /// A sentence with the path.
+        public var description: String { text }
     }
-
-    /// The kind of the failure.
-    public let reason: Reason
-    /// The path of the file or directory.
-    public let path: String
-    /// The system's error number; 0 when the failure has no error number.
-    public let errno: Int32
-    private let text: String
-
-    init(_ failure: DiskFailure) {
-        reason = failure.found ?? Reason(failure.errno)
-        path = failure.path
-        errno = failure.errno
-        text = failure.description
-    }
-
-    init(_ reason: Reason, _ path: String, _ text: String) {
-        self.reason = reason
-        self.path = path
-        self.text = text
-        errno = 0
-    }
-
-    /// A sentence with the path.
-    public var description: String { text }
 }
 
 extension DiskFailure {
     /// The reasons that have no error number of their own.
-    fileprivate var found: DestinationFailure.Reason? {
+    fileprivate var found: DownloadDestination.Failure.Reason? {
         isForeign ? .foreignPart : isForeignStore ? .foreignStore : isSpecial ? .notAFile : nil
     }
 }
 
-extension DestinationFailure.Reason {
+extension DownloadDestination.Failure.Reason {
     fileprivate init(_ code: Int32) {
         self =
             switch code {
@@ -113,7 +115,7 @@ extension DestinationFailure.Reason {
 extension NetworkError {
     /// Creates the error of a download from a failure of the file system.
     init(_ failure: DiskFailure, request: Request?) {
-        let failure = DestinationFailure(failure)
+        let failure = DownloadDestination.Failure(failure)
         self.init(
             .destinationFailed, phase: .saving, "\(failure.description.capitalizedSentence).",
             hint: failure.reason.hint,
@@ -126,7 +128,7 @@ extension String {
     fileprivate var capitalizedSentence: String { prefix(1).uppercased() + dropFirst() }
 }
 
-extension DestinationFailure: LocalizedError {
+extension DownloadDestination.Failure: LocalizedError {
     /// The description as a sentence, which is also `localizedDescription`.
     public var errorDescription: String? { "\(description.capitalizedSentence).".escapingControls }
 

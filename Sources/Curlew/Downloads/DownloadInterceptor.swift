@@ -11,7 +11,9 @@ internal import CurlewSupport
 /// The step has no reference to the download, but gets it from the transfer: errors hold requests, and requests hold
 /// their interceptors, so a reference would form a cycle.
 struct DownloadInterceptor: Interceptor {
-    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         guard let download = context.run.keeper else { return try await next(request) }
         var course = DownloadProcess(download, request, context, next)
         return try await course.run()
@@ -25,8 +27,8 @@ struct DownloadProcess {
 
     let download: DownloadRun
     let request: Request
-    let context: InterceptorContext
-    private let next: Next
+    let context: Interception.Context
+    private let next: Interception.Next
     let policy: RetryPolicy
     var schedule: RetrySchedule
     var part: PartialDownload?
@@ -47,7 +49,7 @@ struct DownloadProcess {
 
     var plan: DownloadPlan { download.plan }
 
-    init(_ download: DownloadRun, _ request: Request, _ context: InterceptorContext, _ next: Next) {
+    init(_ download: DownloadRun, _ request: Request, _ context: Interception.Context, _ next: Interception.Next) {
         (self.download, self.request, self.context, self.next) = (download, request, context, next)
         policy = context.run.host.retryPolicy(of: request) ?? .upTo(3)
         schedule = RetrySchedule(policy)
@@ -299,7 +301,7 @@ struct DownloadProcess {
         if let limit = request.options.responseLimit, let total, total > limit.bytes { throw tooLarge(limit) }
         if part == nil {
             try await open(path + ".part")
-            if let part, let note = part.note, note.validator == EntityValidator(head) {
+            if let part, let note = part.note, note.validator == ResumeToken.Validator(head) {
                 resumedFrom = part.stored
                 await response.discard()
                 return nil
@@ -335,7 +337,7 @@ struct DownloadProcess {
     }
 
     private func note(for head: ResponseHead, _ path: String, _ total: Int64?) -> ResumeToken? {
-        guard request.method == .get, let validator = EntityValidator(head), let part else { return nil }
+        guard request.method == .get, let validator = ResumeToken.Validator(head), let part else { return nil }
         return ResumeToken(
             url: source, validator: validator, offset: 0, total: total, part: DiskFile.absolute(part.file.path),
             destination: DiskFile.absolute(path), overwrite: plan.overwrite,

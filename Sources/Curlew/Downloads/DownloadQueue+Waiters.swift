@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension DownloadQueue {
+extension DownloadOptions.Queue {
     /// A run that waits for a slot, with its position in the order of arrival.
     struct Waiter {
         let sequenceNumber: UInt64

@@ -8,7 +8,7 @@ internal import CurlewSupport
 /// The parameters of a download.
 struct DownloadPlan: Sendable {
     var destination: DownloadDestination
-    var overwrite: DownloadOverwrite
+    var overwrite: DownloadDestination.Overwrite
     var checksum: Checksum?
     var options: DownloadOptions
     /// The token of the part file to resume from.

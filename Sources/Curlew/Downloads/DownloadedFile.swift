@@ -54,7 +54,7 @@ public struct DownloadOptions: Sendable, Hashable {
     /// The queue that limits how many downloads run at once; nil by default: each download starts at once.
     ///
     /// The time in the queue counts towards ``Timeouts/total``.
-    public var queue: DownloadQueue?
+    public var queue: DownloadOptions.Queue?
     /// A digest to compute for ``DownloadedFile/checksum`` even if no digest is expected; nil by default.
     public var digest: Checksum.Algorithm?
 

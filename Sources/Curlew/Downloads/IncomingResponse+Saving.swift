@@ -70,7 +70,8 @@ extension IncomingResponse {
     /// - Throws: `NetworkError`: `.destinationFailed` in phase `saving`, `.checksumMismatch`, or the error of the body.
     @discardableResult
     public func save(
-        to destination: DownloadDestination, overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
+        to destination: DownloadDestination, overwrite: DownloadDestination.Overwrite = .fail,
+        expecting checksum: Checksum? = nil,
         options: DownloadOptions = DownloadOptions()
     ) async throws(NetworkError) -> DownloadedFile {
         var part: PartialDownload?

@@ -44,7 +44,7 @@ extension PartialDownload {
     /// - Parameter witness: An observer that records the rename before it happens.
     /// - Returns: The final path.
     mutating func place(
-        at path: String, _ overwrite: DownloadOverwrite, before observer: (any DownloadObserver)?
+        at path: String, _ overwrite: DownloadDestination.Overwrite, before observer: (any DownloadObserver)?
     ) async throws(DiskFailure) -> String {
         try await sink.flush()
         let (file, isSynced) = (file, options.isSynced)
@@ -86,7 +86,7 @@ extension PartialDownload {
     }
 
     static func move(
-        _ file: PartialFile, to path: String, _ overwrite: DownloadOverwrite
+        _ file: PartialFile, to path: String, _ overwrite: DownloadDestination.Overwrite
     ) throws(DiskFailure) -> String {
         var (name, number) = (path, 1)
         while true {

@@ -274,7 +274,7 @@ struct PartialDownload {
             return false
         }
         return response.body.isAsReceived && response.head.contentLength == total
-            && EntityValidator(response.head) == note.validator
+            && ResumeToken.Validator(response.head) == note.validator
     }
 
     /// Writes the chunks that other connections have fetched, and the current offset, to the note.

@@ -25,13 +25,13 @@ final class RangeFetcher: Sendable {
     private let request: Request
     private let run: TransferRun
     private let file: PartialFile
-    private let validator: EntityValidator
+    private let validator: ResumeToken.Validator
     private let policy: RetryPolicy
     /// Sent when the plan has changed in a way that the main download may wait for.
     let signal = Signal()
 
     init(
-        _ plan: SegmentPlan, into file: PartialFile, _ validator: EntityValidator, _ request: Request,
+        _ plan: SegmentPlan, into file: PartialFile, _ validator: ResumeToken.Validator, _ request: Request,
         _ download: DownloadRun, _ run: TransferRun, _ policy: RetryPolicy
     ) {
         state = Lock(State(plan: plan))

@@ -6,7 +6,7 @@ struct RangeRequest: Sendable, Hashable {
     /// How many bytes are stored already; 0 requests the whole resource.
     let offset: Int64
     /// The validator of the stored bytes.
-    let validator: EntityValidator?
+    let validator: ResumeToken.Validator?
     /// The size of the whole resource in bytes, if known.
     let total: Int64?
 

@@ -7,14 +7,14 @@ struct RecordTable {
     private static let slack = 64
 
     /// The records; nil marks the slot of a removed record.
-    private var slots: [StoredDownload?]
-    private var places: [StoredDownload.ID: Int] = [:]
+    private var slots: [TransferStore.Download?]
+    private var places: [TransferStore.Download.ID: Int] = [:]
     /// The slots of the records that are over, in ascending order.
     private var over: [Int] = []
     /// How many records were visited so far; tests use it.
     private(set) var visits = 0
 
-    init(_ records: [StoredDownload]) {
+    init(_ records: [TransferStore.Download]) {
         slots = records
         index()
     }
@@ -31,7 +31,7 @@ struct RecordTable {
     var count: Int { places.count }
 
     /// Returns all records, the oldest first.
-    mutating func all() -> [StoredDownload] {
+    mutating func all() -> [TransferStore.Download] {
         visits += slots.count
         return slots.compactMap(\.self)
     }
@@ -40,17 +40,17 @@ struct RecordTable {
     var slotCount: Int { slots.count }
 
     /// Returns the records in up to `most` slots.
-    func slots(from start: Int, atMost most: Int) -> [StoredDownload] {
+    func slots(from start: Int, atMost most: Int) -> [TransferStore.Download] {
         slots[start..<min(start + most, slots.count)].compactMap(\.self)
     }
 
-    mutating func find(_ id: StoredDownload.ID) -> StoredDownload? {
+    mutating func find(_ id: TransferStore.Download.ID) -> TransferStore.Download? {
         visits += 1
         return places[id].flatMap { slots[$0] }
     }
 
     /// Adds a new record, or replaces the record of the same id.
-    mutating func put(_ record: StoredDownload) {
+    mutating func put(_ record: TransferStore.Download) {
         visits += 1
         guard let place = places[record.id] else {
             places[record.id] = slots.count
@@ -63,7 +63,7 @@ struct RecordTable {
         if wasOver { removeFromOver(place) } else { over.insert(place, at: overIndex(of: place)) }
     }
 
-    mutating func remove(_ id: StoredDownload.ID) {
+    mutating func remove(_ id: TransferStore.Download.ID) {
         visits += 1
         guard let place = places.removeValue(forKey: id) else { return }
         if slots[place]?.isOver == true { removeFromOver(place) }
@@ -75,7 +75,7 @@ struct RecordTable {
     }
 
     /// Returns the oldest record that is over, leaving out those with the given ids.
-    mutating func firstOver(except ids: Set<StoredDownload.ID>) -> StoredDownload? {
+    mutating func firstOver(except ids: Set<TransferStore.Download.ID>) -> TransferStore.Download? {
         for place in over {
             visits += 1
             if let record = slots[place], !ids.contains(record.id) { return record }

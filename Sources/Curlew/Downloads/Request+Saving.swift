@@ -42,7 +42,7 @@ extension Request {
     /// Rejects a path that cannot be a file's, or that is taken.
     ///
     /// - Throws: `NetworkError` for an invalid path; `DiskFailure` for an error of the file system.
-    func check(_ path: String, _ overwrite: DownloadOverwrite) async throws {
+    func check(_ path: String, _ overwrite: DownloadDestination.Overwrite) async throws {
         let name = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last ?? ""[...].utf8
         guard !name.isEmpty, !DiskFile.hasNUL(path), !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8)
         else {

@@ -20,7 +20,7 @@ public struct ResumeToken: Sendable, Hashable, Codable {
     /// The URL of the request; it may hold secrets, which `description` leaves out.
     public let url: String
     /// The validator of the resource when the part file was written.
-    public let validator: EntityValidator
+    public let validator: ResumeToken.Validator
     /// The number of bytes at the start of the part file.
     public internal(set) var offset: Int64
     /// The size of the whole file in bytes; nil when the server did not state it.
@@ -30,7 +30,7 @@ public struct ResumeToken: Sendable, Hashable, Codable {
     /// The path of the complete file.
     public let destination: String
     /// The policy for an existing file of the same name.
-    public let overwrite: DownloadOverwrite
+    public let overwrite: DownloadDestination.Overwrite
     /// The expected digest of the whole file; nil when it is unknown.
     public internal(set) var checksum: Checksum?
     /// The digest of the part file, if one was computed; it shows whether the part file was changed since.
@@ -44,8 +44,8 @@ public struct ResumeToken: Sendable, Hashable, Codable {
     var syncedPieces: [Range<Int64>]?
 
     init(
-        url: String, validator: EntityValidator, offset: Int64, total: Int64?, part: String, destination: String,
-        overwrite: DownloadOverwrite, checksum: Checksum?
+        url: String, validator: ResumeToken.Validator, offset: Int64, total: Int64?, part: String, destination: String,
+        overwrite: DownloadDestination.Overwrite, checksum: Checksum?
     ) {
         self.url = url
         self.validator = validator
@@ -69,12 +69,14 @@ extension ResumeToken: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The policy for an existing file that has the name of a downloaded one.
-public enum DownloadOverwrite: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The download fails; if the name is known in advance, it fails before a request is sent.
-    case fail
-    /// The new file replaces the existing one atomically.
-    case replace
-    /// The new file gets another name, with a number: "a (2).zip".
-    case uniquify
+extension DownloadDestination {
+    /// The policy for an existing file that has the name of a downloaded one.
+    public enum Overwrite: String, Sendable, Hashable, Codable, CaseIterable {
+        /// The download fails; if the name is known in advance, it fails before a request is sent.
+        case fail
+        /// The new file replaces the existing one atomically.
+        case replace
+        /// The new file gets another name, with a number: "a (2).zip".
+        case uniquify
+    }
 }

@@ -33,7 +33,8 @@ extension Session {
     ///   ``NetworkError/resumeToken`` resumes the download.
     @discardableResult
     public nonisolated func download(
-        _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
+        _ request: Request, to destination: DownloadDestination? = nil,
+        overwrite: DownloadDestination.Overwrite = .fail,
         expecting checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
     ) async throws(NetworkError) -> DownloadedFile {
         try await downloadTransfer(
@@ -56,7 +57,8 @@ extension Session {
     ///   - options: The options of the download.
     /// - Returns: The transfer.
     public nonisolated func downloadTransfer(
-        _ request: Request, to destination: DownloadDestination? = nil, overwrite: DownloadOverwrite = .fail,
+        _ request: Request, to destination: DownloadDestination? = nil,
+        overwrite: DownloadDestination.Overwrite = .fail,
         expecting checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
     ) -> Transfer<DownloadedFile> {
         guard let destination = destination ?? core.downloads else {

@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 
-extension StoredDownload {
+extension TransferStore.Download {
     /// Completes a rename that an earlier process began: finds the renamed file, or renames the part file now.
     ///
     /// It blocks, so it must be called on a disk thread.

@@ -14,7 +14,7 @@ internal import CurlewSupport
 /// without obsolete lines.
 final class TransferJournal: Sendable {
     fileprivate struct Entry: Codable {
-        var put: StoredDownload?
+        var put: TransferStore.Download?
         var drop: String?
     }
 
@@ -80,14 +80,16 @@ final class TransferJournal: Sendable {
     }
 
     /// All records, in the order in which they were added.
-    var records: [StoredDownload] { state.withLock { $0.records.all() } }
+    var records: [TransferStore.Download] { state.withLock { $0.records.all() } }
 
     var count: Int { state.withLock { $0.records.count } }
 
-    subscript(id: String) -> StoredDownload? { state.withLock { $0.records.find(id) } }
+    subscript(id: String) -> TransferStore.Download? { state.withLock { $0.records.find(id) } }
 
     /// Returns the oldest record that is over, leaving out those with the given ids.
-    func firstOver(except ids: Set<String>) -> StoredDownload? { state.withLock { $0.records.firstOver(except: ids) } }
+    func firstOver(except ids: Set<String>) -> TransferStore.Download? {
+        state.withLock { $0.records.firstOver(except: ids) }
+    }
 
     /// How many records were visited so far; tests use it.
     var visits: Int { state.withLock { $0.records.visits } }
@@ -106,7 +108,7 @@ final class TransferJournal: Sendable {
     // MARK: Changes
 
     /// Adds or replaces a record; the record is on the disk after its line was written.
-    func put(_ record: StoredDownload) -> LineNumber {
+    func put(_ record: TransferStore.Download) -> LineNumber {
         state.withLock { state in
             state.records.put(record)
             return state.add(Entry(put: record))
@@ -114,7 +116,7 @@ final class TransferJournal: Sendable {
     }
 
     /// Changes a record, if there is one.
-    func change(_ id: String, _ change: (inout StoredDownload) -> Void) -> LineNumber? {
+    func change(_ id: String, _ change: (inout TransferStore.Download) -> Void) -> LineNumber? {
         state.withLock { state -> LineNumber? in
             guard var record = state.records.find(id) else { return nil }
             change(&record)
@@ -231,7 +233,7 @@ extension TransferJournal.Entry {
 extension TransferJournal {
     /// The records that result from the lines of a journal file.
     struct Replay {
-        private(set) var records: [StoredDownload] = []
+        private(set) var records: [TransferStore.Download] = []
         /// Whether the file has invalid lines, other than an incomplete last one.
         private(set) var isDamaged = false
 
@@ -253,7 +255,7 @@ extension TransferJournal {
                 throw DiskFailure("there is no journal of this version in", path, wrongFormatNumber)
             }
             var places: [String: Int] = [:]
-            var found: [StoredDownload?] = []
+            var found: [TransferStore.Download?] = []
             for (index, line) in lines.enumerated() {
                 guard let entry = Self.entry(line) else {
                     isDamaged = isDamaged || index < lines.count - 1

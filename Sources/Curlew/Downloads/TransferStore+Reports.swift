@@ -7,12 +7,12 @@ extension TransferStore {
     /// A report about the end of a download in a store.
     public enum Report: Sendable, Hashable {
         /// A download has finished; the record has the file's `path` and `bytes`.
-        case finished(StoredDownload)
+        case finished(TransferStore.Download)
         /// A download has failed; the record's `failure` has the reason.
         ///
         /// The received bytes are kept; ``TransferStore/retry(_:on:adapting:)``, or the same download, resumes from
         /// them.
-        case failed(StoredDownload)
+        case failed(TransferStore.Download)
         /// Everything is reported: no download waits to be reattached, runs, or is over without a report.
         case drained
     }
@@ -25,7 +25,7 @@ extension TransferStore {
     public nonisolated var reports: Reports { Reports(self) }
 
     /// Waits for the next report; nil when the task is cancelled or the store is closed.
-    fileprivate func report(after last: StoredDownload?, hasDrained: Bool) async -> Report? {
+    fileprivate func report(after last: TransferStore.Download?, hasDrained: Bool) async -> Report? {
         // Keep the record if it has changed: a download that was retried meanwhile is reported again when it is over.
         if let last, journal[last.id] == last {
             let lineNumber = journal.drop(last.id)
@@ -62,7 +62,7 @@ extension TransferStore {
     }
 
     /// Makes a report available again whose reader has gone without acknowledging it.
-    fileprivate func returnReport(_ record: StoredDownload) {
+    fileprivate func returnReport(_ record: TransferStore.Download) {
         // After a retry, another reader may have the record.
         if journal[record.id].map({ $0.retries == record.retries }) ?? true { delivered.remove(record.id) }
         signal.send()
@@ -80,7 +80,7 @@ extension TransferStore {
         /// An iterator that delivers one report after the other.
         public final class Iterator: AsyncIteratorProtocol {
             private let store: TransferStore
-            private var last: StoredDownload?
+            private var last: TransferStore.Download?
             private var hasDrained = false
 
             init(_ store: TransferStore) { self.store = store }

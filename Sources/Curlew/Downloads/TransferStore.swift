@@ -31,7 +31,7 @@ public actor TransferStore {
     /// The store's directory.
     public nonisolated let directory: String
     /// The queue that limits how many of the store's downloads run at once.
-    public nonisolated let queue: DownloadQueue
+    public nonisolated let queue: DownloadOptions.Queue
     nonisolated let journal: TransferJournal
     /// The transfers that were started and have not ended, by record id.
     var transfers: [String: Transfer<DownloadedFile>] = [:]
@@ -62,7 +62,8 @@ public actor TransferStore {
     /// - Throws: `NetworkError` of kind `.destinationFailed` in phase `saving`: another process uses the store (the
     ///   cause's reason is `.busy`), the directory or a file in it is not owned by this user alone (`.foreignStore`),
     ///   the directory is not writable, or its journal has another format.
-    public init(at directory: String, queue: DownloadQueue = DownloadQueue()) async throws(NetworkError) {
+    public init(at directory: String, queue: DownloadOptions.Queue = DownloadOptions.Queue()) async throws(NetworkError)
+    {
         let directory = DiskFile.absolute(directory)
         self.directory = directory
         self.queue = queue
@@ -96,7 +97,7 @@ public actor TransferStore {
             return NetworkError(
                 .destinationFailed, phase: .saving, "The store \(directory) is in use by \(owner).",
                 hint: "A store belongs to one process at a time; end the other one, or choose another directory.",
-                cause: DestinationFailure(.busy, directory, "in use by \(owner)"))
+                cause: DownloadDestination.Failure(.busy, directory, "in use by \(owner)"))
         }
         return NetworkError(failure, request: nil)
     }
@@ -105,7 +106,7 @@ public actor TransferStore {
 
     /// The records of all waiting and running downloads and of those that are over but not reported yet, the oldest
     /// first.
-    public nonisolated var downloads: [StoredDownload] { journal.records }
+    public nonisolated var downloads: [TransferStore.Download] { journal.records }
 
     /// Cancels the running downloads, which resume when they are next reattached, and releases the store's lock.
     ///
@@ -153,11 +154,11 @@ public actor TransferStore {
     @discardableResult
     public func download(
         _ request: Request, on session: Session = .shared, to destination: DownloadDestination,
-        overwrite: DownloadOverwrite = .fail, expecting checksum: Checksum? = nil,
+        overwrite: DownloadDestination.Overwrite = .fail, expecting checksum: Checksum? = nil,
         options: DownloadOptions = DownloadOptions(), userInfo: [String: String] = [:],
         withholding withheld: Set<HeaderName> = []
-    ) async throws(NetworkError) -> StoredTransfer {
-        let record = try StoredDownload(
+    ) async throws(NetworkError) -> TransferStore.StoredTransfer {
+        let record = try TransferStore.Download(
             request, to: destination, overwrite: overwrite, expecting: checksum, options: options, userInfo: userInfo,
             withholding: withheld)
         let closed = NetworkError(invalid: .usage, "The store is closed.", request: request)
@@ -188,9 +189,10 @@ public actor TransferStore {
     /// - Returns: The records and their transfers, which were started, the oldest first.
     @discardableResult
     public func reattach(
-        _ session: Session = .shared, adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
-    ) -> [StoredTransfer] {
-        var started: [StoredTransfer] = []
+        _ session: Session = .shared,
+        adapting adapt: @Sendable (TransferStore.Download, inout Request) -> Void = { _, _ in }
+    ) -> [TransferStore.StoredTransfer] {
+        var started: [TransferStore.StoredTransfer] = []
         if isClosing { return [] }
         for id in journal.records.map(\.id) where !starting.contains(id) {
             let running = transfers[id]
@@ -198,7 +200,7 @@ public actor TransferStore {
             // Read the record again: the download may have ended while others were started.
             guard isKnown(id), let record = journal[id], !record.isOver else { continue }
             if let running, isRunning {
-                started.append(StoredTransfer(record: record, transfer: running))
+                started.append(TransferStore.StoredTransfer(record: record, transfer: running))
                 continue
             }
             var request = record.request
@@ -222,9 +224,9 @@ public actor TransferStore {
     /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
     @discardableResult
     public func retry(
-        _ id: StoredDownload.ID, on session: Session = .shared,
-        adapting adapt: @Sendable (StoredDownload, inout Request) -> Void = { _, _ in }
-    ) async throws(NetworkError) -> StoredTransfer? {
+        _ id: TransferStore.Download.ID, on session: Session = .shared,
+        adapting adapt: @Sendable (TransferStore.Download, inout Request) -> Void = { _, _ in }
+    ) async throws(NetworkError) -> TransferStore.StoredTransfer? {
         guard !isClosing, let failed = journal[id], failed.state == .failed, starting.insert(id).inserted else {
             return nil
         }
@@ -249,7 +251,7 @@ public actor TransferStore {
     ///
     /// - Parameter id: The record's id; an unknown id is ignored.
     /// - Throws: `NetworkError` of kind `.destinationFailed` when the journal cannot be written.
-    public func remove(_ id: StoredDownload.ID) async throws(NetworkError) {
+    public func remove(_ id: TransferStore.Download.ID) async throws(NetworkError) {
         guard let record = journal[id] else { return }
         // `isKnown` is false from now on, so the download cannot be started again while this method waits.
         let isFirst = removing.insert(id).inserted
@@ -284,7 +286,9 @@ public actor TransferStore {
         try? await journal.waitUntilWritten(journal.drop(id))
     }
 
-    private func begin(_ record: StoredDownload, by request: Request, on session: Session) -> StoredTransfer {
+    private func begin(_ record: TransferStore.Download, by request: Request, on session: Session)
+        -> TransferStore.StoredTransfer
+    {
         let plan = DownloadPlan(
             destination: record.place, overwrite: record.overwrite, checksum: record.checksum,
             options: record.options(in: queue), source: record.url,
@@ -298,7 +302,7 @@ public actor TransferStore {
             _ = try? await transfer.value
             self.transferEnded(record.id, transfer.id)
         }
-        return StoredTransfer(record: record, transfer: transfer)
+        return TransferStore.StoredTransfer(record: record, transfer: transfer)
     }
 
     private func transferEnded(_ id: String, _ transfer: UInt64) {
@@ -310,17 +314,19 @@ public actor TransferStore {
     }
 }
 
-/// A download of a store: its record and its running transfer.
-public struct StoredTransfer: Sendable, Identifiable {
-    /// The record, as it was when the transfer was started.
-    public let record: StoredDownload
-    /// The transfer.
-    public let transfer: Transfer<DownloadedFile>
-    /// The record's id.
-    public var id: StoredDownload.ID { record.id }
+extension TransferStore {
+    /// A download of a store: its record and its running transfer.
+    public struct StoredTransfer: Sendable, Identifiable {
+        /// The record, as it was when the transfer was started.
+        public let record: TransferStore.Download
+        /// The transfer.
+        public let transfer: Transfer<DownloadedFile>
+        /// The record's id.
+        public var id: TransferStore.Download.ID { record.id }
+    }
 }
 
-extension StoredDownload {
+extension TransferStore.Download {
     mutating func finish(at name: String, bytes: Int64? = nil) {
         state = .finished
         self.bytes = bytes ?? self.bytes
@@ -345,7 +351,7 @@ private struct JournalingObserver: DownloadObserver {
 
     func willRename(_ part: FileIdentity, from partPath: String, to path: String) async throws(DiskFailure) {
         let lineNumber = store.journal.change(id) { record in
-            record.placing = StoredDownload.PendingRename(
+            record.placing = TransferStore.Download.PendingRename(
                 part: DiskFile.absolute(partPath), path: DiskFile.absolute(path), inode: part.inode,
                 writtenAt: part.writtenAt, bytes: part.size, bootID: DiskFile.bootID)
             record.bytes = part.size

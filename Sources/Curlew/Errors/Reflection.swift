@@ -47,7 +47,7 @@ extension ResponseHead: CustomReflectable {
     }
 }
 
-extension RedirectHop: CustomReflectable {
+extension ResponseHead.RedirectHop: CustomReflectable {
     /// The redacted description, the head, which redacts itself, and the metrics.
     public var customMirror: Mirror {
         let children: KeyValuePairs<String, Any> = ["description": description, "head": head, "metrics": metrics]

@@ -93,8 +93,9 @@ extension APIClient {
     ///   - reconnection: When the source reconnects.
     ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
-        _ path: Path, query: Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
-        lastEventID: String = "", limit: ByteCount = .mebibytes(1), reconnection: Reconnection = Reconnection(),
+        _ path: Path, query: Request.Query = [:], fields: HeaderChanges = [:], options: Request.Options = [],
+        lastEventID: String = "", limit: ByteCount = .mebibytes(1),
+        reconnection: EventSource.Reconnection = EventSource.Reconnection(),
         onChange: (@Sendable (EventSource.State) -> Void)? = nil
     ) -> EventSource {
         eventSource(
@@ -125,9 +126,10 @@ extension APIClient {
     ///   - reconnection: When the source reconnects.
     ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
-        _ method: Method, _ path: Path, _ body: Body? = nil, query: Query = [:], fields: HeaderChanges = [:],
+        _ method: Method, _ path: Path, _ body: Body? = nil, query: Request.Query = [:], fields: HeaderChanges = [:],
         options: Request.Options = [], lastEventID: String = "", limit: ByteCount = .mebibytes(1),
-        reconnection: Reconnection = Reconnection(), onChange: (@Sendable (EventSource.State) -> Void)? = nil
+        reconnection: EventSource.Reconnection = EventSource.Reconnection(),
+        onChange: (@Sendable (EventSource.State) -> Void)? = nil
     ) -> EventSource {
         eventSource(
             Call(method, path, body, query: query, fields: fields, options: options), lastEventID: lastEventID,
@@ -146,7 +148,8 @@ extension APIClient {
     ///   - onChange: A callback that receives each new state, in the task that iterates.
     public func eventSource(
         _ call: Call, lastEventID: String = "", limit: ByteCount = .mebibytes(1),
-        reconnection: Reconnection = Reconnection(), onChange: (@Sendable (EventSource.State) -> Void)? = nil
+        reconnection: EventSource.Reconnection = EventSource.Reconnection(),
+        onChange: (@Sendable (EventSource.State) -> Void)? = nil
     ) -> EventSource {
         EventSource {
             EventSourceReader(

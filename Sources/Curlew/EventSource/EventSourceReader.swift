@@ -8,7 +8,7 @@ struct EventSourceReader {
     private let client: any APIClient
     private let call: Call
     private let limit: ByteCount
-    private let reconnection: Reconnection
+    private let reconnection: EventSource.Reconnection
     private let onChange: (@Sendable (EventSource.State) -> Void)?
     private var connection: TransferSequence<EventConnection.Element>.Iterator?
     /// The last event ID string (HTML §9.2.2).
@@ -22,7 +22,8 @@ struct EventSourceReader {
     private var end: Result<Void, NetworkError>?
 
     init(
-        _ client: any APIClient, _ call: Call, lastEventID: String, limit: ByteCount, reconnection: Reconnection,
+        _ client: any APIClient, _ call: Call, lastEventID: String, limit: ByteCount,
+        reconnection: EventSource.Reconnection,
         onChange: (@Sendable (EventSource.State) -> Void)?
     ) {
         self.client = client

@@ -26,7 +26,7 @@ internal import CurlewSupport
 ///     let key: String
 ///
 ///     func intercept(
-///         _ request: Request, context: InterceptorContext, next: Next
+///         _ request: Request, context: Interception.Context, next: Interception.Next
 ///     ) async throws -> IncomingResponse {
 ///         var request = request
 ///         request.fields["X-Signature"] = key
@@ -36,7 +36,7 @@ internal import CurlewSupport
 /// ```
 public protocol Interceptor: Sendable {
     /// Whether the interceptor surrounds a transfer or each of its attempts; the transfer unless implemented otherwise.
-    var scope: InterceptorScope { get }
+    var scope: Interception.Scope { get }
 
     /// Returns the response to a request, usually by calling `next`.
     ///
@@ -49,98 +49,103 @@ public protocol Interceptor: Sendable {
     ///   being read.
     /// - Throws: Any error. A `NetworkError` is passed on unchanged, a `CancellationError` becomes `.cancelled`, and
     ///   any other error becomes the cause of `.interceptorFailed`.
-    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
 }
 
 extension Interceptor {
     /// `.transfer`.
-    public var scope: InterceptorScope { .transfer }
+    public var scope: Interception.Scope { .transfer }
 }
 
-/// The scope of an interceptor.
-public enum InterceptorScope: String, Sendable, Hashable, CaseIterable {
-    /// A whole transfer: the interceptor receives one request, and the response after all redirects.
-    case transfer
-    /// Each request that is sent: the interceptor receives every redirect and every retry.
-    ///
-    /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds credentials
-    /// in this scope must check the request's URL first.
-    case attempt
+extension Interception {
+    /// The scope of an interceptor.
+    public enum Scope: String, Sendable, Hashable, CaseIterable {
+        /// A whole transfer: the interceptor receives one request, and the response after all redirects.
+        case transfer
+        /// Each request that is sent: the interceptor receives every redirect and every retry.
+        ///
+        /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds credentials
+        /// in this scope must check the request's URL first.
+        case attempt
+    }
 }
 
-/// Information for an interceptor about the transfer, besides its request.
-///
-/// ```swift
-/// guard context.attempts == 0 else { return try await next(request) }
-/// ```
-public struct InterceptorContext: Sendable {
-    let run: TransferRun
-    /// The request's `timeouts.total`; nil when it has none.
-    let total: Duration?
-
-    init(_ run: TransferRun, total: Duration?) {
-        self.run = run
-        self.total = total
-    }
-
-    /// The transfer's id, the same as ``Transfer/id``.
-    public var transfer: UInt64 { run.id }
-
-    /// The number of requests that the transfer has sent so far.
-    public var attempts: Int { run.attempts }
-
-    /// Whether the caller reads the body as a stream, so that delivered chunks cannot be taken back.
-    var isStreamed: Bool { run.isStreamed }
-
-    /// The time since the transfer was started.
-    public var elapsed: Duration { run.elapsed }
-
-    /// Waits for a time; the wait ends early when the session closes.
-    func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
-        try await run.pause(for: wait, by: clock)
-    }
-
-    /// Waits for an event, at most for a time; the wait ends early when the session closes.
+extension Interception {
+    /// Information for an interceptor about the transfer, besides its request.
     ///
-    /// - Parameters:
-    ///   - limit: The longest wait, by the clock; nil for no limit.
-    ///   - event: Returns when the event has happened, and soon when its task is cancelled.
-    /// - Returns: False when the time passed first.
-    /// - Throws: `CancellationError` when the task is cancelled, and the errors of the clock.
-    func wait(
-        atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
-    ) async throws -> Bool {
-        let closing = run.host.closing
-        let isInTime = try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                await event()
-                return true
-            }
-            group.addTask {
-                _ = await closing.wait(after: 0)
-                return true
-            }
-            if let limit {
-                group.addTask {
-                    try await clock.wait(for: limit)
-                    return false
-                }
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? true
+    /// ```swift
+    /// guard context.attempts == 0 else { return try await next(request) }
+    /// ```
+    public struct Context: Sendable {
+        let run: TransferRun
+        /// The request's `timeouts.total`; nil when it has none.
+        let total: Duration?
+
+        init(_ run: TransferRun, total: Duration?) {
+            self.run = run
+            self.total = total
         }
-        try Task.checkCancellation()
-        return isInTime
+
+        /// The transfer's id, the same as ``Transfer/id``.
+        public var transfer: UInt64 { run.id }
+
+        /// The number of requests that the transfer has sent so far.
+        public var attempts: Int { run.attempts }
+
+        /// Whether the caller reads the body as a stream, so that delivered chunks cannot be taken back.
+        var isStreamed: Bool { run.isStreamed }
+
+        /// The time since the transfer was started.
+        public var elapsed: Duration { run.elapsed }
+
+        /// Waits for a time; the wait ends early when the session closes.
+        func pause(for wait: Duration, by clock: any Clock<Duration>) async throws {
+            try await run.pause(for: wait, by: clock)
+        }
+
+        /// Waits for an event, at most for a time; the wait ends early when the session closes.
+        ///
+        /// - Parameters:
+        ///   - limit: The longest wait, by the clock; nil for no limit.
+        ///   - event: Returns when the event has happened, and soon when its task is cancelled.
+        /// - Returns: False when the time passed first.
+        /// - Throws: `CancellationError` when the task is cancelled, and the errors of the clock.
+        func wait(
+            atMost limit: Duration?, by clock: any Clock<Duration>, until event: @escaping @Sendable () async -> Void
+        ) async throws -> Bool {
+            let closing = run.host.closing
+            let isInTime = try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    await event()
+                    return true
+                }
+                group.addTask {
+                    _ = await closing.wait(after: 0)
+                    return true
+                }
+                if let limit {
+                    group.addTask {
+                        try await clock.wait(for: limit)
+                        return false
+                    }
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? true
+            }
+            try Task.checkCancellation()
+            return isInTime
+        }
+
+        /// Whether the session has closed and no transfer may continue.
+        var isClosed: Bool { run.host.closing.count > 0 }
+
+        /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has passed.
+        ///
+        /// When the time has passed, requests in progress end and the task of the interceptors is cancelled; the transfer
+        /// ends with `.timedOut` as soon as the interceptors have returned.
+        public var remaining: Duration? { total.map { max($0 - run.elapsed, .zero) } }
     }
-
-    /// Whether the session has closed and no transfer may continue.
-    var isClosed: Bool { run.host.closing.count > 0 }
-
-    /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has passed.
-    ///
-    /// When the time has passed, requests in progress end and the task of the interceptors is cancelled; the transfer
-    /// ends with `.timedOut` as soon as the interceptors have returned.
-    public var remaining: Duration? { total.map { max($0 - run.elapsed, .zero) } }
 }
 
 /// An interceptor that calls a closure.
@@ -157,8 +162,8 @@ public struct InterceptorContext: Sendable {
 /// ```
 public struct ClosureInterceptor: Interceptor {
     /// The scope of the interceptor.
-    public let scope: InterceptorScope
-    private let body: @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
+    public let scope: Interception.Scope
+    private let body: @Sendable (Request, Interception.Context, Interception.Next) async throws -> IncomingResponse
 
     /// Creates an interceptor from a closure with the semantics of ``Interceptor/intercept(_:context:next:)``.
     ///
@@ -166,8 +171,8 @@ public struct ClosureInterceptor: Interceptor {
     ///   - scope: The scope of the interceptor; the transfer unless given.
     ///   - body: Returns the response.
     public init(
-        scope: InterceptorScope = .transfer,
-        _ body: @escaping @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
+        scope: Interception.Scope = .transfer,
+        _ body: @escaping @Sendable (Request, Interception.Context, Interception.Next) async throws -> IncomingResponse
     ) {
         self.scope = scope
         self.body = body
@@ -175,7 +180,8 @@ public struct ClosureInterceptor: Interceptor {
 
     /// Calls the closure.
     /// - Throws: The error of the closure.
-    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
     {
         try await body(request, context, next)
     }
@@ -188,8 +194,8 @@ extension Interceptor where Self == ClosureInterceptor {
     ///   - scope: The scope of the interceptor; the transfer unless given.
     ///   - body: Returns the response, with the semantics of ``Interceptor/intercept(_:context:next:)``.
     public static func intercept(
-        scope: InterceptorScope = .transfer,
-        _ body: @escaping @Sendable (Request, InterceptorContext, Next) async throws -> IncomingResponse
+        scope: Interception.Scope = .transfer,
+        _ body: @escaping @Sendable (Request, Interception.Context, Interception.Next) async throws -> IncomingResponse
     ) -> ClosureInterceptor {
         ClosureInterceptor(scope: scope, body)
     }
@@ -200,7 +206,7 @@ extension Interceptor where Self == ClosureInterceptor {
     ///   - scope: Whether it changes the request of a transfer or of each attempt; the transfer's unless given.
     ///   - change: Changes the request; an error it throws ends the transfer.
     public static func adapt(
-        scope: InterceptorScope = .transfer, _ change: @escaping @Sendable (inout Request) async throws -> Void
+        scope: Interception.Scope = .transfer, _ change: @escaping @Sendable (inout Request) async throws -> Void
     ) -> ClosureInterceptor {
         ClosureInterceptor(scope: scope) { request, _, next in
             var request = request

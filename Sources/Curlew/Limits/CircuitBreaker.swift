@@ -26,7 +26,7 @@ public struct CircuitBreaker: Interceptor {
     private let statuses: StatusSet
 
     /// `.attempt`: redirects and retries count, too.
-    public var scope: InterceptorScope { .attempt }
+    public var scope: Interception.Scope { .attempt }
 
     /// Creates a circuit breaker that opens after failures in a row, or by rate.
     ///
@@ -57,7 +57,8 @@ public struct CircuitBreaker: Interceptor {
     ///
     /// - Throws: `NetworkError`: `.circuitOpen` in phase `queued`, `.invalidRequest` for invalid numbers, and the
     ///   errors of `next`.
-    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
     {
         if let brokenRule = rule.firstBroken {
             throw NetworkError(
@@ -82,7 +83,7 @@ public struct CircuitBreaker: Interceptor {
     }
 
     private func refusal(
-        of request: Request, _ origin: String, _ cooldown: Duration, _ reason: String, _ context: InterceptorContext
+        of request: Request, _ origin: String, _ cooldown: Duration, _ reason: String, _ context: Interception.Context
     ) -> NetworkError {
         let end = cooldown > .zero ? "for another \(cooldown.brief)" : "until the running probe has a response"
         return NetworkError(

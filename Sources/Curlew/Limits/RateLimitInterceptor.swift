@@ -26,7 +26,7 @@ public struct RateLimitInterceptor: Interceptor {
     private let brokenRule: String?
 
     /// `.attempt`: redirects and retries wait, too.
-    public var scope: InterceptorScope { .attempt }
+    public var scope: Interception.Scope { .attempt }
 
     /// Creates an interceptor that follows the servers' limits, and has no rate of its own.
     ///
@@ -81,7 +81,8 @@ public struct RateLimitInterceptor: Interceptor {
     ///
     /// - Throws: `NetworkError`: `.timedOut` in phase `queued` when the wait is too long, `.invalidRequest` for an
     ///   invalid rate, and the errors of `next`.
-    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
     {
         if let brokenRule {
             throw NetworkError(
@@ -102,7 +103,7 @@ public struct RateLimitInterceptor: Interceptor {
     /// Returns how many requests to the request's origin wait for their turn now.
     func waiting(for request: Request) -> Int { request.origin.map { limiters.count(at: $0) } ?? 0 }
 
-    private func pass(_ origin: String, _ context: InterceptorContext) async throws {
+    private func pass(_ origin: String, _ context: Interception.Context) async throws {
         let limit = min(longestWait, context.remaining ?? longestWait)
         let deadline = limiters.now + limit
         switch limiters.enter(origin, limit: limit) {
@@ -128,7 +129,7 @@ public struct RateLimitInterceptor: Interceptor {
     }
 
     private func tooLong(
-        _ wait: Duration, _ origin: String, _ request: Request, _ context: InterceptorContext
+        _ wait: Duration, _ origin: String, _ request: Request, _ context: Interception.Context
     ) -> NetworkError {
         let total = context.remaining.map { $0 < longestWait } == true
         return NetworkError(

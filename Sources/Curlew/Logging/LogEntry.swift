@@ -1,46 +1,48 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// A log entry of a ``LoggingInterceptor``; its description is one line without secrets.
-public struct LogEntry: Sendable {
-    /// The kind of event.
-    public enum Event: String, Sendable, Hashable, CaseIterable {
-        /// A request is about to be sent.
-        case request
-        /// The body of a request that is about to be sent.
-        case requestBody
-        /// The head of a response has arrived.
-        case response
-        /// The body of a response has been read to its end, has broken off (with an error), or was discarded.
-        case responseBody
-        /// The request failed without a response.
-        case failure
-    }
+extension LoggingInterceptor {
+    /// A log entry of a ``LoggingInterceptor``; its description is one line without secrets.
+    public struct Entry: Sendable {
+        /// The kind of event.
+        public enum Event: String, Sendable, Hashable, CaseIterable {
+            /// A request is about to be sent.
+            case request
+            /// The body of a request that is about to be sent.
+            case requestBody
+            /// The head of a response has arrived.
+            case response
+            /// The body of a response has been read to its end, has broken off (with an error), or was discarded.
+            case responseBody
+            /// The request failed without a response.
+            case failure
+        }
 
-    /// The kind of event.
-    public let event: Event
-    /// The transfer of the event, as in ``Transfer/id``.
-    public let transfer: UInt64
-    /// The request's method.
-    public let method: Method
-    /// The request's URL, without user-info, and without the values of the query except those to be shown.
-    public let url: String
-    /// The response's status, if there is one.
-    public internal(set) var status: Status?
-    /// The fields of the request or response, secrets redacted; nil below the level `.fields`.
-    public internal(set) var fields: HeaderFields?
-    /// The size of the body in bytes: the declared size of a request or response, if known; for a body that was read,
-    /// the number of decoded bytes received.
-    public internal(set) var bodyBytes: Int64?
-    /// The start of a body: text with controls escaped, or "hex" and digits; nil for other events.
-    public internal(set) var body: String?
-    /// The time from the request to the response, the failure or the end of the body.
-    public internal(set) var duration: Duration?
-    /// The reason for a missing response or for an incomplete body.
-    public internal(set) var error: NetworkError?
+        /// The kind of event.
+        public let event: Event
+        /// The transfer of the event, as in ``Transfer/id``.
+        public let transfer: UInt64
+        /// The request's method.
+        public let method: Method
+        /// The request's URL, without user-info, and without the values of the query except those to be shown.
+        public let url: String
+        /// The response's status, if there is one.
+        public internal(set) var status: Status?
+        /// The fields of the request or response, secrets redacted; nil below the level `.fields`.
+        public internal(set) var fields: HeaderFields?
+        /// The size of the body in bytes: the declared size of a request or response, if known; for a body that was read,
+        /// the number of decoded bytes received.
+        public internal(set) var bodyBytes: Int64?
+        /// The start of a body: text with controls escaped, or "hex" and digits; nil for other events.
+        public internal(set) var body: String?
+        /// The time from the request to the response, the failure or the end of the body.
+        public internal(set) var duration: Duration?
+        /// The reason for a missing response or for an incomplete body.
+        public internal(set) var error: NetworkError?
+    }
 }
 
-extension LogEntry: CustomStringConvertible {
+extension LoggingInterceptor.Entry: CustomStringConvertible {
     /// One line: "#7 ← 200 OK GET https://example.com/?q=<redacted> in 12 ms, 1.2 KiB".
     ///
     /// The line contains no control characters, so received data cannot imitate another log line.

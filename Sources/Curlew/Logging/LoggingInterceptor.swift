@@ -28,11 +28,11 @@ public struct LoggingInterceptor: Interceptor {
     }
 
     /// Whether each transfer or each attempt is logged.
-    public let scope: InterceptorScope
+    public let scope: Interception.Scope
     private let level: Level
     private let secretFields: Set<HeaderName>
     private let shownNames: Set<String>
-    private let sink: @Sendable (LogEntry) -> Void
+    private let sink: @Sendable (LoggingInterceptor.Entry) -> Void
 
     /// Creates an interceptor that logs.
     ///
@@ -45,9 +45,9 @@ public struct LoggingInterceptor: Interceptor {
     ///   - sink: Receives the entries, in the transfer's task; by default each is a line on standard error, in one
     ///     write.
     public init(
-        _ level: Level = .basic, scope: InterceptorScope = .transfer, redacting fields: [HeaderName] = [],
+        _ level: Level = .basic, scope: Interception.Scope = .transfer, redacting fields: [HeaderName] = [],
         showingQueryOf names: [String] = [],
-        sink: @escaping @Sendable (LogEntry) -> Void = LoggingInterceptor.writeToStandardError
+        sink: @escaping @Sendable (LoggingInterceptor.Entry) -> Void = LoggingInterceptor.writeToStandardError
     ) {
         self.level = level
         self.scope = scope
@@ -57,7 +57,7 @@ public struct LoggingInterceptor: Interceptor {
     }
 
     /// Writes an entry as one line to standard error, in one write.
-    @Sendable public static func writeToStandardError(_ entry: LogEntry) {
+    @Sendable public static func writeToStandardError(_ entry: LoggingInterceptor.Entry) {
         let line = Array("\(entry)\n".utf8)
         // A failed write is ignored, because no other place for the entry exists.
         _ = Glibc.write(STDERR_FILENO, line, line.count)
@@ -65,7 +65,8 @@ public struct LoggingInterceptor: Interceptor {
 
     /// Sends the request and logs it with its response.
     /// - Throws: The errors of `next`.
-    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
     {
         let start = ContinuousClock.now
         logRequest(request, context)
@@ -88,7 +89,7 @@ public struct LoggingInterceptor: Interceptor {
         }
     }
 
-    private func logRequest(_ request: Request, _ context: InterceptorContext) {
+    private func logRequest(_ request: Request, _ context: Interception.Context) {
         var entry = entry(.request, of: request, context)
         entry.bodyBytes = request.body.isNone ? nil : request.body.length
         if level != .basic { entry.fields = shown(request.fields) }
@@ -99,8 +100,10 @@ public struct LoggingInterceptor: Interceptor {
         sink(with(sample, self.entry(.requestBody, of: request, context)))
     }
 
-    private func entry(_ event: LogEntry.Event, of request: Request, _ context: InterceptorContext) -> LogEntry {
-        LogEntry(
+    private func entry(_ event: LoggingInterceptor.Entry.Event, of request: Request, _ context: Interception.Context)
+        -> LoggingInterceptor.Entry
+    {
+        LoggingInterceptor.Entry(
             event: event, transfer: context.transfer, method: request.method,
             url: redactedURL(request.url, showingQueryOf: shownNames))
     }
@@ -113,7 +116,7 @@ public struct LoggingInterceptor: Interceptor {
             })
     }
 
-    private func with(_ sample: BodySample, _ entry: LogEntry) -> LogEntry {
+    private func with(_ sample: BodySample, _ entry: LoggingInterceptor.Entry) -> LoggingInterceptor.Entry {
         var entry = entry
         entry.body = sample.text
         entry.bodyBytes = sample.count
@@ -122,10 +125,12 @@ public struct LoggingInterceptor: Interceptor {
 
     /// Returns the response with a body that is logged after it was read.
     private func logged(
-        _ response: IncomingResponse, _ sample: BodySample, _ head: LogEntry, _ start: ContinuousClock.Instant
+        _ response: IncomingResponse, _ sample: BodySample, _ head: LoggingInterceptor.Entry,
+        _ start: ContinuousClock.Instant
     ) -> IncomingResponse {
         let sink = sink
-        let blank = LogEntry(event: .responseBody, transfer: head.transfer, method: head.method, url: head.url)
+        let blank = LoggingInterceptor.Entry(
+            event: .responseBody, transfer: head.transfer, method: head.method, url: head.url)
         return response.tapped(sample, { $0.take($1) }) { sample, error in
             var entry = with(sample, blank)
             entry.status = head.status

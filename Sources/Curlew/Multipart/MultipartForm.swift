@@ -12,8 +12,8 @@
 ///
 /// ```swift
 /// let form = MultipartForm {
-///     Part("title", "Alps")
-///     for path in paths { Part("image", file: path) }
+///     MultipartForm.Part("title", "Alps")
+///     for path in paths { MultipartForm.Part("image", file: path) }
 /// }
 /// let request = Request(.put, url, fields: form.fields, body: .multipart(form))
 /// ```
@@ -21,9 +21,9 @@
 /// A form without parts, and a form with invalid names or fields, makes its request fail with `.invalidRequest`.
 public struct MultipartForm: Sendable {
     /// The parts, in the order in which they are sent.
-    public let parts: [Part]
+    public let parts: [MultipartForm.Part]
     /// The delimiter between the parts.
-    public let boundary: MultipartBoundary
+    public let boundary: MultipartForm.Boundary
     /// The body and its layout; all copies share it, so that each copy knows the progress of the transfer.
     let layout: MultipartLayout
 
@@ -32,7 +32,7 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - parts: The parts.
     ///   - boundary: The delimiter between the parts; random by default.
-    public init(_ parts: [Part], boundary: MultipartBoundary = MultipartBoundary()) {
+    public init(_ parts: [MultipartForm.Part], boundary: MultipartForm.Boundary = MultipartForm.Boundary()) {
         self.parts = parts
         self.boundary = boundary
         layout = MultipartLayout(parts, boundary)
@@ -45,7 +45,8 @@ public struct MultipartForm: Sendable {
     ///   - parts: A builder that lists the parts.
     /// - Throws: The error of the builder.
     public init(
-        boundary: MultipartBoundary = MultipartBoundary(), @PartsBuilder _ parts: () throws -> [Part]
+        boundary: MultipartForm.Boundary = MultipartForm.Boundary(),
+        @MultipartForm.PartsBuilder _ parts: () throws -> [MultipartForm.Part]
     ) rethrows {
         self.init(try parts(), boundary: boundary)
     }
@@ -69,7 +70,7 @@ public struct MultipartForm: Sendable {
     /// ```
     /// - Parameter progress: The progress of the transfer.
     /// - Returns: The progress of each part, in the order of the parts.
-    public func progress(at progress: TransferProgress) -> [PartProgress] {
+    public func progress(at progress: TransferProgress) -> [MultipartForm.PartProgress] {
         layout.progress(sent: progress.sent, parts)
     }
 

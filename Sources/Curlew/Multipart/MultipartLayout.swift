@@ -9,7 +9,7 @@ struct MultipartLayout: Sendable {
     private let partIndices: [Int?]
     private let joined: JoinedBody
 
-    init(_ parts: [Part], _ boundary: MultipartBoundary) {
+    init(_ parts: [MultipartForm.Part], _ boundary: MultipartForm.Boundary) {
         var pieces: [JoinedBody.Piece] = []
         var partIndices: [Int?] = []
         for (index, part) in parts.enumerated() {
@@ -32,7 +32,7 @@ struct MultipartLayout: Sendable {
         fields.reduce(into: "") { lines, field in lines += "\(field.name.rawValue): \(field.value)\r\n" }
     }
 
-    private static func flaw(of parts: [Part]) -> JoinedBody.Flaw? {
+    private static func flaw(of parts: [MultipartForm.Part]) -> JoinedBody.Flaw? {
         if parts.isEmpty {
             return JoinedBody.Flaw(
                 message: "The multipart form has no parts.",
@@ -45,7 +45,7 @@ struct MultipartLayout: Sendable {
     }
 
     /// Returns the progress of each part after the body has sent the given number of bytes.
-    func progress(sent: Int64, _ parts: [Part]) -> [PartProgress] {
+    func progress(sent: Int64, _ parts: [MultipartForm.Part]) -> [MultipartForm.PartProgress] {
         let knownLengths = joined.knownLengths
         let lengths = knownLengths.isEmpty ? joined.pieces.map(\.body.length) : knownLengths
         var states = parts.map { _ in (sent: Int64(0), total: Int64?.some(0), isFinished: true) }
@@ -64,14 +64,14 @@ struct MultipartLayout: Sendable {
             left = isWhole ? left.map { $0 - own } : nil
         }
         return states.enumerated().map { index, state in
-            PartProgress(
+            MultipartForm.PartProgress(
                 index: index, name: parts[index].name, sent: state.sent, total: state.total,
                 isFinished: state.isFinished)
         }
     }
 }
 
-extension Part {
+extension MultipartForm.Part {
     /// Returns the reason why the part cannot be sent; nil if it can.
     fileprivate func flaw(at index: Int) -> JoinedBody.Flaw? {
         let label = label(at: index)

@@ -25,7 +25,7 @@ struct MultipartParser: Sendable {
     /// boundary.
     private static let maxPreambleLength = 64 << 10
 
-    private let limits: MultipartLimits
+    private let limits: MultipartElements.Limits
     private var preamble = 0
     /// "--" and the boundary.
     private let delimiter: [UInt8]
@@ -42,7 +42,7 @@ struct MultipartParser: Sendable {
     /// The number of parts that have begun.
     private var count = 0
 
-    init(boundary: String, limits: MultipartLimits) {
+    init(boundary: String, limits: MultipartElements.Limits) {
         self.limits = limits
         delimiter = Array("--\(boundary)".utf8)
         lineDelimiter = [0x0A] + delimiter
@@ -50,7 +50,7 @@ struct MultipartParser: Sendable {
 
     /// Passes the elements that a chunk completes to the closure.
     /// - Throws: `NetworkError` of kind `decodingFailed`, or the error of the closure.
-    mutating func read(_ chunk: ByteChunk, _ handler: (MultipartElement) throws(NetworkError) -> Void)
+    mutating func read(_ chunk: ByteChunk, _ handler: (MultipartElements.Element) throws(NetworkError) -> Void)
         throws(NetworkError)
     {
         if phase == .epilogue { return }
@@ -70,7 +70,7 @@ struct MultipartParser: Sendable {
 
     /// Ends the body and passes the last elements to the closure.
     /// - Throws: `NetworkError` of kind `decodingFailed` if the last delimiter is missing, or the error of the closure.
-    mutating func finish(_ handler: (MultipartElement) throws(NetworkError) -> Void) throws(NetworkError) {
+    mutating func finish(_ handler: (MultipartElements.Element) throws(NetworkError) -> Void) throws(NetworkError) {
         // A last delimiter without a line break after it is still pending.
         if phase == .content || phase == .preamble, let dash = pending.firstIndex(of: 0x2D),
             case .delimiter(_, true) = line(at: dash, of: ByteChunk(pending), isWhole: true)
@@ -94,7 +94,7 @@ struct MultipartParser: Sendable {
 
     /// Reads up to the next delimiter and returns the index after it; nil if all bytes are consumed.
     private mutating func readContent(
-        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElements.Element) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
         if isAtLineStart {
             switch line(at: start, of: bytes, isWhole: false) {
@@ -134,7 +134,8 @@ struct MultipartParser: Sendable {
 
     /// Passes the content before an index to the closure and keeps the bytes from there as pending.
     private mutating func keep(
-        _ bytes: ByteChunk, _ start: Int, from index: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, from index: Int,
+        _ handler: (MultipartElements.Element) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int? {
         let end = index < bytes.count && bytes[index] == 0x0A ? breakStart(bytes, index, after: start) : index
         try emit(bytes, start..<end, handler)
@@ -143,7 +144,7 @@ struct MultipartParser: Sendable {
     }
 
     private mutating func emit(
-        _ bytes: ByteChunk, _ range: Range<Int>, _ handler: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ range: Range<Int>, _ handler: (MultipartElements.Element) throws(NetworkError) -> Void
     ) throws(NetworkError) {
         if phase == .content, !range.isEmpty { try handler(.bytes(bytes.slice(range))) }
         guard phase == .preamble else { return }
@@ -156,7 +157,7 @@ struct MultipartParser: Sendable {
     }
 
     private mutating func begin(
-        at end: Int, _ isLast: Bool, _ handler: (MultipartElement) throws(NetworkError) -> Void
+        at end: Int, _ isLast: Bool, _ handler: (MultipartElements.Element) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int {
         if phase == .content { try handler(.end) }
         phase = isLast ? .epilogue : .fields
@@ -197,7 +198,7 @@ struct MultipartParser: Sendable {
     // MARK: Fields
 
     private mutating func readFields(
-        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElement) throws(NetworkError) -> Void
+        _ bytes: ByteChunk, _ start: Int, _ handler: (MultipartElements.Element) throws(NetworkError) -> Void
     ) throws(NetworkError) -> Int {
         let feed = bytes.position(of: [0x0A], from: start)
         let end = feed.map { $0 + 1 } ?? bytes.count

@@ -26,10 +26,10 @@ public struct MultipartElements: StreamSerializer {
     }
 
     /// The limits of parts and fields.
-    public let limits: MultipartLimits
+    public let limits: MultipartElements.Limits
 
     /// Creates a serializer with limits; by default any number of parts, with at most 16 KiB of fields each.
-    public init(_ limits: MultipartLimits = MultipartLimits(parts: nil)) { self.limits = limits }
+    public init(_ limits: MultipartElements.Limits = MultipartElements.Limits(parts: nil)) { self.limits = limits }
 
     /// `multipart/*`.
     public var accepts: [MediaType] { [.multipart] }
@@ -43,46 +43,48 @@ public struct MultipartElements: StreamSerializer {
 
     /// Returns the elements that a chunk completes.
     /// - Throws: `NetworkError` of kind `decodingFailed` for a body beyond the limits, or without the last boundary.
-    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [MultipartElement] {
+    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [MultipartElements.Element] {
         try elements(of: chunk, &state)
     }
 
     /// Appends the elements that a chunk completes.
     /// - Throws: `NetworkError` of kind `decodingFailed` for a body beyond the limits, or without the last boundary.
     public func decode(
-        _ chunk: ByteChunk?, _ state: inout State, into elements: inout [MultipartElement]
+        _ chunk: ByteChunk?, _ state: inout State, into elements: inout [MultipartElements.Element]
     ) throws {
         guard let chunk else { return try state.parser.finish { elements.append($0) } }
         try state.parser.read(chunk) { elements.append($0) }
     }
 }
 
-/// A serializer that collects the parts of a multipart response.
-///
-/// ```swift
-/// let parts = try await api.get("report", using: .parts)
-/// print(parts.map { $0.name ?? "" })
-/// ```
-public struct PartsSerializer: ResponseSerializer {
-    /// The limits of parts and fields.
-    public let limits: MultipartLimits
+extension MultipartElements {
+    /// A serializer that collects the parts of a multipart response.
+    ///
+    /// ```swift
+    /// let parts = try await api.get("report", using: .parts)
+    /// print(parts.map { $0.name ?? "" })
+    /// ```
+    public struct Collector: ResponseSerializer {
+        /// The limits of parts and fields.
+        public let limits: MultipartElements.Limits
 
-    /// Creates a serializer with limits; by default 1000 parts, with at most 16 KiB of fields and 64 MiB of bytes each.
-    public init(_ limits: MultipartLimits = MultipartLimits()) { self.limits = limits }
+        /// Creates a serializer with limits; by default 1000 parts, with at most 16 KiB of fields and 64 MiB of bytes each.
+        public init(_ limits: MultipartElements.Limits = MultipartElements.Limits()) { self.limits = limits }
 
-    /// `multipart/*`.
-    public var accepts: [MediaType] { [.multipart] }
+        /// `multipart/*`.
+        public var accepts: [MediaType] { [.multipart] }
 
-    /// Reads all parts.
-    /// - Throws: `NetworkError`: `.bodyTooLarge`, `.decodingFailed` without a boundary, beyond the limits or if the
-    ///   last boundary is missing, or the error that ended the transfer.
-    public func output(from response: IncomingResponse) async throws -> [MultipartPart] {
-        var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
-        var collection = PartCollector(limit: limits.part)
-        let body = ByteChunk(try await response.collect())
-        try parser.read(body) { element throws(NetworkError) in try collection.take(element) }
-        try parser.finish { element throws(NetworkError) in try collection.take(element) }
-        return collection.parts
+        /// Reads all parts.
+        /// - Throws: `NetworkError`: `.bodyTooLarge`, `.decodingFailed` without a boundary, beyond the limits or if the
+        ///   last boundary is missing, or the error that ended the transfer.
+        public func output(from response: IncomingResponse) async throws -> [MultipartElements.Part] {
+            var parser = MultipartParser(boundary: try boundary(of: response.head), limits: limits)
+            var collection = PartCollector(limit: limits.part)
+            let body = ByteChunk(try await response.collect())
+            try parser.read(body) { element throws(NetworkError) in try collection.take(element) }
+            try parser.finish { element throws(NetworkError) in try collection.take(element) }
+            return collection.parts
+        }
     }
 }
 
@@ -91,15 +93,17 @@ extension StreamSerializer where Self == MultipartElements {
     public static var multipart: MultipartElements { MultipartElements() }
 
     /// The parts of a multipart response as they arrive, within limits.
-    public static func multipart(_ limits: MultipartLimits) -> MultipartElements { MultipartElements(limits) }
+    public static func multipart(_ limits: MultipartElements.Limits) -> MultipartElements { MultipartElements(limits) }
 }
 
-extension ResponseSerializer where Self == PartsSerializer {
+extension ResponseSerializer where Self == MultipartElements.Collector {
     /// All parts of a multipart response, 1000 at most.
-    public static var parts: PartsSerializer { PartsSerializer() }
+    public static var parts: MultipartElements.Collector { MultipartElements.Collector() }
 
     /// All parts of a multipart response, within limits.
-    public static func parts(_ limits: MultipartLimits) -> PartsSerializer { PartsSerializer(limits) }
+    public static func parts(_ limits: MultipartElements.Limits) -> MultipartElements.Collector {
+        MultipartElements.Collector(limits)
+    }
 }
 
 extension MediaType {
@@ -110,13 +114,13 @@ extension MediaType {
 /// A collection of the parts read so far.
 private struct PartCollector {
     let limit: ByteCount
-    var parts: [MultipartPart] = []
+    var parts: [MultipartElements.Part] = []
     private var fields: HeaderFields = [:]
     private var body = Data()
 
     init(limit: ByteCount) { self.limit = limit }
 
-    mutating func take(_ element: MultipartElement) throws(NetworkError) {
+    mutating func take(_ element: MultipartElements.Element) throws(NetworkError) {
         switch element {
         case .part(let fields):
             self.fields = fields
@@ -128,7 +132,7 @@ private struct PartCollector {
                     hint: "Raise the limit of a part, or read it as it arrives: `using: .multipart`.")
             }
             body.append(contentsOf: chunk)
-        case .end: parts.append(MultipartPart(fields: fields, body: body))
+        case .end: parts.append(MultipartElements.Part(fields: fields, body: body))
         }
     }
 }

@@ -60,7 +60,7 @@ public struct NetrcCredentials: Authenticator {
     ///   cause ``InvalidNetrc``), when an entry cannot be expressed as Basic credentials, or when the file names the
     ///   host of an http URL and `allowsPlainHTTP` is false; otherwise the errors of `next`.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         let target = try request.target()
         guard let path, !request.fields.contains(.authorization), target.userInfo == nil
@@ -76,7 +76,7 @@ public struct NetrcCredentials: Authenticator {
         try request.refusePlainHTTP(
             for: "Passwords of a .netrc file", unless: allowsPlainHTTP, option: ".netrc(allowsPlainHTTP: true)")
         var request = request
-        do throws(InvalidCredential) {
+        do throws(Credential.Invalid) {
             request.fields[.authorization] = try Credential.basic(login, entry.password ?? "").fieldValue
         } catch {
             throw NetworkError(

@@ -32,7 +32,7 @@ public struct OAuth2Client: Sendable {
     /// The permissions to request for tokens; when empty, the server chooses (RFC 6749 §3.3).
     public var scopes: [String]
     /// Additional parameters of the token request, such as `audience` or `resource` (RFC 8707).
-    public var parameters: Query
+    public var parameters: Request.Query
     /// Whether requests for tokens are also sent without TLS, where others can read them (RFC 6749 §3.2); false unless
     /// set.
     ///
@@ -55,7 +55,7 @@ public struct OAuth2Client: Sendable {
     ///   - session: The session that sends the requests; `Session.shared` unless given.
     public init(
         _ tokenURL: String, id: String, secret: String? = nil, proof: Proof = .basic, scopes: [String] = [],
-        parameters: Query = [:], allowsPlainHTTP: Bool = false, session: Session = .shared
+        parameters: Request.Query = [:], allowsPlainHTTP: Bool = false, session: Session = .shared
     ) {
         self.tokenURL = tokenURL
         self.id = id
@@ -101,7 +101,7 @@ public struct OAuth2Client: Sendable {
     ///   refuses, with an ``OAuth2Error`` as the cause if the response has one, and when the response has no token of a
     ///   supported type; `.unacceptableStatus` when the server cannot handle the request; any other error that ends a
     ///   transfer.
-    public func token(for grant: String, _ parameters: Query = [:]) async throws(NetworkError) -> AccessToken {
+    public func token(for grant: String, _ parameters: Request.Query = [:]) async throws(NetworkError) -> AccessToken {
         let (request, form) = try request(for: grant, parameters)
         let (body, head) = try await session.data(for: request)
         let decoder = JSON()
@@ -144,10 +144,10 @@ public struct OAuth2Client: Sendable {
         return [secret].compactMap(\.self) + sent
     }
 
-    private var scoped: Query { scopes.isEmpty ? [:] : ["scope": scopes.joined(separator: " ")] }
+    private var scoped: Request.Query { scopes.isEmpty ? [:] : ["scope": scopes.joined(separator: " ")] }
 
     /// Returns the request, and the form that it sends.
-    private func request(for grant: String, _ parameters: Query) throws(NetworkError) -> (Request, String) {
+    private func request(for grant: String, _ parameters: Request.Query) throws(NetworkError) -> (Request, String) {
         var request = Request(
             .post, tokenURL, options: [.anonymous, .redirects(.never), .responseLimit(.mebibytes(1))])
         try request.refusePlainHTTP(
@@ -163,7 +163,7 @@ public struct OAuth2Client: Sendable {
             if let secret { form = form.merging(["client_secret": secret]) }
         }
         do {
-            let text = try form.text(QueryEncoder())
+            let text = try form.text(Request.QueryEncoder())
             request.body = .text(text)
             return (request, text)
         } catch {

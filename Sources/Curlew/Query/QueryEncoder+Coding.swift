@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension QueryEncoder: Codable {
+extension Request.QueryEncoder: Codable {
     private enum CodingKeys: CodingKey {
         case arrays, nesting, bools, dates, data, nils, keys, spaces, order, empties
     }
@@ -40,7 +40,7 @@ extension QueryEncoder: Codable {
     }
 }
 
-extension QueryEncoder.NilStyle: Codable {
+extension Request.QueryEncoder.NilStyle: Codable {
     private enum CodingKeys: CodingKey {
         case style, text
     }

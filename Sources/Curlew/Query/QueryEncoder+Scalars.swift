@@ -3,7 +3,7 @@
 
 internal import FoundationEssentials
 
-extension QueryEncoder {
+extension Request.QueryEncoder {
     /// Returns the text of a plain value; nil for a value that has to encode itself.
     func plainText(of value: some Encodable) -> String? {
         switch value {
@@ -59,7 +59,7 @@ extension QueryEncoder {
     }
 }
 
-extension QueryEncoder.KeyStyle {
+extension Request.QueryEncoder.KeyStyle {
     /// Returns a name in this style.
     func name(_ text: String) -> String {
         switch self {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension QueryEncoder {
+extension Request.QueryEncoder {
     /// Returns the names and values of a keyed value; an empty list for nil.
     /// - Throws: See ``encode(_:)``.
     func entries<T: Encodable>(of value: T) throws -> [QueryTree.Entry] {
@@ -27,7 +27,7 @@ extension QueryEncoder {
     /// queries.
     /// - Throws: See ``encode(_:)``.
     func pairs(of value: some Encodable) throws -> [Pair] {
-        if let query = value as? Query { return try query.pairs(self) }
+        if let query = value as? Request.Query { return try query.pairs(self) }
         return try pairs(of: entries(of: value))
     }
 
@@ -120,7 +120,8 @@ extension QueryEncoder {
             case (.null, _): texts.append("")
             default:
                 throw EncodingError.inQuery(
-                    QueryEncoder.self, at: element.path, "Arrays that are joined by commas hold plain values only.")
+                    Request.QueryEncoder.self, at: element.path,
+                    "Arrays that are joined by commas hold plain values only.")
             }
         }
         if tree.kind == .set { texts.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) } }
@@ -146,6 +147,6 @@ extension QueryEncoder {
     private func escaped(_ text: String) -> String { Self.escape(text, spaces: spaces) }
 
     private static func mixed(_ tree: QueryTree) -> EncodingError {
-        .inQuery(QueryEncoder.self, at: tree.path, "A value encoded itself in two ways at once.")
+        .inQuery(Request.QueryEncoder.self, at: tree.path, "A value encoded itself in two ways at once.")
     }
 }

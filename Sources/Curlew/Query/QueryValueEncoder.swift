@@ -4,7 +4,7 @@
 /// The encoder that values encode themselves to; its containers fill a tree.
 struct QueryValueEncoder: Encoder {
     let tree: QueryTree
-    let styles: QueryEncoder
+    let styles: Request.QueryEncoder
     /// The number of values that are encoding themselves around this one; it can exceed the length of the path, since a
     /// value can encode another value in its own place.
     var depth = 0

@@ -21,7 +21,7 @@ struct RedirectHistory: Sendable {
 
     private let maximum: Int
     /// The redirects followed, oldest first.
-    private(set) var history: [RedirectHop] = []
+    private(set) var history: [ResponseHead.RedirectHop] = []
     /// How often each request was sent since a response last set a cookie.
     private var sent: [Step: Int] = [:]
 
@@ -58,7 +58,7 @@ struct RedirectHistory: Sendable {
                 "The redirects form a loop, which has reached \(next) \(Self.maximumVisits) times.",
                 hint: "The server may expect a cookie, another field, or a signed-in user.", request, head)
         }
-        history.append(RedirectHop(method: request.method, url: request.url, head: head, metrics: metrics))
+        history.append(ResponseHead.RedirectHop(method: request.method, url: request.url, head: head, metrics: metrics))
     }
 
     private func refused(

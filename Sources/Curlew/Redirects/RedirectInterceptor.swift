@@ -8,7 +8,9 @@ struct RedirectInterceptor: Interceptor {
     /// The policy for requests without a policy of their own.
     let policy: RedirectPolicy
 
-    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         var policy = request.options.redirects ?? policy
         // The session's sensitive fields are sensitive for every request.
         if request.options.redirects != nil { policy.sensitiveFields += self.policy.sensitiveFields }

@@ -55,7 +55,7 @@ extension RedirectPolicy {
 
     private func decision(
         about proposal: RedirectRules.Proposal, _ request: Request, _ head: ResponseHead
-    ) async throws(NetworkError) -> RedirectDecision {
+    ) async throws(NetworkError) -> RedirectPolicy.Decision {
         switch rule {
         case .follow:
             guard !proposal.isDowngrade || allowsDowngrade else { throw Self.downgrade(request, head) }
@@ -63,7 +63,7 @@ extension RedirectPolicy {
         case .none: return .stop
         case .sameOrigin: return proposal.isSameOrigin ? .follow : .stop
         case .custom(let question):
-            let redirect = Redirect(
+            let redirect = RedirectPolicy.Redirect(
                 request: request, response: head, proposed: proposal.request, count: head.history.count,
                 isSameOrigin: proposal.isSameOrigin, isDowngrade: proposal.isDowngrade)
             do {

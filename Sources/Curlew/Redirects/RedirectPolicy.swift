@@ -10,15 +10,17 @@
 /// ``follow(max:allowingDowngrade:)`` refuses redirects from https to http, unless they are allowed.
 ///
 /// ```swift
-/// let session = Session(SessionConfiguration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
+/// let session = Session(Session.Configuration { $0.redirects = .sameOrigin().withholding("X-Tenant") })
 /// request.options.redirects = .custom { $0.isDowngrade ? .stop : .follow }
 /// ```
 public struct RedirectPolicy: Sendable, Hashable {
     /// A closure with an identity, for comparisons.
     final class Decider: Sendable, Hashable {
-        let decide: @Sendable (Redirect) async throws -> RedirectDecision
+        let decide: @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision
 
-        init(_ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision) { self.decide = decide }
+        init(_ decide: @escaping @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision) {
+            self.decide = decide
+        }
 
         static func == (lhs: Decider, rhs: Decider) -> Bool { lhs === rhs }
 
@@ -86,7 +88,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     ///   - max: The number of followed or rewritten redirects, as in ``follow(max:allowingDowngrade:)``.
     ///   - decide: Called in the transfer's task, for one redirect after the other; the transfer waits for its result.
     public static func custom(
-        max: Int = 20, _ decide: @escaping @Sendable (Redirect) async throws -> RedirectDecision
+        max: Int = 20, _ decide: @escaping @Sendable (RedirectPolicy.Redirect) async throws -> RedirectPolicy.Decision
     ) -> RedirectPolicy {
         RedirectPolicy(.custom(Decider(decide)), maximum: max)
     }
@@ -112,52 +114,56 @@ extension RedirectPolicy: CustomStringConvertible {
     }
 }
 
-/// A redirect that the closure of a policy decides about (RFC 9110 §15.4).
-public struct Redirect: Sendable {
-    /// The request that was redirected.
-    public let request: Request
-    /// The head of the redirecting response; its history contains the earlier redirects.
-    public let response: ResponseHead
-    /// The request that would be sent next, without the fields that must not be sent to another origin.
-    public let proposed: Request
-    /// How many redirects were followed before this one.
-    public let count: Int
-    /// Whether `proposed` goes to the same scheme, host and port as `request`.
-    public let isSameOrigin: Bool
-    /// Whether the redirect gives up TLS: `request` is https and `proposed` http.
-    public let isDowngrade: Bool
+extension RedirectPolicy {
+    /// A redirect that the closure of a policy decides about (RFC 9110 §15.4).
+    public struct Redirect: Sendable {
+        /// The request that was redirected.
+        public let request: Request
+        /// The head of the redirecting response; its history contains the earlier redirects.
+        public let response: ResponseHead
+        /// The request that would be sent next, without the fields that must not be sent to another origin.
+        public let proposed: Request
+        /// How many redirects were followed before this one.
+        public let count: Int
+        /// Whether `proposed` goes to the same scheme, host and port as `request`.
+        public let isSameOrigin: Bool
+        /// Whether the redirect gives up TLS: `request` is https and `proposed` http.
+        public let isDowngrade: Bool
 
-    /// Creates a redirect from its parts; public for tests of closures.
-    public init(
-        request: Request, response: ResponseHead, proposed: Request, count: Int = 0, isSameOrigin: Bool = true,
-        isDowngrade: Bool = false
-    ) {
-        self.request = request
-        self.response = response
-        self.proposed = proposed
-        self.count = count
-        self.isSameOrigin = isSameOrigin
-        self.isDowngrade = isDowngrade
+        /// Creates a redirect from its parts; public for tests of closures.
+        public init(
+            request: Request, response: ResponseHead, proposed: Request, count: Int = 0, isSameOrigin: Bool = true,
+            isDowngrade: Bool = false
+        ) {
+            self.request = request
+            self.response = response
+            self.proposed = proposed
+            self.count = count
+            self.isSameOrigin = isSameOrigin
+            self.isDowngrade = isDowngrade
+        }
     }
 }
 
-extension Redirect: CustomStringConvertible {
+extension RedirectPolicy.Redirect: CustomStringConvertible {
     /// One line: the status and both requests, redacted.
     public var description: String { "\(response.status.code): \(request) → \(proposed)" }
 }
 
-/// The decision about a redirect.
-public enum RedirectDecision: Sendable {
-    /// Send the proposed request.
-    case follow
-    /// Send this request instead, counted as a redirect.
-    ///
-    /// Change the proposed request if possible: credentials for another origin are already removed from it. All fields
-    /// of the given request are sent unchanged. The session's own fields are still sent to another origin without those
-    /// that hold credentials.
-    case rewrite(Request)
-    /// Use the redirecting response as the result.
-    case stop
-    /// Fail the transfer with `.redirectRefused` and this error as its cause.
-    case fail(any Error)
+extension RedirectPolicy {
+    /// The decision about a redirect.
+    public enum Decision: Sendable {
+        /// Send the proposed request.
+        case follow
+        /// Send this request instead, counted as a redirect.
+        ///
+        /// Change the proposed request if possible: credentials for another origin are already removed from it. All fields
+        /// of the given request are sent unchanged. The session's own fields are still sent to another origin without those
+        /// that hold credentials.
+        case rewrite(Request)
+        /// Use the redirecting response as the result.
+        case stop
+        /// Fail the transfer with `.redirectRefused` and this error as its cause.
+        case fail(any Error)
+    }
 }

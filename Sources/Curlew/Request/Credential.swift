@@ -28,7 +28,7 @@ public struct Credential: Sendable, Hashable {
     /// Every host on the path can read them unless the connection is secure.
     /// - Throws: ``InvalidCredential`` when the name has a colon, at which servers would split it, and when the name or
     ///   password has a control character (RFC 7617 §2).
-    public static func basic(_ user: String, _ password: String) throws(InvalidCredential) -> Credential {
+    public static func basic(_ user: String, _ password: String) throws(Credential.Invalid) -> Credential {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
         // A control character is usually the line end of a file that was read.
         guard !user.unicodeScalars.contains(where: isControl) else { throw .controlInUser }
@@ -56,35 +56,38 @@ extension Credential: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description], displayStyle: .struct) }
 }
 
-/// The reason why a name and a password cannot form a credential.
-///
-/// ```swift
-/// do {
-///     credential = try .basic(user, password)
-/// } catch InvalidCredential.colonInUser {
-///     print("A user name has no colon.")
-/// }
-/// ```
-public enum InvalidCredential: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name has a colon, which would end the name.
-    case colonInUser
-    /// The name has a control character.
-    case controlInUser
-    /// The password has a control character.
-    case controlInPassword
+extension Credential {
+    /// The reason why a name and a password cannot form a credential.
+    ///
+    /// ```swift
+    /// do {
+    ///     credential = try .basic(user, password)
+    /// } catch Credential.Invalid.colonInUser {
+    ///     print("A user name has no colon.")
+    /// }
+    /// ```
+    public enum Invalid: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The name has a colon, which would end the name.
+        case colonInUser
+        /// The name has a control character.
+        case controlInUser
+        /// The password has a control character.
+        case controlInPassword
 
-    /// One sentence, without the name and the password.
-    public var description: String {
-        switch self {
-        case .colonInUser: "The user name has a colon, which Basic credentials cannot express."
-        case .controlInUser: "The user name has a control character, perhaps the line end of the file it was read from."
-        case .controlInPassword:
-            "The password has a control character, perhaps the line end of the file it was read from."
+        /// One sentence, without the name and the password.
+        public var description: String {
+            switch self {
+            case .colonInUser: "The user name has a colon, which Basic credentials cannot express."
+            case .controlInUser:
+                "The user name has a control character, perhaps the line end of the file it was read from."
+            case .controlInPassword:
+                "The password has a control character, perhaps the line end of the file it was read from."
+            }
         }
     }
 }
 
-extension InvalidCredential: LocalizedError {
+extension Credential.Invalid: LocalizedError {
     /// The description, which is also `localizedDescription`.
     public var errorDescription: String? { description }
 }

@@ -6,14 +6,14 @@ struct OptionValues: Hashable, Codable, Sendable {
     var timeouts: Timeouts?
     var timeout: Duration?
     var responseLimit: ByteCount?
-    var decompression: Decompression?
-    var compression: RequestCompression?
-    var expectContinue: ExpectContinue?
-    var connection: ConnectionUse?
+    var decompression: Request.Decompression?
+    var compression: Request.Compression?
+    var expectContinue: Request.ExpectContinue?
+    var connection: Request.ConnectionUse?
     var redirects: RedirectPolicy?
     var statuses: StatusSet?
     var accepting: [MediaType]?
-    var bandwidth: BandwidthLimit?
+    var bandwidth: Request.BandwidthLimit?
     var retry: RetryPolicy?
     var isAnonymous: Bool?
 
@@ -58,18 +58,18 @@ extension Request.Options: ExpressibleByArrayLiteral {
     public static func responseLimit(_ limit: ByteCount) -> Self { made { $0.responseLimit = limit } }
 
     /// Sets how a compressed response is handled.
-    public static func decompression(_ decompression: Decompression) -> Self {
+    public static func decompression(_ decompression: Request.Decompression) -> Self {
         made { $0.decompression = decompression }
     }
 
     /// Sets whether the request's body is compressed.
-    public static func compression(_ compression: RequestCompression) -> Self { made { $0.compression = compression } }
+    public static func compression(_ compression: Request.Compression) -> Self { made { $0.compression = compression } }
 
     /// Sets whether the body waits until the server has sent an interim response.
-    public static func expectContinue(_ policy: ExpectContinue) -> Self { made { $0.expectContinue = policy } }
+    public static func expectContinue(_ policy: Request.ExpectContinue) -> Self { made { $0.expectContinue = policy } }
 
     /// Sets whether the request shares connections with others.
-    public static func connection(_ use: ConnectionUse) -> Self { made { $0.connection = use } }
+    public static func connection(_ use: Request.ConnectionUse) -> Self { made { $0.connection = use } }
 
     /// Sets which redirects are followed.
     public static func redirects(_ policy: RedirectPolicy) -> Self { made { $0.redirects = policy } }
@@ -84,7 +84,7 @@ extension Request.Options: ExpressibleByArrayLiteral {
 
     /// Limits how many bytes of bodies are sent and received per second.
     public static func bandwidth(upload: ByteCount? = nil, download: ByteCount? = nil) -> Self {
-        made { $0.bandwidth = BandwidthLimit(upload: upload, download: download) }
+        made { $0.bandwidth = Request.BandwidthLimit(upload: upload, download: download) }
     }
 
     /// Sets whether the request is retried, and when.

@@ -44,23 +44,23 @@ extension Request {
             set { values.responseLimit = newValue }
         }
         /// How a compressed response is handled; nil for the session's setting.
-        public var decompression: Decompression? {
+        public var decompression: Request.Decompression? {
             get { box?.values.decompression }
             set { values.decompression = newValue }
         }
         /// Whether the request's body is compressed; nil for the session's setting.
-        public var compression: RequestCompression? {
+        public var compression: Request.Compression? {
             get { box?.values.compression }
             set { values.compression = newValue }
         }
 
         /// Whether the body waits until the server has sent an interim response; nil for the session's setting.
-        public var expectContinue: ExpectContinue? {
+        public var expectContinue: Request.ExpectContinue? {
             get { box?.values.expectContinue }
             set { values.expectContinue = newValue }
         }
         /// Whether the request shares connections with others; `.shared` unless set.
-        public var connection: ConnectionUse {
+        public var connection: Request.ConnectionUse {
             get { box?.values.connection ?? .shared }
             set { values.connection = newValue }
         }
@@ -71,7 +71,7 @@ extension Request {
         }
         /// How many bytes of bodies the request sends and receives per second, in addition to the session's limit; nil
         /// for no limit of the request itself.
-        public var bandwidth: BandwidthLimit? {
+        public var bandwidth: Request.BandwidthLimit? {
             get { box?.values.bandwidth }
             set { values.bandwidth = newValue }
         }
@@ -111,9 +111,9 @@ extension Request {
         /// Creates options; each member is unset unless given.
         public init(
             timeouts: Timeouts? = nil, priority: Priority? = nil, label: String? = nil,
-            responseLimit: ByteCount? = nil, expectContinue: ExpectContinue? = nil,
-            connection: ConnectionUse? = nil, decompression: Decompression? = nil,
-            compression: RequestCompression? = nil, redirects: RedirectPolicy? = nil
+            responseLimit: ByteCount? = nil, expectContinue: Request.ExpectContinue? = nil,
+            connection: Request.ConnectionUse? = nil, decompression: Request.Decompression? = nil,
+            compression: Request.Compression? = nil, redirects: RedirectPolicy? = nil
         ) {
             explicitPriority = priority
             self.label = label

@@ -32,7 +32,7 @@ public struct Request: Sendable {
     /// them.
     var withheld: [HeaderName] = []
     /// Notes for interceptors and observers of the request; empty unless set, and never sent.
-    public var tags = RequestTags()
+    public var tags = Request.Tags()
 
     /// The interceptors of this request, outside of the session's interceptors, the first one outermost; empty unless
     /// given.

@@ -3,8 +3,8 @@
 
 extension ResponseHead {
     /// The value of `Content-Disposition`, which says how to save the response; nil when it is missing or invalid.
-    public var contentDisposition: ContentDisposition? {
-        self[.contentDisposition].flatMap { ContentDisposition($0) }
+    public var contentDisposition: ResponseHead.ContentDisposition? {
+        self[.contentDisposition].flatMap { ResponseHead.ContentDisposition($0) }
     }
 
     /// A file name for the response's body, safe for a new file in a directory that the caller chooses.
@@ -18,7 +18,9 @@ extension ResponseHead {
 
 extension ResponseHead {
     /// The byte range of the body (RFC 9110 §14.4); nil when `Content-Range` is missing or invalid.
-    public var contentRange: ContentRange? { self[.contentRange].flatMap { ContentRange($0) } }
+    public var contentRange: ResponseHead.ContentRange? {
+        self[.contentRange].flatMap { ResponseHead.ContentRange($0) }
+    }
 
     /// The digest of the whole representation, decoded or not, from `Repr-Digest` (RFC 9530 §3).
     var representationDigest: Checksum? { self["Repr-Digest"].flatMap { Checksum(digestField: $0) } }

@@ -17,11 +17,11 @@ public struct ResponseHead: Sendable {
     /// The status.
     public let status: Status
     /// The protocol version of the response.
-    public let version: HTTPVersion
+    public let version: ResponseHead.HTTPVersion
     /// The URL of the response, after redirects; empty for a head that was created without a URL.
     public var url: String
     /// The redirects that were followed before this response, oldest first; empty without redirects.
-    public var history: [RedirectHop] = []
+    public var history: [ResponseHead.RedirectHop] = []
     /// The errors of the failed attempts before this response, oldest first; empty when the first attempt succeeded.
     public var earlier: [NetworkError] { tries?.earlier ?? [] }
     var tries: AttemptHistory?
@@ -29,7 +29,7 @@ public struct ResponseHead: Sendable {
 
     /// Creates a head, for tests and caches.
     public init(
-        status: Status, version: HTTPVersion = .http1_1, fields: HeaderFields = [:], url: String = ""
+        status: Status, version: ResponseHead.HTTPVersion = .http1_1, fields: HeaderFields = [:], url: String = ""
     ) {
         self.status = status
         self.version = version

@@ -3,7 +3,7 @@
 
 /// The first line of a received head (RFC 9112 §4): "HTTP/1.1 200 OK", or "HTTP/2 200 " as libcurl writes it.
 struct StatusLine: Sendable {
-    let version: HTTPVersion
+    let version: ResponseHead.HTTPVersion
     let status: Status
     /// The range of the phrase, without surrounding white space.
     let reason: Range<Int>
@@ -28,7 +28,7 @@ struct StatusLine: Sendable {
             number.count == 3 && ByteSet.digits.contains(number[5]) && number[6] == UInt8(ascii: ".")
             && ByteSet.digits.contains(number[7])
         guard isShort || isLong else { return nil }
-        version = HTTPVersion(rawValue: String(decoding: line[..<space], as: UTF8.self))
+        version = ResponseHead.HTTPVersion(rawValue: String(decoding: line[..<space], as: UTF8.self))
 
         let digits = line[(space + 1)...].prefix(3)
         guard digits.count == 3, digits.allSatisfy(ByteSet.digits.contains) else { return nil }
@@ -42,7 +42,7 @@ struct StatusLine: Sendable {
     }
 
     /// Returns the version of a head whose first line is known to be a status line.
-    static func version(of block: [UInt8]) -> HTTPVersion {
+    static func version(of block: [UInt8]) -> ResponseHead.HTTPVersion {
         guard block.count > 7 else { return .http1_1 }
         if block[5] == UInt8(ascii: "2") { return .http2 }
         return block[7] == UInt8(ascii: "0") ? .http1_0 : .http1_1

@@ -59,7 +59,8 @@ public struct RetryInterceptor: Interceptor {
     ///
     /// - Throws: The `NetworkError` of the last attempt, with those of the earlier attempts in
     ///   ``NetworkError/earlier``.
-    public func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse
+    public func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
     {
         let policy = isOfSession ? request.options.retry ?? policy : policy
         guard policy.isOn else { return try await next(request) }
@@ -137,14 +138,14 @@ extension Interceptor where Self == RetryInterceptor {
 private struct Attempts {
     private(set) var schedule: RetrySchedule
     let request: Request
-    let context: InterceptorContext
+    let context: Interception.Context
     /// The time since the transfer's start, by the interceptor's clock.
     private let time: @Sendable () -> Duration
     /// The remaining part of `timeouts.total` at time zero.
     private let total: Duration?
     private var failures: [NetworkError] = []
 
-    init(_ policy: RetryPolicy, _ request: Request, _ context: InterceptorContext, _ clock: any Clock<Duration>) {
+    init(_ policy: RetryPolicy, _ request: Request, _ context: Interception.Context, _ clock: any Clock<Duration>) {
         schedule = RetrySchedule(policy)
         self.request = request
         self.context = context

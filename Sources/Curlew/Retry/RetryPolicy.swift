@@ -28,7 +28,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Statuses after which the request is sent again; 408, 429, 500, 502, 503 and 504 unless set.
     public var statuses: StatusSet
     /// The wait before an attempt, in addition to a requested wait (`Retry-After`, `RateLimit`).
-    public var backoff: Backoff
+    public var backoff: RetryPolicy.Backoff
     /// The longest wait that a server may ask for by `Retry-After` or `RateLimit`; 60 s unless set.
     ///
     /// If the server asks for more, the policy gives up.
@@ -60,7 +60,8 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Creates a policy; each member has its default unless given.
     public init(
         limit: Int, methods: Set<Method> = RetryPolicy.idempotent, statuses: StatusSet = RetryPolicy.transient,
-        backoff: Backoff = Backoff(), longestWait: Duration = .seconds(60), deadline: Duration? = nil,
+        backoff: RetryPolicy.Backoff = RetryPolicy.Backoff(), longestWait: Duration = .seconds(60),
+        deadline: Duration? = nil,
         budget: Double? = 0.2, addsIdempotencyKey: Bool = false, waitsForConnectivity: Bool = false
     ) {
         self.limit = limit
@@ -119,7 +120,7 @@ extension RetryPolicy: Codable {
         self.init(limit: try container.decode(Int.self, forKey: .limit))
         methods = try container.decodeIfPresent(Set<Method>.self, forKey: .methods) ?? methods
         statuses = try container.decodeIfPresent(StatusSet.self, forKey: .statuses) ?? statuses
-        backoff = try container.decodeIfPresent(Backoff.self, forKey: .backoff) ?? backoff
+        backoff = try container.decodeIfPresent(RetryPolicy.Backoff.self, forKey: .backoff) ?? backoff
         longestWait = try container.seconds(.longestWait) ?? longestWait
         deadline = try container.seconds(.deadline)
         if container.contains(.budget) { budget = try container.decodeIfPresent(Double.self, forKey: .budget) }

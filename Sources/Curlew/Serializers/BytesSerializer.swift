@@ -3,33 +3,35 @@
 
 public import FoundationEssentials
 
-/// Returns the body, decoded from its content codings and otherwise unchanged.
-///
-/// ```swift
-/// let sound = BytesSerializer(accepting: ["audio/mpeg", "audio/ogg;q=0.5"])
-/// ```
-public struct BytesSerializer: ResponseSerializer {
-    /// The media types of the body, for `Accept` and for checking the response's `Content-Type`.
-    public let accepts: [MediaType]
-
-    /// Creates a serializer for some media types; for any type unless given.
+extension Serializers {
+    /// Returns the body, decoded from its content codings and otherwise unchanged.
     ///
-    /// An empty list also accepts every type, but sets no `Accept` field: the field of the client or the session is
-    /// sent.
-    public init(accepting types: [MediaType] = [.any]) {
-        accepts = types
+    /// ```swift
+    /// let sound = Serializers.Bytes(accepting: ["audio/mpeg", "audio/ogg;q=0.5"])
+    /// ```
+    public struct Bytes: ResponseSerializer {
+        /// The media types of the body, for `Accept` and for checking the response's `Content-Type`.
+        public let accepts: [MediaType]
+
+        /// Creates a serializer for some media types; for any type unless given.
+        ///
+        /// An empty list also accepts every type, but sets no `Accept` field: the field of the client or the session is
+        /// sent.
+        public init(accepting types: [MediaType] = [.any]) {
+            accepts = types
+        }
+
+        /// Reads the whole body.
+        ///
+        /// - Throws: `NetworkError`: the error that ended the transfer.
+        public func output(from response: IncomingResponse) async throws -> Data { try await response.collect() }
     }
-
-    /// Reads the whole body.
-    ///
-    /// - Throws: `NetworkError`: the error that ended the transfer.
-    public func output(from response: IncomingResponse) async throws -> Data { try await response.collect() }
 }
 
-extension ResponseSerializer where Self == BytesSerializer {
+extension ResponseSerializer where Self == Serializers.Bytes {
     /// Returns the unchanged body, of any type.
-    public static var bytes: BytesSerializer { BytesSerializer() }
+    public static var bytes: Serializers.Bytes { Serializers.Bytes() }
 
     /// Returns the unchanged body if it has one of the given types; any type if the list is empty.
-    public static func bytes(accepting types: [MediaType]) -> BytesSerializer { BytesSerializer(accepting: types) }
+    public static func bytes(accepting types: [MediaType]) -> Serializers.Bytes { Serializers.Bytes(accepting: types) }
 }

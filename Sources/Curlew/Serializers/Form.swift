@@ -10,10 +10,10 @@ public import FoundationEssentials
 /// ```
 public struct Form: RequestFormat {
     /// The rules for names and values.
-    public let encoder: QueryEncoder
+    public let encoder: Request.QueryEncoder
 
     /// Creates a format with the given rules; AFNetworking's unless given.
-    public init(_ encoder: QueryEncoder = QueryEncoder()) { self.encoder = encoder }
+    public init(_ encoder: Request.QueryEncoder = Request.QueryEncoder()) { self.encoder = encoder }
 
     /// `application/x-www-form-urlencoded`.
     public var contentType: MediaType { .form }
@@ -21,7 +21,7 @@ public struct Form: RequestFormat {
     /// Returns the pairs, joined by "&".
     /// - Throws: `EncodingError` when the value is not keyed, or the error of the value's own encoding.
     public func encode(_ value: some Encodable) throws -> Data {
-        if let query = value as? Query { return Data(try query.text(encoder).utf8) }
+        if let query = value as? Request.Query { return Data(try query.text(encoder).utf8) }
         return Data(try encoder.encode(value).utf8)
     }
 }

@@ -3,48 +3,50 @@
 
 internal import FoundationEssentials
 
-/// Decodes any `Decodable` type with a format: its own format, or that of its client.
-///
-/// Three kinds of results are special. `Data` is the unchanged body of any type. An `Optional` is nil when the
-/// body is empty, or contains only white space or a null. Every other type requires a body that is not empty.
-///
-/// ```swift
-/// let users = FormatSerializer<[User]>(JSON { $1.keyDecodingStrategy = .convertFromSnakeCase })
-/// ```
-public struct FormatSerializer<Output: Decodable & Sendable>: ResponseSerializer {
-    private let format: (any ResponseFormat)?
-
-    /// Creates a serializer with a format.
+extension Serializers {
+    /// Decodes any `Decodable` type with a format: its own format, or that of its client.
     ///
-    /// - Parameter format: The format; nil for the client's format, and for JSON without a client.
-    public init(_ format: (any ResponseFormat)? = nil) {
-        self.format = format
-    }
-
-    /// The media types that the format can read; any type when the result is `Data`.
-    public var accepts: [MediaType] {
-        Output.self == Data.self || Output.self == Data?.self ? [.any] : (format ?? JSON.standard).accepts
-    }
-
-    /// Decodes the body.
+    /// Three kinds of results are special. `Data` is the unchanged body of any type. An `Optional` is nil when the
+    /// body is empty, or contains only white space or a null. Every other type requires a body that is not empty.
     ///
-    /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or the error that ended the transfer.
-    public func output(from response: IncomingResponse) async throws -> Output {
-        let body = try await response.collect()
-        let reading = BodyReading(body: body, head: response.head, format: format ?? JSON.standard)
-        do {
-            return try reading.value(as: Output.self)
-        } catch is BodyReading.EmptyBody {
-            throw NetworkError.emptyBody(expecting: Output.self, of: response.head, request: response.request)
-        } catch {
-            throw NetworkError.decoding(
-                error, as: Output.self, of: response.head, body: body, request: response.request)
+    /// ```swift
+    /// let users = Serializers.Formatted<[User]>(JSON { $1.keyDecodingStrategy = .convertFromSnakeCase })
+    /// ```
+    public struct Formatted<Output: Decodable & Sendable>: ResponseSerializer {
+        private let format: (any ResponseFormat)?
+
+        /// Creates a serializer with a format.
+        ///
+        /// - Parameter format: The format; nil for the client's format, and for JSON without a client.
+        public init(_ format: (any ResponseFormat)? = nil) {
+            self.format = format
         }
-    }
 
-    /// Returns the serializer with the given format, unless it has a format of its own.
-    public func bound(to format: any ResponseFormat) -> FormatSerializer {
-        FormatSerializer(self.format ?? format)
+        /// The media types that the format can read; any type when the result is `Data`.
+        public var accepts: [MediaType] {
+            Output.self == Data.self || Output.self == Data?.self ? [.any] : (format ?? JSON.standard).accepts
+        }
+
+        /// Decodes the body.
+        ///
+        /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or the error that ended the transfer.
+        public func output(from response: IncomingResponse) async throws -> Output {
+            let body = try await response.collect()
+            let reading = BodyReading(body: body, head: response.head, format: format ?? JSON.standard)
+            do {
+                return try reading.value(as: Output.self)
+            } catch is BodyReading.EmptyBody {
+                throw NetworkError.emptyBody(expecting: Output.self, of: response.head, request: response.request)
+            } catch {
+                throw NetworkError.decoding(
+                    error, as: Output.self, of: response.head, body: body, request: response.request)
+            }
+        }
+
+        /// Returns the serializer with the given format, unless it has a format of its own.
+        public func bound(to format: any ResponseFormat) -> Formatted {
+            Formatted(self.format ?? format)
+        }
     }
 }
 
@@ -98,8 +100,8 @@ extension ResponseSerializer {
     /// - Parameter type: The type of the result.
     public static func decoding<T: Decodable & Sendable>(
         _ type: T.Type = T.self
-    ) -> FormatSerializer<T> where Self == FormatSerializer<T> {
-        FormatSerializer()
+    ) -> Serializers.Formatted<T> where Self == Serializers.Formatted<T> {
+        Serializers.Formatted()
     }
 
     /// Decodes JSON, independently of the client's format.
@@ -109,8 +111,8 @@ extension ResponseSerializer {
     ///   - format: The options for decoding JSON.
     public static func json<T: Decodable & Sendable>(
         _ type: T.Type = T.self, _ format: JSON = JSON()
-    ) -> FormatSerializer<T> where Self == FormatSerializer<T> {
-        FormatSerializer(format)
+    ) -> Serializers.Formatted<T> where Self == Serializers.Formatted<T> {
+        Serializers.Formatted(format)
     }
 
     /// Decodes property lists, independently of the client's format.
@@ -118,7 +120,7 @@ extension ResponseSerializer {
     /// - Parameter type: The type of the result.
     public static func plist<T: Decodable & Sendable>(
         _ type: T.Type = T.self
-    ) -> FormatSerializer<T> where Self == FormatSerializer<T> {
-        FormatSerializer(PropertyList())
+    ) -> Serializers.Formatted<T> where Self == Serializers.Formatted<T> {
+        Serializers.Formatted(PropertyList())
     }
 }

@@ -83,19 +83,21 @@ extension StreamSerializer {
     }
 }
 
-/// The bytes of a body as they arrive.
-public struct Chunks: StreamSerializer {
-    /// Creates a serializer for any media type.
-    public init() {}
+extension Streams {
+    /// The bytes of a body as they arrive.
+    public struct Chunks: StreamSerializer {
+        /// Creates a serializer for any media type.
+        public init() {}
 
-    /// Does nothing, because no state is needed.
-    public func begin(_ head: ResponseHead) {}
+        /// Does nothing, because no state is needed.
+        public func begin(_ head: ResponseHead) {}
 
-    /// Returns the chunk itself.
-    public func decode(_ chunk: ByteChunk?, _ state: inout Void) -> [ByteChunk] { chunk.map { [$0] } ?? [] }
+        /// Returns the chunk itself.
+        public func decode(_ chunk: ByteChunk?, _ state: inout Void) -> [ByteChunk] { chunk.map { [$0] } ?? [] }
+    }
 }
 
-extension StreamSerializer where Self == Chunks {
+extension StreamSerializer where Self == Streams.Chunks {
     /// The bytes as they arrive.
-    public static var chunks: Chunks { Chunks() }
+    public static var chunks: Streams.Chunks { Streams.Chunks() }
 }

@@ -23,12 +23,12 @@ final class EndRecorder: Sendable {
         var firstWaiter = 0
     }
 
-    private let recorders: [any SessionRecorder]
+    private let recorders: [any Session.Recorder]
     private let state = Lock(State())
 
     /// Collects the recorders among a session's observers; nil when there is no recorder.
-    init?(_ observers: [any SessionObserver]) {
-        recorders = observers.compactMap { $0 as? any SessionRecorder }
+    init?(_ observers: [any Session.Observer]) {
+        recorders = observers.compactMap { $0 as? any Session.Recorder }
         if recorders.isEmpty { return nil }
     }
 

@@ -23,7 +23,7 @@ public actor Session {
     private nonisolated let isShared: Bool
 
     /// The session with the default configuration for the whole process; it cannot be shut down.
-    public static let shared = Session(core: SessionCore(SessionConfiguration(), trust: SystemTrust()), isShared: true)
+    public static let shared = Session(core: SessionCore(Session.Configuration(), trust: SystemTrust()), isShared: true)
 
     /// Creates a session; it opens no connection before the first transfer.
     ///
@@ -37,9 +37,9 @@ public actor Session {
     ///   - observers: The observers of all events of the session; empty by default.
     ///   - downloads: The destination of downloads without a destination of their own; nil by default.
     public init(
-        _ configuration: SessionConfiguration = SessionConfiguration(), trust: any TrustEvaluator = SystemTrust(),
+        _ configuration: Session.Configuration = Session.Configuration(), trust: any TrustEvaluator = SystemTrust(),
         identities: ClientIdentities = .none, interceptors: [any Interceptor] = [],
-        observers: [any SessionObserver] = [], downloads: DownloadDestination? = nil
+        observers: [any Session.Observer] = [], downloads: DownloadDestination? = nil
     ) {
         self.init(
             core: SessionCore(
@@ -61,16 +61,16 @@ public actor Session {
     /// - Throws: The error of the closure.
     public init(
         trust: any TrustEvaluator = SystemTrust(), identities: ClientIdentities = .none,
-        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
-        downloads: DownloadDestination? = nil, _ configure: @Sendable (inout SessionConfiguration) throws -> Void
+        interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
+        downloads: DownloadDestination? = nil, _ configure: @Sendable (inout Session.Configuration) throws -> Void
     ) rethrows {
         self.init(
-            try SessionConfiguration(configure), trust: trust, identities: identities, interceptors: interceptors,
+            try Session.Configuration(configure), trust: trust, identities: identities, interceptors: interceptors,
             observers: observers, downloads: downloads)
     }
 
     /// Creates a session with another resolver.
-    package init(_ configuration: SessionConfiguration = SessionConfiguration(), resolver: Resolver) {
+    package init(_ configuration: Session.Configuration = Session.Configuration(), resolver: Resolver) {
         self.init(core: SessionCore(configuration, trust: SystemTrust(), resolver: resolver), isShared: false)
     }
 
@@ -83,7 +83,7 @@ public actor Session {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { core.share.loop.asUnownedSerialExecutor() }
 
     /// The configuration that the session was created with.
-    public nonisolated var configuration: SessionConfiguration { core.configuration }
+    public nonisolated var configuration: Session.Configuration { core.configuration }
 
     /// Creates a session with the same configuration, identities, interceptors and download destination, but without
     /// observers.
@@ -107,7 +107,7 @@ public actor Session {
     /// - Returns: A new session.
     /// - Throws: The error of the closure.
     public nonisolated func copy(
-        trust: (any TrustEvaluator)? = nil, _ configure: (inout SessionConfiguration) throws -> Void
+        trust: (any TrustEvaluator)? = nil, _ configure: (inout Session.Configuration) throws -> Void
     ) rethrows -> Session {
         var configuration = core.configuration
         try configure(&configuration)
@@ -142,9 +142,9 @@ public actor Session {
     }
 
     /// The transfers that are queued, running and paused at this instant, the oldest first.
-    public var transfers: [TransferSnapshot] {
+    public var transfers: [Session.TransferSnapshot] {
         (core.share.loop.transport?.snapshots ?? []).map { snapshot in
-            TransferSnapshot(
+            Session.TransferSnapshot(
                 id: snapshot.id, kind: snapshot.isSaved ? .download : snapshot.hasBody ? .upload : .data,
                 state: Transfer<Void>.State(snapshot.state), label: snapshot.label,
                 progress: TransferProgress(snapshot.counters, rate: 0))
@@ -156,7 +156,7 @@ public actor Session {
     /// For each observer up to 256 events are buffered; after that the oldest are dropped and counted. An observer
     /// first receives the current state of running transfers. Observing starts nothing and keeps nothing alive. Without
     /// observers no event is created.
-    public nonisolated var events: AsyncStream<SessionEvent> {
+    public nonisolated var events: AsyncStream<Session.Event> {
         let reader = SessionEventReader(core.relay)
         return AsyncStream { await reader.next() }
     }

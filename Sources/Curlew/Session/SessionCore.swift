@@ -7,7 +7,7 @@ internal import CurlewSupport
 
 /// The parts of a session besides its actor: constants that any thread may use.
 final class SessionCore: Sendable {
-    let configuration: SessionConfiguration
+    let configuration: Session.Configuration
     let trust: any TrustEvaluator
     let identities: ClientIdentities
     /// The caller's interceptors, in their order.
@@ -33,8 +33,8 @@ final class SessionCore: Sendable {
     private let refusal: NetworkError?
 
     init(
-        _ configuration: SessionConfiguration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
-        interceptors: [any Interceptor] = [], observers: [any SessionObserver] = [],
+        _ configuration: Session.Configuration, trust: any TrustEvaluator, identities: ClientIdentities = .none,
+        interceptors: [any Interceptor] = [], observers: [any Session.Observer] = [],
         downloads: DownloadDestination? = nil, resolver: Resolver = .system, codings: ContentCodings = .system
     ) {
         self.configuration = configuration
@@ -189,7 +189,7 @@ final class SessionCore: Sendable {
             expects: wish.expects)
     }
 
-    private func expectation(of request: Request) -> ExpectContinue {
+    private func expectation(of request: Request) -> Request.ExpectContinue {
         if request.fields.contains(.expect) { return .always }
         return request.options.expectContinue ?? configuration.http.expectContinue
     }
@@ -349,7 +349,7 @@ extension TransferPlan.Upload {
     /// Whether the request waits for `100 Continue` before its body is sent (RFC 9110 §10.1.1).
     ///
     /// A body of unknown length counts as long.
-    fileprivate func waits(by policy: ExpectContinue) -> Bool {
+    fileprivate func waits(by policy: Request.ExpectContinue) -> Bool {
         let length: Int64
         switch self {
         case .none: return false

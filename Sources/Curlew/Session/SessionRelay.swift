@@ -6,7 +6,7 @@ internal import CurlewSupport
 
 /// Passes a session's events to any number of observers, each with its own bounded buffer.
 final class SessionRelay: EngineObserver {
-    typealias Buffer = EventBuffer<SessionEvent>
+    typealias Buffer = EventBuffer<Session.Event>
 
     private struct Observer {
         weak var buffer: Buffer?
@@ -60,7 +60,7 @@ final class SessionRelay: EngineObserver {
             return wakes
         }
 
-        func push(_ event: SessionEvent) -> [Buffer.Wake] {
+        func push(_ event: Session.Event) -> [Buffer.Wake] {
             observers.values.flatMap { $0.buffer?.push(event) ?? [] }
         }
 
@@ -121,7 +121,7 @@ final class SessionRelay: EngineObserver {
     }
 
     /// Calls an observer for each event, in a task that ends with the session.
-    func serve(_ observer: any SessionObserver) {
+    func serve(_ observer: any Session.Observer) {
         let buffer = observe()
         Task { while let event = await buffer.next() { await observer.observe(event) } }
     }
@@ -177,7 +177,7 @@ final class SessionRelay: EngineObserver {
         state.withLock { $0.transfers[transfer.plan.transfer]?.open.contains(transfer.plan.ordinal) == true }
     }
 
-    func send(_ event: SessionEvent) {
+    func send(_ event: Session.Event) {
         for wake in state.withLock({ $0.push(event) }) { wake() }
     }
 
@@ -203,7 +203,7 @@ final class SessionEventReader: Sendable {
 
     deinit { relay.remove(observer: ObjectIdentifier(buffer)) }
 
-    func next() async -> SessionEvent? { await buffer.next() }
+    func next() async -> Session.Event? { await buffer.next() }
 }
 
 extension TransferEvent {

@@ -1,34 +1,36 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The state of a transfer at one instant.
-public struct TransferSnapshot: Sendable, Hashable, Identifiable {
-    /// The direction and destination of a transfer's data.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// The request has no body.
-        case data
-        /// The request has a body.
-        case upload
-        /// The response is saved to a file.
-        case download
-    }
+extension Session {
+    /// The state of a transfer at one instant.
+    public struct TransferSnapshot: Sendable, Hashable, Identifiable {
+        /// The direction and destination of a transfer's data.
+        public enum Kind: String, Sendable, Hashable, CaseIterable {
+            /// The request has no body.
+            case data
+            /// The request has a body.
+            case upload
+            /// The response is saved to a file.
+            case download
+        }
 
-    /// The transfer's id.
-    public let id: UInt64
-    /// The kind of the transfer.
-    public let kind: Kind
-    /// Queued, running or paused.
-    public let state: Transfer<Void>.State
-    /// The label of its request.
-    public let label: String?
-    /// The progress at that instant.
-    public let progress: TransferProgress
+        /// The transfer's id.
+        public let id: UInt64
+        /// The kind of the transfer.
+        public let kind: Kind
+        /// Queued, running or paused.
+        public let state: Transfer<Void>.State
+        /// The label of its request.
+        public let label: String?
+        /// The progress at that instant.
+        public let progress: TransferProgress
 
-    init(id: UInt64, kind: Kind, state: Transfer<Void>.State, label: String?, progress: TransferProgress) {
-        self.id = id
-        self.kind = kind
-        self.state = state
-        self.label = label
-        self.progress = progress
+        init(id: UInt64, kind: Kind, state: Transfer<Void>.State, label: String?, progress: TransferProgress) {
+            self.id = id
+            self.kind = kind
+            self.state = state
+            self.label = label
+            self.progress = progress
+        }
     }
 }

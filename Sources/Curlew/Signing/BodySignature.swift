@@ -16,7 +16,7 @@
 /// }
 /// ```
 public struct BodySignature: Authenticator {
-    private let sign: @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
+    private let sign: @Sendable (Request, SignableBody, Interception.Context) async throws -> HeaderChanges
 
     /// Creates an authenticator from the closure that signs.
     ///
@@ -24,7 +24,7 @@ public struct BodySignature: Authenticator {
     ///   request's fields. Called for each attempt, and concurrently for many attempts. An error that it throws ends
     ///   the transfer.
     public init(
-        _ sign: @escaping @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
+        _ sign: @escaping @Sendable (Request, SignableBody, Interception.Context) async throws -> HeaderChanges
     ) {
         self.sign = sign
     }
@@ -32,7 +32,7 @@ public struct BodySignature: Authenticator {
     /// Calls the closure and sends the request with the changes.
     /// - Throws: The error that the closure throws, and the errors of transfers.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         let changes = try await sign(request, SignableBody(request.body), context)
         var signed = request.withoutCompression
@@ -47,7 +47,7 @@ extension Interceptor where Self == BodySignature {
     ///
     /// - Parameter sign: The closure that signs; see ``BodySignature/init(_:)``.
     public static func signing(
-        _ sign: @escaping @Sendable (Request, SignableBody, InterceptorContext) async throws -> HeaderChanges
+        _ sign: @escaping @Sendable (Request, SignableBody, Interception.Context) async throws -> HeaderChanges
     ) -> BodySignature {
         BodySignature(sign)
     }

@@ -56,7 +56,7 @@ public struct HMACSignature: Authenticator {
     /// - Throws: `NetworkError`: `.invalidRequest` for a body that can be read only once, `.bodyFailed` when its source
     ///   fails, and the errors of transfers.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         var signed = request.withoutCompression
         signed.fields[field] = text(of: try await SignableBody(request.body).hmac(algorithm, key: key))

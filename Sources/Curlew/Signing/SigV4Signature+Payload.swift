@@ -51,6 +51,7 @@ extension SigV4Signature {
         }
         guard length > 0 else { return HashedPayload(text: SigV4Scope.emptyHash) }
         return HashedPayload(
-            text: SignedChunks.payload, isPlaceholder: true, chunks: Chunks(length: length, size: Int(size.bytes)))
+            text: SignedChunks.payload, isPlaceholder: true,
+            chunks: Chunks(length: length, size: Int(size.bytes)))
     }
 }

@@ -74,7 +74,7 @@ public struct SigV4Signature: Authenticator {
     /// - Throws: `NetworkError`: `.invalidRequest` for a body that the chosen payload cannot sign, `.bodyFailed` when
     ///   its source fails during reading, and the errors of transfers; the error of the closure that provides the keys.
     public func authenticate(
-        _ request: Request, context: InterceptorContext, next: Next
+        _ request: Request, context: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         let target = try request.target()
         guard !request.fields.contains(.authorization), !target.isPresigned else { return try await next(request) }

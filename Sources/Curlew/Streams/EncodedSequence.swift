@@ -117,7 +117,7 @@ extension JSON {
     }
 }
 
-extension LengthPrefix {
+extension Streams.LengthPrefix {
     /// Returns bytes with their length prefix.
     func frame(_ content: some Sequence<UInt8>, _ number: Int) throws(NetworkError) -> [UInt8] {
         let content = Array(content)

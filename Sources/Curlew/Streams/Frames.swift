@@ -3,79 +3,83 @@
 
 public import FoundationEssentials
 
-/// A serializer that reads the frames of a body as they arrive; each frame follows its length.
-///
-/// A body that ends inside a frame throws `.decodingFailed`.
-///
-/// ```swift
-/// for try await frame in api.stream("feed", using: .frames(lengthPrefix: .varint)) { print(frame.count) }
-/// ```
-public struct Frames: StreamSerializer {
-    private let prefix: LengthPrefix
-    private let limit: ByteCount
-
-    /// Creates a serializer of frames.
+extension Streams {
+    /// A serializer that reads the frames of a body as they arrive; each frame follows its length.
     ///
-    /// - Parameters:
-    ///   - lengthPrefix: The encoding of the lengths.
-    ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`, before any of its
-    ///     bytes is stored.
-    public init(lengthPrefix: LengthPrefix, limit: ByteCount = .mebibytes(1)) {
-        prefix = lengthPrefix
-        self.limit = limit
-    }
-
-    /// The state between chunks: the start of a frame.
-    public struct State: Sendable {
-        fileprivate var prefix: [UInt8] = []
-        fileprivate var frame = Data()
-        /// The number of missing bytes of the frame; nil before its prefix is complete.
-        fileprivate var missing: Int?
-        fileprivate var count = 0
-    }
-
-    /// Creates the state for a response.
-    public func begin(_ head: ResponseHead) -> State { State() }
-
-    /// Returns the frames that a chunk completes.
+    /// A body that ends inside a frame throws `.decodingFailed`.
     ///
-    /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
-    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Data] { try elements(of: chunk, &state) }
+    /// ```swift
+    /// for try await frame in api.stream("feed", using: .frames(lengthPrefix: .varint)) { print(frame.count) }
+    /// ```
+    public struct Frames: StreamSerializer {
+        private let prefix: Streams.LengthPrefix
+        private let limit: ByteCount
 
-    /// Appends the frames that a chunk completes.
-    ///
-    /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
-    public func decode(_ chunk: ByteChunk?, _ state: inout State, into frames: inout [Data]) throws {
-        guard let chunk else { return try state.checkEnd() }
-        try chunk.withSpan { bytes in
-            var position = 0
-            while position < bytes.count {
-                if state.missing == nil {
-                    try read(bytes[position], &state)
-                    position += 1
+        /// Creates a serializer of frames.
+        ///
+        /// - Parameters:
+        ///   - lengthPrefix: The encoding of the lengths.
+        ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`, before any of its
+        ///     bytes is stored.
+        public init(lengthPrefix: Streams.LengthPrefix, limit: ByteCount = .mebibytes(1)) {
+            prefix = lengthPrefix
+            self.limit = limit
+        }
+
+        /// The state between chunks: the start of a frame.
+        public struct State: Sendable {
+            fileprivate var prefix: [UInt8] = []
+            fileprivate var frame = Data()
+            /// The number of missing bytes of the frame; nil before its prefix is complete.
+            fileprivate var missing: Int?
+            fileprivate var count = 0
+        }
+
+        /// Creates the state for a response.
+        public func begin(_ head: ResponseHead) -> State { State() }
+
+        /// Returns the frames that a chunk completes.
+        ///
+        /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
+        public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [Data] {
+            try elements(of: chunk, &state)
+        }
+
+        /// Appends the frames that a chunk completes.
+        ///
+        /// - Throws: `NetworkError`: `.decodingFailed` or `.bodyTooLarge`.
+        public func decode(_ chunk: ByteChunk?, _ state: inout State, into frames: inout [Data]) throws {
+            guard let chunk else { return try state.checkEnd() }
+            try chunk.withSpan { bytes in
+                var position = 0
+                while position < bytes.count {
+                    if state.missing == nil {
+                        try read(bytes[position], &state)
+                        position += 1
+                    }
+                    if let frame = state.take(from: bytes, &position) { frames.append(frame) }
                 }
-                if let frame = state.take(from: bytes, &position) { frames.append(frame) }
             }
         }
-    }
 
-    private func read(_ byte: UInt8, _ state: inout State) throws {
-        state.prefix.append(byte)
-        switch prefix.read(state.prefix) {
-        case .incomplete: return
-        case .overflow:
-            throw NetworkError.malformedFraming("The length of frame \(state.count + 1) has more than 64 bits.")
-        case .length(let length):
-            guard length <= UInt64(max(0, limit.bytes)) else {
-                throw NetworkError.elementTooLarge("Frame \(state.count + 1)", limit)
+        private func read(_ byte: UInt8, _ state: inout State) throws {
+            state.prefix.append(byte)
+            switch prefix.read(state.prefix) {
+            case .incomplete: return
+            case .overflow:
+                throw NetworkError.malformedFraming("The length of frame \(state.count + 1) has more than 64 bits.")
+            case .length(let length):
+                guard length <= UInt64(max(0, limit.bytes)) else {
+                    throw NetworkError.elementTooLarge("Frame \(state.count + 1)", limit)
+                }
+                state.missing = Int(length)
+                state.prefix = []
             }
-            state.missing = Int(length)
-            state.prefix = []
         }
     }
 }
 
-extension Frames.State {
+extension Streams.Frames.State {
     /// Takes the available bytes of the frame, and returns the frame if it is complete.
     fileprivate mutating func take(from bytes: Span<UInt8>, _ position: inout Int) -> Data? {
         guard let missing else { return nil }
@@ -101,13 +105,13 @@ extension Frames.State {
     }
 }
 
-extension StreamSerializer where Self == Frames {
+extension StreamSerializer where Self == Streams.Frames {
     /// Frames that each follow their length.
     ///
     /// - Parameters:
     ///   - lengthPrefix: The encoding of the lengths.
     ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`.
-    public static func frames(lengthPrefix: LengthPrefix, limit: ByteCount = .mebibytes(1)) -> Frames {
-        Frames(lengthPrefix: lengthPrefix, limit: limit)
+    public static func frames(lengthPrefix: Streams.LengthPrefix, limit: ByteCount = .mebibytes(1)) -> Streams.Frames {
+        Streams.Frames(lengthPrefix: lengthPrefix, limit: limit)
     }
 }

@@ -6,69 +6,71 @@
 
 internal import FoundationEssentials
 
-/// A serializer that reads the lines of a text as they arrive.
-///
-/// A line ends with LF or CRLF, which is not part of the line; a CR alone does not end a line. The last line needs no
-/// line end. A byte order mark selects the encoding, else the charset of `Content-Type`, else `assuming`. Invalid bytes
-/// become U+FFFD. An encoding without a table on this machine is `.unsupported`.
-///
-/// ```swift
-/// for try await line in api.stream("log.txt", using: .lines) { print(line) }
-/// ```
-public struct Lines: StreamSerializer {
-    private let omitsEmpty: Bool
-    private let limit: ByteCount
-    private let assumed: TextEncoding
-
-    /// Creates a serializer of lines.
+extension Streams {
+    /// A serializer that reads the lines of a text as they arrive.
     ///
-    /// - Parameters:
-    ///   - omittingEmpty: Whether to omit empty lines; false by default.
-    ///   - limit: The maximum size of a line, 1 MiB by default; a longer line is `.bodyTooLarge`.
-    ///   - assuming: The encoding for a body without a byte order mark and without a charset; UTF-8 by default.
-    public init(
-        omittingEmpty: Bool = false, limit: ByteCount = .mebibytes(1), assuming: TextEncoding = .utf8
-    ) {
-        omitsEmpty = omittingEmpty
-        self.limit = limit
-        assumed = assuming
-    }
-
-    /// `text/*`, and with a lower preference every other type, because any body can be read as text.
-    public var accepts: [MediaType] { ["text/*", "*/*;q=0.1"] }
-
-    /// The state between chunks: the start of a line.
-    public struct State: Sendable {
-        fileprivate var mark = ByteOrderMarkDetector([.utf8, .utf16BigEndian, .utf16LittleEndian])
-        fileprivate var splitter: LineSplitter
-        fileprivate var encoding: TextEncoding
-        /// The converter of UTF-16 text, whose lines are split after conversion to UTF-8; nil for other encodings.
-        fileprivate var units: UTF16Reader?
-        fileprivate var hasBegun = false
-    }
-
-    /// Creates the state, with the encoding that the head names.
-    public func begin(_ head: ResponseHead) -> State {
-        State(splitter: LineSplitter(limit: limit), encoding: head.charset.flatMap(TextEncoding.init) ?? assumed)
-    }
-
-    /// Returns the lines that a chunk completes.
+    /// A line ends with LF or CRLF, which is not part of the line; a CR alone does not end a line. The last line needs no
+    /// line end. A byte order mark selects the encoding, else the charset of `Content-Type`, else `assuming`. Invalid bytes
+    /// become U+FFFD. An encoding without a table on this machine is `.unsupported`.
     ///
-    /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
-    public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [String] {
-        try elements(of: chunk, &state)
-    }
+    /// ```swift
+    /// for try await line in api.stream("log.txt", using: .lines) { print(line) }
+    /// ```
+    public struct Lines: StreamSerializer {
+        private let omitsEmpty: Bool
+        private let limit: ByteCount
+        private let assumed: TextEncoding
 
-    /// Appends the lines that a chunk completes.
-    ///
-    /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
-    public func decode(_ chunk: ByteChunk?, _ state: inout State, into lines: inout [String]) throws {
-        func take(_ line: String) { if !omitsEmpty || !line.isEmpty { lines.append(line) } }
-        guard let chunk else { return try state.end(take) }
-        try chunk.withSpan { bytes in
-            guard let (held, start) = state.mark.skip(in: bytes) else { return }
-            if !held.isEmpty { try state.read(held.span, take) }
-            try state.read(bytes.extracting(start..<bytes.count), take)
+        /// Creates a serializer of lines.
+        ///
+        /// - Parameters:
+        ///   - omittingEmpty: Whether to omit empty lines; false by default.
+        ///   - limit: The maximum size of a line, 1 MiB by default; a longer line is `.bodyTooLarge`.
+        ///   - assuming: The encoding for a body without a byte order mark and without a charset; UTF-8 by default.
+        public init(
+            omittingEmpty: Bool = false, limit: ByteCount = .mebibytes(1), assuming: TextEncoding = .utf8
+        ) {
+            omitsEmpty = omittingEmpty
+            self.limit = limit
+            assumed = assuming
+        }
+
+        /// `text/*`, and with a lower preference every other type, because any body can be read as text.
+        public var accepts: [MediaType] { ["text/*", "*/*;q=0.1"] }
+
+        /// The state between chunks: the start of a line.
+        public struct State: Sendable {
+            fileprivate var mark = ByteOrderMarkDetector([.utf8, .utf16BigEndian, .utf16LittleEndian])
+            fileprivate var splitter: LineSplitter
+            fileprivate var encoding: TextEncoding
+            /// The converter of UTF-16 text, whose lines are split after conversion to UTF-8; nil for other encodings.
+            fileprivate var units: UTF16Reader?
+            fileprivate var hasBegun = false
+        }
+
+        /// Creates the state, with the encoding that the head names.
+        public func begin(_ head: ResponseHead) -> State {
+            State(splitter: LineSplitter(limit: limit), encoding: head.charset.flatMap(TextEncoding.init) ?? assumed)
+        }
+
+        /// Returns the lines that a chunk completes.
+        ///
+        /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
+        public func decode(_ chunk: ByteChunk?, _ state: inout State) throws -> [String] {
+            try elements(of: chunk, &state)
+        }
+
+        /// Appends the lines that a chunk completes.
+        ///
+        /// - Throws: `NetworkError`: `.bodyTooLarge` or `.unsupported`.
+        public func decode(_ chunk: ByteChunk?, _ state: inout State, into lines: inout [String]) throws {
+            func take(_ line: String) { if !omitsEmpty || !line.isEmpty { lines.append(line) } }
+            guard let chunk else { return try state.end(take) }
+            try chunk.withSpan { bytes in
+                guard let (held, start) = state.mark.skip(in: bytes) else { return }
+                if !held.isEmpty { try state.read(held.span, take) }
+                try state.read(bytes.extracting(start..<bytes.count), take)
+            }
         }
     }
 }
@@ -82,7 +84,7 @@ extension StreamSerializer {
     }
 }
 
-extension Lines.State {
+extension Streams.Lines.State {
     fileprivate mutating func read(_ bytes: Span<UInt8>, _ take: (String) -> Void) throws {
         begin()
         guard let text = units?.text(of: bytes) else { return try split(bytes, take) }
@@ -148,9 +150,9 @@ struct UTF16Reader: Sendable {
     }
 }
 
-extension StreamSerializer where Self == Lines {
+extension StreamSerializer where Self == Streams.Lines {
     /// The lines of a text: at most 1 MiB each, and UTF-8 without another declared encoding.
-    public static var lines: Lines { Lines() }
+    public static var lines: Streams.Lines { Streams.Lines() }
 
     /// The lines of a text, with options.
     ///
@@ -160,7 +162,7 @@ extension StreamSerializer where Self == Lines {
     ///   - assuming: The encoding for a body without a byte order mark and without a charset; UTF-8 by default.
     public static func lines(
         omittingEmpty: Bool = false, limit: ByteCount = .mebibytes(1), assuming: TextEncoding = .utf8
-    ) -> Lines {
-        Lines(omittingEmpty: omittingEmpty, limit: limit, assuming: assuming)
+    ) -> Streams.Lines {
+        Streams.Lines(omittingEmpty: omittingEmpty, limit: limit, assuming: assuming)
     }
 }

@@ -14,10 +14,10 @@ public import FoundationEssentials
 public struct TraceInterceptor: Interceptor {
     private let startsTraces: Bool
     private let context: @Sendable (Request) -> TraceContext?
-    private let sink: @Sendable (TraceSpan) -> Void
+    private let sink: @Sendable (TraceInterceptor.Span) -> Void
 
     /// `.attempt`: redirects and retries are spans of their own.
-    public var scope: InterceptorScope { .attempt }
+    public var scope: Interception.Scope { .attempt }
 
     /// Creates an interceptor that continues the trace of the running code.
     ///
@@ -28,7 +28,7 @@ public struct TraceInterceptor: Interceptor {
     ///     ignores spans by default.
     ///   - context: Returns the parent of a request's spans; `TraceContext.current` by default.
     public init(
-        startsTraces: Bool = false, sink: @escaping @Sendable (TraceSpan) -> Void = { _ in },
+        startsTraces: Bool = false, sink: @escaping @Sendable (TraceInterceptor.Span) -> Void = { _ in },
         context: @escaping @Sendable (Request) -> TraceContext? = { _ in .current }
     ) {
         self.startsTraces = startsTraces
@@ -39,7 +39,7 @@ public struct TraceInterceptor: Interceptor {
     /// Sends the request as a span.
     /// - Throws: The errors of `next`.
     public func intercept(
-        _ request: Request, context transfer: InterceptorContext, next: Next
+        _ request: Request, context transfer: Interception.Context, next: Interception.Next
     ) async throws -> IncomingResponse {
         let parent = context(request)
         guard !request.fields.contains("traceparent"), let own = parent?.child() ?? (startsTraces ? .random() : nil)
@@ -51,7 +51,7 @@ public struct TraceInterceptor: Interceptor {
         let (date, start) = (Date(), ContinuousClock.now)
         func tell(_ result: Result<Status, NetworkError>) {
             sink(
-                TraceSpan(
+                TraceInterceptor.Span(
                     context: own, parent: parent?.spanID, transfer: transfer.transfer, method: request.method,
                     url: redactedURL(request.url), start: date, duration: ContinuousClock.now - start,
                     result: result))
@@ -67,27 +67,29 @@ public struct TraceInterceptor: Interceptor {
     }
 }
 
-/// One attempt of a transfer, as a span of a distributed trace.
-public struct TraceSpan: Sendable {
-    /// The trace and the span itself, as sent to the server.
-    public let context: TraceContext
-    /// The parent span; nil when this span began the trace.
-    public let parent: TraceContext.SpanID?
-    /// The transfer of the attempt, as in ``Transfer/id``.
-    public let transfer: UInt64
-    /// The request's method.
-    public let method: Method
-    /// The request's URL, without user-info and values of the query.
-    public let url: String
-    /// The time when the request was passed to the network.
-    public let start: Date
-    /// The time until the response's head arrived, or the attempt failed.
-    public let duration: Duration
-    /// The response's status, or the reason for a missing response.
-    public let result: Result<Status, NetworkError>
+extension TraceInterceptor {
+    /// One attempt of a transfer, as a span of a distributed trace.
+    public struct Span: Sendable {
+        /// The trace and the span itself, as sent to the server.
+        public let context: TraceContext
+        /// The parent span; nil when this span began the trace.
+        public let parent: TraceContext.SpanID?
+        /// The transfer of the attempt, as in ``Transfer/id``.
+        public let transfer: UInt64
+        /// The request's method.
+        public let method: Method
+        /// The request's URL, without user-info and values of the query.
+        public let url: String
+        /// The time when the request was passed to the network.
+        public let start: Date
+        /// The time until the response's head arrived, or the attempt failed.
+        public let duration: Duration
+        /// The response's status, or the reason for a missing response.
+        public let result: Result<Status, NetworkError>
+    }
 }
 
-extension TraceSpan: CustomStringConvertible {
+extension TraceInterceptor.Span: CustomStringConvertible {
     /// One line: "00-4bf9…-00f0…-01 GET https://example.com/ 200 OK in 12 ms".
     public var description: String {
         let end =

@@ -49,7 +49,7 @@ extension TransferMetrics {
         responseHeadBytes = raw.responseHeadBytes
         responseBodyBytes = raw.responseBodyBytes
         decodedBodyBytes = raw.responseBodyBytes
-        version = HTTPVersion(engineNumber: raw.version)
+        version = ResponseHead.HTTPVersion(engineNumber: raw.version)
         localAddress = TransferMetrics.address(raw.localAddress, raw.localPort)
         remoteAddress = TransferMetrics.address(raw.remoteAddress, raw.remotePort)
         isConnectionReused = raw.isReused
@@ -65,7 +65,7 @@ extension TransferMetrics {
     }
 }
 
-extension HTTPVersion {
+extension ResponseHead.HTTPVersion {
     /// Creates a version from a number of libcurl (CURL_HTTP_VERSION_*).
     fileprivate init(engineNumber: Int) {
         self =

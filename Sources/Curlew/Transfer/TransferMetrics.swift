@@ -43,7 +43,7 @@ public struct TransferMetrics: Sendable, Hashable {
     public var contentEncoding: String?
 
     /// The protocol version of the response.
-    public var version: HTTPVersion
+    public var version: ResponseHead.HTTPVersion
     /// The local address of the connection, as "address:port", IPv6 addresses in brackets; empty without a connection.
     public var localAddress: String
     /// The remote address of the connection, that of the proxy if one was used, as "address:port"; empty without a
@@ -66,7 +66,7 @@ public struct TransferMetrics: Sendable, Hashable {
         send: Duration = .zero, wait: Duration = .zero, receive: Duration = .zero, total: Duration = .zero,
         requestHeadBytes: Int64 = 0, requestBodyBytes: Int64 = 0, responseHeadBytes: Int64 = 0,
         responseBodyBytes: Int64 = 0, decodedBodyBytes: Int64? = nil, contentEncoding: String? = nil,
-        version: HTTPVersion = .http1_1, localAddress: String = "", remoteAddress: String = "",
+        version: ResponseHead.HTTPVersion = .http1_1, localAddress: String = "", remoteAddress: String = "",
         isConnectionReused: Bool = false, tlsVersion: String? = nil, tlsCipher: String? = nil,
         isTLSSessionResumed: Bool = false, serverCertificate: Certificate? = nil
     ) {

@@ -41,7 +41,7 @@ extension TransferRun {
     func answer() async throws(NetworkError) -> IncomingResponse {
         try hold()
         do throws(NetworkError) {
-            return try await Next(self, host.interceptors(of: request)[...])(request)
+            return try await Interception.Next(self, host.interceptors(of: request)[...])(request)
         } catch {
             throw error.with(duration: elapsed)
         }

@@ -216,8 +216,8 @@ final class TransferRun: Sendable {
     /// The phase for the error of an interceptor.
     var phase: NetworkError.Phase { attempts == 0 ? .preparing : .validating }
 
-    func context(for request: Request) -> InterceptorContext {
-        InterceptorContext(self, total: host.totalTimeout(of: request))
+    func context(for request: Request) -> Interception.Context {
+        Interception.Context(self, total: host.totalTimeout(of: request))
     }
 
     /// Returns whether an attempt's outcome is not the end of the transfer, but a redirect to follow or a cause to

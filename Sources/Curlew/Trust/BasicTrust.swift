@@ -38,9 +38,9 @@ public struct CustomRoots: TrustEvaluator {
     ///   - certificates: At least one.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
     /// - Throws: `InvalidTrust` when the list is empty.
-    public init(_ certificates: [Certificate], addingToSystem: Bool = false) throws(InvalidTrust) {
+    public init(_ certificates: [Certificate], addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
-            throw InvalidTrust("No roots are given.", hint: "Without any, no server would be accepted.")
+            throw TrustFailure.InvalidPolicy("No roots are given.", hint: "Without any, no server would be accepted.")
         }
         roots = addingToSystem ? .systemAnd(certificates) : .only(certificates)
     }
@@ -51,7 +51,7 @@ public struct CustomRoots: TrustEvaluator {
     ///   - pem: At least one certificate.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
     /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
-    public init(pem: String, addingToSystem: Bool = false) throws(InvalidTrust) {
+    public init(pem: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(pem: pem), addingToSystem: addingToSystem)
     }
 
@@ -61,7 +61,7 @@ public struct CustomRoots: TrustEvaluator {
     ///   - file: The path of the file.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
     /// - Throws: `InvalidTrust` when the file cannot be read or has no certificate.
-    public init(file: String, addingToSystem: Bool = false) throws(InvalidTrust) {
+    public init(file: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(file: file), addingToSystem: addingToSystem)
     }
 
@@ -72,7 +72,7 @@ public struct CustomRoots: TrustEvaluator {
     ///   - directory: The path of the directory.
     ///   - addingToSystem: Whether the system's roots are trusted too; false by default.
     /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
-    public init(directory: String, addingToSystem: Bool = false) throws(InvalidTrust) {
+    public init(directory: String, addingToSystem: Bool = false) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(directory: directory), addingToSystem: addingToSystem)
     }
 

@@ -10,49 +10,55 @@ extension Certificate {
     /// - Parameter bytes: PEM with at least one certificate, or DER.
     /// - Returns: The certificates in the order of the text.
     /// - Throws: `InvalidTrust` when the bytes have no certificate, or a certificate cannot be read.
-    public static func all(in bytes: [UInt8]) throws(InvalidTrust) -> [Certificate] {
+    public static func all(in bytes: [UInt8]) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         switch X509Certificate.read(bytes) {
         case .success(let all) where !all.isEmpty: return all.map { Certificate($0) }
-        case .success: throw InvalidTrust("The input has no certificate.", hint: "Give PEM or DER.")
+        case .success: throw TrustFailure.InvalidPolicy("The input has no certificate.", hint: "Give PEM or DER.")
         case .failure(let failure):
-            throw InvalidTrust("A certificate cannot be read: \(failure.reason).", hint: "Give PEM or DER.")
+            throw TrustFailure.InvalidPolicy(
+                "A certificate cannot be read: \(failure.reason).", hint: "Give PEM or DER.")
         }
     }
 
     /// Reads every certificate of a PEM text.
     ///
     /// - Throws: `InvalidTrust` when the text has no certificate, or a certificate cannot be read.
-    public static func all(pem: String) throws(InvalidTrust) -> [Certificate] { try all(in: Array(pem.utf8)) }
+    public static func all(pem: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
+        try all(in: Array(pem.utf8))
+    }
 
     /// Reads every certificate of a file, on the calling thread.
     ///
     /// - Parameter path: A file with PEM or DER.
     /// - Throws: `InvalidTrust` with the path, when the file cannot be read or has no certificate.
-    public static func all(file path: String) throws(InvalidTrust) -> [Certificate] {
+    public static func all(file path: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         let bytes = try TrustFile.bytes(of: path)
-        return try InvalidTrust.about(file: path) { () throws(InvalidTrust) in try all(in: bytes) }
+        return try TrustFailure.InvalidPolicy.about(file: path) { () throws(TrustFailure.InvalidPolicy) in
+            try all(in: bytes)
+        }
     }
 
     /// Reads the certificates of every `.cer`, `.crt`, `.der` and `.pem` file of a directory, on the calling thread.
     ///
     /// The files are read in the order of their names. Subdirectories are not searched.
     /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
-    public static func all(directory path: String) throws(InvalidTrust) -> [Certificate] {
+    public static func all(directory path: String) throws(TrustFailure.InvalidPolicy) -> [Certificate] {
         let names: [String]
         if DiskFile.hasNUL(path) {
-            throw InvalidTrust("The directory \(path.escapingControls) cannot be read: its path contains a NUL.")
+            throw TrustFailure.InvalidPolicy(
+                "The directory \(path.escapingControls) cannot be read: its path contains a NUL.")
         }
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
-            throw InvalidTrust("The directory \(path.escapingControls) cannot be read: \(error).")
+            throw TrustFailure.InvalidPolicy("The directory \(path.escapingControls) cannot be read: \(error).")
         }
         var certificates: [Certificate] = []
         for name in names.sorted() where endings.contains(where: { name.lowercased().hasSuffix($0) }) {
             certificates += try all(file: "\(path)/\(name)")
         }
         guard !certificates.isEmpty else {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "The directory \(path.escapingControls) has no certificate file.",
                 hint: "Certificate files end in .cer, .crt, .der or .pem.")
         }
@@ -67,7 +73,7 @@ enum TrustFile {
     /// The largest accepted file size in bytes; a larger file cannot hold certificates or keys.
     private static let most = 64 << 20
 
-    static func bytes(of path: String) throws(InvalidTrust) -> [UInt8] {
+    static func bytes(of path: String) throws(TrustFailure.InvalidPolicy) -> [UInt8] {
         let data: Data
         if DiskFile.hasNUL(path) { throw unreadable(path, "its path contains a NUL") }
         do {
@@ -83,20 +89,20 @@ enum TrustFile {
         return Array(data)
     }
 
-    private static func unreadable(_ path: String, _ reason: String) -> InvalidTrust {
-        InvalidTrust("The file \(path.escapingControls) cannot be read: \(reason).")
+    private static func unreadable(_ path: String, _ reason: String) -> TrustFailure.InvalidPolicy {
+        TrustFailure.InvalidPolicy("The file \(path.escapingControls) cannot be read: \(reason).")
     }
 }
 
-extension InvalidTrust {
+extension TrustFailure.InvalidPolicy {
     /// Adds the path of the file to errors of `body`.
     static func about<Result>(
-        file path: String, _ body: () throws(InvalidTrust) -> Result
-    ) throws(InvalidTrust) -> Result {
-        do throws(InvalidTrust) {
+        file path: String, _ body: () throws(TrustFailure.InvalidPolicy) -> Result
+    ) throws(TrustFailure.InvalidPolicy) -> Result {
+        do throws(TrustFailure.InvalidPolicy) {
             return try body()
         } catch {
-            throw InvalidTrust("\(path.escapingControls): \(error.message)", hint: error.hint)
+            throw TrustFailure.InvalidPolicy("\(path.escapingControls): \(error.message)", hint: error.hint)
         }
     }
 }

@@ -21,18 +21,19 @@ public struct Certificate: Hashable, Sendable {
     /// Reads one certificate in DER.
     ///
     /// - Throws: `InvalidTrust` when the bytes are anything else.
-    public init(der: [UInt8]) throws(InvalidTrust) {
-        guard der.first == 0x30 else { throw InvalidTrust("The bytes are not a certificate in DER.") }
+    public init(der: [UInt8]) throws(TrustFailure.InvalidPolicy) {
+        guard der.first == 0x30 else { throw TrustFailure.InvalidPolicy("The bytes are not a certificate in DER.") }
         self = try Certificate.all(in: der)[0]
     }
 
     /// Reads the one certificate of a PEM text (RFC 7468).
     ///
     /// - Throws: `InvalidTrust` when the text has no certificate, several certificates, or an unreadable one.
-    public init(pem: String) throws(InvalidTrust) {
+    public init(pem: String) throws(TrustFailure.InvalidPolicy) {
         let all = try Certificate.all(pem: pem)
         guard all.count == 1 else {
-            throw InvalidTrust("The PEM text holds \(all.count) certificates.", hint: "Use Certificate.all(pem:).")
+            throw TrustFailure.InvalidPolicy(
+                "The PEM text holds \(all.count) certificates.", hint: "Use Certificate.all(pem:).")
         }
         self = all[0]
     }
@@ -61,7 +62,7 @@ public struct Certificate: Hashable, Sendable {
     /// The algorithm of the signature, such as "ecdsa-with-SHA256".
     public var signatureAlgorithm: String { x509.signatureAlgorithm }
     /// The hash of the public key, which pins are compared with.
-    public var publicKeyHash: PublicKeyHash { PublicKeyHash(of: self) }
+    public var publicKeyHash: Certificate.PublicKeyHash { Certificate.PublicKeyHash(of: self) }
     /// SHA-256 of the certificate, in hexadecimal digits.
     public var fingerprint: String { Certificate.hexadecimal(sha256(x509.der)) }
     /// Whether the certificate may sign other certificates.

@@ -24,7 +24,7 @@ public struct ClientIdentity: Sendable {
     ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
     /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
     ///   the key.
-    public init(certificates: String, key: String, passphrase: String? = nil) throws(InvalidTrust) {
+    public init(certificates: String, key: String, passphrase: String? = nil) throws(TrustFailure.InvalidPolicy) {
         fixed = try ClientIdentity.read(Certificate.all(pem: certificates), key: Array(key.utf8), passphrase)
         files = nil
     }
@@ -35,7 +35,7 @@ public struct ClientIdentity: Sendable {
     ///   - pkcs12: The bytes of the file.
     ///   - passphrase: The passphrase of the file; empty by default.
     /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
-    public init(pkcs12: [UInt8], passphrase: String = "") throws(InvalidTrust) {
+    public init(pkcs12: [UInt8], passphrase: String = "") throws(TrustFailure.InvalidPolicy) {
         fixed = try ClientIdentity.read(pkcs12: pkcs12, passphrase)
         files = nil
     }
@@ -48,11 +48,12 @@ public struct ClientIdentity: Sendable {
     ///   - passphrase: The passphrase of the key; nil if the key is not encrypted.
     /// - Throws: `InvalidTrust` when the certificates or the key cannot be read, or no certificate belongs to
     ///   the key.
-    public init(certificateFile: String, keyFile: String, passphrase: String? = nil) throws(InvalidTrust) {
-        let files = IdentityFiles([certificateFile, keyFile]) { () throws(InvalidTrust) in
+    public init(certificateFile: String, keyFile: String, passphrase: String? = nil) throws(TrustFailure.InvalidPolicy)
+    {
+        let files = IdentityFiles([certificateFile, keyFile]) { () throws(TrustFailure.InvalidPolicy) in
             let certificates = try Certificate.all(file: certificateFile)
             let key = try TrustFile.bytes(of: keyFile)
-            return try InvalidTrust.about(file: keyFile) { () throws(InvalidTrust) in
+            return try TrustFailure.InvalidPolicy.about(file: keyFile) { () throws(TrustFailure.InvalidPolicy) in
                 try ClientIdentity.read(certificates, key: key, passphrase)
             }
         }
@@ -67,10 +68,10 @@ public struct ClientIdentity: Sendable {
     ///   - pkcs12File: The path of the file.
     ///   - passphrase: The passphrase of the file; empty by default.
     /// - Throws: `InvalidTrust` when the file cannot be read, or has no key with its certificate.
-    public init(pkcs12File: String, passphrase: String = "") throws(InvalidTrust) {
-        let files = IdentityFiles([pkcs12File]) { () throws(InvalidTrust) in
+    public init(pkcs12File: String, passphrase: String = "") throws(TrustFailure.InvalidPolicy) {
+        let files = IdentityFiles([pkcs12File]) { () throws(TrustFailure.InvalidPolicy) in
             let bytes = try TrustFile.bytes(of: pkcs12File)
-            return try InvalidTrust.about(file: pkcs12File) { () throws(InvalidTrust) in
+            return try TrustFailure.InvalidPolicy.about(file: pkcs12File) { () throws(TrustFailure.InvalidPolicy) in
                 try ClientIdentity.read(pkcs12: bytes, passphrase)
             }
         }
@@ -86,21 +87,23 @@ public struct ClientIdentity: Sendable {
     /// Returns the identity for a new connection, after reading the files again if they changed.
     ///
     /// - Parameter report: Called when the files changed and cannot be read; the identity then stays the same.
-    func current(_ report: (InvalidTrust) -> Void) -> X509Identity { files?.current(report) ?? fixed }
+    func current(_ report: (TrustFailure.InvalidPolicy) -> Void) -> X509Identity { files?.current(report) ?? fixed }
 
     /// Refuses a passphrase with a NUL, which would end the C string early.
-    private static func check(_ passphrase: String?) throws(InvalidTrust) {
-        if passphrase?.utf8.contains(0) == true { throw InvalidTrust("The passphrase contains a NUL character.") }
+    private static func check(_ passphrase: String?) throws(TrustFailure.InvalidPolicy) {
+        if passphrase?.utf8.contains(0) == true {
+            throw TrustFailure.InvalidPolicy("The passphrase contains a NUL character.")
+        }
     }
 
     private static func read(
         _ certificates: [Certificate], key: [UInt8], _ passphrase: String?
-    ) throws(InvalidTrust) -> X509Identity {
+    ) throws(TrustFailure.InvalidPolicy) -> X509Identity {
         try check(passphrase)
         do throws(UnreadableTrust) {
             return try X509Identity(certificates: certificates.map(\.x509), keyPEM: key, passphrase: passphrase)
         } catch {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "The client's private key cannot be used: \(error.reason).",
                 hint:
                     "Give a PEM key that belongs to the certificate, with its passphrase if it is encrypted; keys and "
@@ -108,12 +111,14 @@ public struct ClientIdentity: Sendable {
         }
     }
 
-    private static func read(pkcs12 bytes: [UInt8], _ passphrase: String) throws(InvalidTrust) -> X509Identity {
+    private static func read(pkcs12 bytes: [UInt8], _ passphrase: String) throws(TrustFailure.InvalidPolicy)
+        -> X509Identity
+    {
         try check(passphrase)
         do throws(UnreadableTrust) {
             return try X509Identity(pkcs12: bytes, passphrase: passphrase)
         } catch {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "The PKCS #12 file cannot be used: \(error.reason).",
                 hint: "Check the passphrase. Files by old software need conversion: openssl pkcs12 -legacy.")
         }
@@ -160,7 +165,7 @@ public struct ClientIdentities: Hashable, Sendable {
     ///
     /// The best match counts, as in ``HostTrust``.
     /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
-    public init(_ identities: [HostPattern: ClientIdentity]) throws(InvalidTrust) {
+    public init(_ identities: [HostTrust.Pattern: ClientIdentity]) throws(TrustFailure.InvalidPolicy) {
         self.init(try HostTable(identities), nil)
     }
 

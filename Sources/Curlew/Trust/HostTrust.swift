@@ -35,8 +35,8 @@ public struct HostTrust: TrustEvaluator, PartiallyPrepared {
     ///   - otherwise: The evaluator for other hosts; without it, they are refused. Nil by default.
     /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
     public init(
-        _ evaluators: [HostPattern: any TrustEvaluator], otherwise: (any TrustEvaluator)? = nil
-    ) throws(InvalidTrust) {
+        _ evaluators: [HostTrust.Pattern: any TrustEvaluator], otherwise: (any TrustEvaluator)? = nil
+    ) throws(TrustFailure.InvalidPolicy) {
         entries = try HostTable(evaluators.mapValues { Entry(evaluator: $0) })
         self.otherwise = otherwise.map { Entry(evaluator: $0) }
     }
@@ -83,7 +83,9 @@ extension TrustEvaluator where Self == HostTrust {
     /// Returns an evaluator that selects another evaluator for each host; hosts without one are refused.
     ///
     /// - Throws: `InvalidTrust` when a pattern is invalid, or two mean the same hosts.
-    public static func perHost(_ evaluators: [HostPattern: any TrustEvaluator]) throws(InvalidTrust) -> HostTrust {
+    public static func perHost(_ evaluators: [HostTrust.Pattern: any TrustEvaluator]) throws(TrustFailure.InvalidPolicy)
+        -> HostTrust
+    {
         try HostTrust(evaluators)
     }
 }

@@ -15,16 +15,16 @@ final class IdentityFiles: Sendable {
     }
 
     let paths: [String]
-    private let read: @Sendable () throws(InvalidTrust) -> X509Identity
+    private let read: @Sendable () throws(TrustFailure.InvalidPolicy) -> X509Identity
     private let state = Lock(State())
 
-    init(_ paths: [String], read: @escaping @Sendable () throws(InvalidTrust) -> X509Identity) {
+    init(_ paths: [String], read: @escaping @Sendable () throws(TrustFailure.InvalidPolicy) -> X509Identity) {
         self.paths = paths
         self.read = read
     }
 
     /// Reads the files for the first time.
-    func first() throws(InvalidTrust) -> X509Identity {
+    func first() throws(TrustFailure.InvalidPolicy) -> X509Identity {
         // Take the stamps before reading: a change during the read causes another read later.
         let stamps = paths.map { FileStamp($0) }
         let identity = try read()
@@ -39,7 +39,7 @@ final class IdentityFiles: Sendable {
     ///
     /// While one thread reads, other threads get the previous identity.
     /// - Parameter report: Called once for each change that makes the files unreadable.
-    func current(_ report: (InvalidTrust) -> Void) -> X509Identity? {
+    func current(_ report: (TrustFailure.InvalidPolicy) -> Void) -> X509Identity? {
         let stamps = paths.map { FileStamp($0) }
         let (known, isChanged) = state.withLock { state in
             let isChanged = state.stamps != stamps
@@ -47,7 +47,7 @@ final class IdentityFiles: Sendable {
             return (state.identity, isChanged)
         }
         guard isChanged else { return known }
-        do throws(InvalidTrust) {
+        do throws(TrustFailure.InvalidPolicy) {
             let identity = try read()
             state.withLock { state in
                 // Store the identity only if no other thread found newer files in the meantime.

@@ -3,28 +3,30 @@
 
 public import FoundationEssentials
 
-/// The error thrown by initializers for unusable certificates, pins, lists, keys or patterns.
-public struct InvalidTrust: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The problem, in one sentence without secrets.
-    public let message: String
-    /// A suggestion for a fix, if there is one.
-    public let hint: String?
+extension TrustFailure {
+    /// The error thrown by initializers for unusable certificates, pins, lists, keys or patterns.
+    public struct InvalidPolicy: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The problem, in one sentence without secrets.
+        public let message: String
+        /// A suggestion for a fix, if there is one.
+        public let hint: String?
 
-    /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - message: The problem, in one sentence without secrets.
-    ///   - hint: A suggestion for a fix; nil by default.
-    public init(_ message: String, hint: String? = nil) {
-        self.message = message
-        self.hint = hint
+        /// Creates an error.
+        ///
+        /// - Parameters:
+        ///   - message: The problem, in one sentence without secrets.
+        ///   - hint: A suggestion for a fix; nil by default.
+        public init(_ message: String, hint: String? = nil) {
+            self.message = message
+            self.hint = hint
+        }
+
+        /// The message and the hint.
+        public var description: String { hint.map { "\(message) \($0)" } ?? message }
     }
-
-    /// The message and the hint.
-    public var description: String { hint.map { "\(message) \($0)" } ?? message }
 }
 
-extension InvalidTrust: LocalizedError {
+extension TrustFailure.InvalidPolicy: LocalizedError {
     /// The message, which is also `localizedDescription`.
     public var errorDescription: String? { message.escapingControls }
 

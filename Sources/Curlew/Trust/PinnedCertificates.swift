@@ -34,9 +34,10 @@ public struct PinnedCertificates: PinningTrust {
     ///   - certificates: At least one.
     ///   - anchors: The certificates at which a chain may end; the system's roots by default.
     /// - Throws: `InvalidTrust` when there is no certificate.
-    public init(_ certificates: [Certificate], anchors: Anchors = .system) throws(InvalidTrust) {
+    public init(_ certificates: [Certificate], anchors: Anchors = .system) throws(TrustFailure.InvalidPolicy) {
         guard !certificates.isEmpty else {
-            throw InvalidTrust("No certificates are pinned.", hint: "Without any, no server would be accepted.")
+            throw TrustFailure.InvalidPolicy(
+                "No certificates are pinned.", hint: "Without any, no server would be accepted.")
         }
         self.certificates = Set(certificates)
         areAnchors = anchors == .pinsOnly
@@ -55,7 +56,7 @@ public struct PinnedCertificates: PinningTrust {
     ///   - directory: The path of the directory.
     ///   - anchors: The certificates at which a chain may end; the system's roots by default.
     /// - Throws: `InvalidTrust` when the directory has no such file, or one cannot be read.
-    public init(directory: String, anchors: Anchors = .system) throws(InvalidTrust) {
+    public init(directory: String, anchors: Anchors = .system) throws(TrustFailure.InvalidPolicy) {
         try self.init(Certificate.all(directory: directory), anchors: anchors)
     }
 

@@ -37,7 +37,7 @@ public struct PinnedPublicKeys: PinningTrust {
     }
 
     /// The pins, including the backup.
-    public let pins: Set<PublicKeyHash>
+    public let pins: Set<Certificate.PublicKeyHash>
     /// The requirements on a chain besides a pinned key.
     public let chain: Chain
     /// The date from which the pins are ignored; nil for never.
@@ -56,11 +56,12 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
     /// - Throws: `InvalidTrust` when there is no pin, or the backup is one of the pins.
     public init(
-        _ pins: [PublicKeyHash], backup: PublicKeyHash, chain: Chain = .required(.system), expires: Date? = nil,
+        _ pins: [Certificate.PublicKeyHash], backup: Certificate.PublicKeyHash, chain: Chain = .required(.system),
+        expires: Date? = nil,
         enforcement: Enforcement = .enforced
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         guard !pins.contains(backup) else {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "The backup pin \(backup) is one of the pins.",
                 hint: "Create a second key, store it away from the servers, and pass its hash.")
         }
@@ -79,9 +80,9 @@ public struct PinnedPublicKeys: PinningTrust {
     public init(
         _ pins: [String], backup: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         try self.init(
-            PinnedPublicKeys.hashes(pins), backup: PublicKeyHash(backup), chain: chain, expires: expires,
+            PinnedPublicKeys.hashes(pins), backup: Certificate.PublicKeyHash(backup), chain: chain, expires: expires,
             enforcement: enforcement)
     }
 
@@ -95,9 +96,9 @@ public struct PinnedPublicKeys: PinningTrust {
     ///   - enforcement: The treatment of a server without a pinned key; it is refused by default.
     /// - Throws: `InvalidTrust` when there is no pin.
     public init(
-        _ pins: [PublicKeyHash], withoutBackup reason: String, chain: Chain = .required(.system),
+        _ pins: [Certificate.PublicKeyHash], withoutBackup reason: String, chain: Chain = .required(.system),
         expires: Date? = nil, enforcement: Enforcement = .enforced
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         try self.init(all: pins, with: [], chain, expires, enforcement)
     }
 
@@ -113,27 +114,28 @@ public struct PinnedPublicKeys: PinningTrust {
     public init(
         _ pins: [String], withoutBackup reason: String, chain: Chain = .required(.system), expires: Date? = nil,
         enforcement: Enforcement = .enforced
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         try self.init(
             PinnedPublicKeys.hashes(pins), withoutBackup: reason, chain: chain, expires: expires,
             enforcement: enforcement)
     }
 
-    private static func hashes(_ pins: [String]) throws(InvalidTrust) -> [PublicKeyHash] {
-        var hashes: [PublicKeyHash] = []
-        for pin in pins { hashes.append(try PublicKeyHash(pin)) }
+    private static func hashes(_ pins: [String]) throws(TrustFailure.InvalidPolicy) -> [Certificate.PublicKeyHash] {
+        var hashes: [Certificate.PublicKeyHash] = []
+        for pin in pins { hashes.append(try Certificate.PublicKeyHash(pin)) }
         return hashes
     }
 
     private init(
-        all pins: [PublicKeyHash], with backups: [PublicKeyHash], _ chain: Chain, _ expires: Date?,
+        all pins: [Certificate.PublicKeyHash], with backups: [Certificate.PublicKeyHash], _ chain: Chain,
+        _ expires: Date?,
         _ enforcement: Enforcement
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         guard !pins.isEmpty else {
-            throw InvalidTrust("No keys are pinned.", hint: "Without any, no server would be accepted.")
+            throw TrustFailure.InvalidPolicy("No keys are pinned.", hint: "Without any, no server would be accepted.")
         }
         if chain == .notRequired, expires != nil || enforcement == .reportOnly {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "Pins that require no chain cannot have an expiration date and cannot be report-only.",
                 hint: "Require a chain, or leave out expires and reportOnly.")
         }
@@ -191,7 +193,7 @@ extension TrustEvaluator where Self == PinnedPublicKeys {
     ///   - keys: At least one, as `sha256/…`.
     ///   - backup: The hash of a reserve key that is stored away from the servers.
     /// - Throws: `InvalidTrust` when there is no pin, a pin cannot be read, or the backup is one of the pins.
-    public static func pinned(keys: [String], backup: String) throws(InvalidTrust) -> PinnedPublicKeys {
+    public static func pinned(keys: [String], backup: String) throws(TrustFailure.InvalidPolicy) -> PinnedPublicKeys {
         try PinnedPublicKeys(keys, backup: backup)
     }
 }

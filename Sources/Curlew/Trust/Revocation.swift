@@ -11,7 +11,7 @@ internal import CurlewEngine
 ///
 /// ```swift
 /// let trust = try CustomRoots(file: "ca.pem").checkingRevocation(
-///     lists: RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
+///     lists: Certificate.RevocationList.all(file: "ca.crl"), scope: .chain, ocspResponse: .ifPresent)
 /// ```
 public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepared {
     /// The certificates that the lists must cover.
@@ -36,7 +36,7 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
     /// The evaluator that must accept the server first.
     public let base: Base
     /// The lists; if empty, no lists are checked.
-    public let lists: [RevocationList]
+    public let lists: [Certificate.RevocationList]
     /// The certificates that the lists must cover.
     public let scope: Scope
     /// The treatment of OCSP responses.
@@ -50,7 +50,9 @@ public struct Revocation<Base: TrustEvaluator>: TrustEvaluator, PartiallyPrepare
     ///     current list is refused. Empty by default: no lists are checked.
     ///   - scope: The certificates that the lists must cover; the server's own by default.
     ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
-    public init(_ base: Base, lists: [RevocationList] = [], scope: Scope = .leaf, ocspResponse: Staple = .ignored) {
+    public init(
+        _ base: Base, lists: [Certificate.RevocationList] = [], scope: Scope = .leaf, ocspResponse: Staple = .ignored
+    ) {
         self.base = base
         self.lists = lists
         self.scope = scope
@@ -152,7 +154,7 @@ extension TrustEvaluator {
     ///   - scope: The certificates that the lists must cover; the server's own by default.
     ///   - ocspResponse: The treatment of OCSP responses; they are ignored by default.
     public func checkingRevocation(
-        lists: [RevocationList] = [], scope: Revocation<Self>.Scope = .leaf,
+        lists: [Certificate.RevocationList] = [], scope: Revocation<Self>.Scope = .leaf,
         ocspResponse: Revocation<Self>.Staple = .ignored
     ) -> Revocation<Self> {
         Revocation(self, lists: lists, scope: scope, ocspResponse: ocspResponse)

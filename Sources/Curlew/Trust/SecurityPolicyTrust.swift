@@ -51,7 +51,7 @@ public struct SecurityPolicyTrust: TrustEvaluator {
     /// The roots of chains that are valid without a pin.
     public let roots: TrustRoots
     private let pinned: TrustRoots
-    private let keys: Set<PublicKeyHash>
+    private let keys: Set<Certificate.PublicKeyHash>
 
     /// Creates a policy.
     ///
@@ -66,12 +66,13 @@ public struct SecurityPolicyTrust: TrustEvaluator {
     public init(
         pinningMode: PinningMode = .none, allowInvalidCertificates: Bool = false, validatesDomainName: Bool = true,
         certificates: [Certificate] = [], roots: TrustRoots = .system
-    ) throws(InvalidTrust) {
+    ) throws(TrustFailure.InvalidPolicy) {
         guard pinningMode == .none || !certificates.isEmpty else {
-            throw InvalidTrust("A pinning mode without certificates rejects every server.", hint: "Pass certificates.")
+            throw TrustFailure.InvalidPolicy(
+                "A pinning mode without certificates rejects every server.", hint: "Pass certificates.")
         }
         guard pinningMode != .none || !allowInvalidCertificates || !validatesDomainName else {
-            throw InvalidTrust(
+            throw TrustFailure.InvalidPolicy(
                 "The host name of an invalid certificate can be validated only with pinning.",
                 hint: "Pin the certificate, or use InsecureTrust to check nothing.")
         }

@@ -11,7 +11,7 @@ final class TrustDomains: Sendable {
     /// An event for the observers of the session.
     enum Report: Sendable {
         case wouldRefuse(TrustFailure)
-        case identityNotReloaded(InvalidTrust)
+        case identityNotReloaded(TrustFailure.InvalidPolicy)
     }
 
     private struct Key: Hashable {

@@ -80,7 +80,7 @@ public struct TrustFailure: Error, Hashable, Sendable {
     /// one.
     ///
     /// Only the first key is proven: a server can send any other certificates along.
-    public var presentedPins: [PublicKeyHash] { chain.map(\.publicKeyHash) }
+    public var presentedPins: [Certificate.PublicKeyHash] { chain.map(\.publicKeyHash) }
 
     /// Returns the failure with the host and the certificates of the server.
     func about(_ peer: PeerIdentity) -> TrustFailure {

@@ -72,7 +72,8 @@ package enum CurlFault: Hashable, Sendable {
             example: "Connection died, tried 5 times before giving up", versions: "libcurl 7.88.1, 8.23.0"),
         Text(
             codes: [56], marker: "nghttp2_session_mem_recv", fault: .protocolViolation,
-            example: "process_pending_input: nghttp2_session_mem_recv() returned -902:The user callback function failed",
+            example:
+                "process_pending_input: nghttp2_session_mem_recv() returned -902:The user callback function failed",
             versions: "libcurl 7.88.1, 8.23.0"),
         Text(
             codes: [92], marker: "REFUSED_STREAM", fault: .streamRefused,
@@ -88,7 +89,8 @@ package enum CurlFault: Hashable, Sendable {
             example: "HTTP/2 stream 1 reset by server (error 0x1 PROTOCOL_ERROR)", versions: "libcurl 8.23.0"),
         Text(
             codes: [92], marker: "closed cleanly, but", fault: .streamClosed,
-            example: "HTTP/2 stream 1 was closed cleanly, but before getting all response header fields, treated as error",
+            example:
+                "HTTP/2 stream 1 was closed cleanly, but before getting all response header fields, treated as error",
             versions: "libcurl 7.88.1, 8.23.0"),
         // OpenSSL has a reason of its own for a response that starts like HTTP.
         Text(

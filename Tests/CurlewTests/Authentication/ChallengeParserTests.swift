@@ -10,29 +10,29 @@ import Testing
 
 @Suite("Challenges (RFC 9110 §11.6.1)", .timeLimit(.minutes(5)))
 struct ChallengeParserTests {
-    private func read(_ values: String...) -> [AuthenticationChallenge] {
+    private func read(_ values: String...) -> [ChallengeAuthentication.Challenge] {
         let fields = HeaderFields(values.map { HeaderFields.Field(name: .wwwAuthenticate, value: $0) })
         return ResponseHead(status: .unauthorized, fields: fields).challenges
     }
 
     @Test func rfc9110Example() {
         let expected = [
-            AuthenticationChallenge(.basic, ["realm": "simple"]),
-            AuthenticationChallenge("Newauth", ["realm": "apps", "type": "1", "title": "Login to \"apps\""]),
+            ChallengeAuthentication.Challenge(.basic, ["realm": "simple"]),
+            ChallengeAuthentication.Challenge("Newauth", ["realm": "apps", "type": "1", "title": "Login to \"apps\""]),
         ]
         #expect(read(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == expected)
     }
 
     @Test func schemesWithoutParameters() {
-        #expect(read("Negotiate") == [AuthenticationChallenge("Negotiate")])
-        let three = [AuthenticationChallenge("Negotiate"), .init("NTLM"), .init(.basic, ["realm": "x"])]
+        #expect(read("Negotiate") == [ChallengeAuthentication.Challenge("Negotiate")])
+        let three = [ChallengeAuthentication.Challenge("Negotiate"), .init("NTLM"), .init(.basic, ["realm": "x"])]
         #expect(read("Negotiate, NTLM,Basic realm=x") == three)
         #expect(read("") == [] && read(" , ,\t,") == [])
     }
 
     @Test(arguments: ["YII=", "a", "abc==", "-._~+/", "TlRMTVNTUAAC=="]) func token68Values(_ token: String) {
         for text in ["Negotiate \(token)", "Negotiate   \(token)  , Basic realm=x"] {
-            #expect(read(text).first == AuthenticationChallenge("negotiate", token68: token))
+            #expect(read(text).first == ChallengeAuthentication.Challenge("negotiate", token68: token))
             #expect(read(text).first?.parameters == [:])
         }
     }
@@ -47,7 +47,8 @@ struct ChallengeParserTests {
         let challenge = read(#"Digest realm="a, Basic realm=\"b\", \\ c" , qop="auth,auth-int""#)
         #expect(
             challenge == [
-                AuthenticationChallenge(.digest, ["realm": #"a, Basic realm="b", \ c"#, "qop": "auth,auth-int"])
+                ChallengeAuthentication.Challenge(
+                    .digest, ["realm": #"a, Basic realm="b", \ c"#, "qop": "auth,auth-int"])
             ])
     }
 
@@ -55,7 +56,7 @@ struct ChallengeParserTests {
         let challenge = read("dIgEsT REALM=\"A\", Nonce=\"B\"")[0]
         #expect(challenge.scheme == .digest && Set([challenge.scheme]).contains("DIGEST"))
         #expect(challenge["realm"] == "A" && challenge["NONCE"] == "B" && challenge.scheme != .basic)
-        #expect(AuthenticationChallenge(.digest, ["Realm": "A"])["realm"] == "A")
+        #expect(ChallengeAuthentication.Challenge(.digest, ["Realm": "A"])["realm"] == "A")
     }
 
     @Test func whiteSpaceAroundEquals() {
@@ -80,8 +81,8 @@ struct ChallengeParserTests {
             ("Basic charset=x, realm=", [.init(.basic, ["charset": "x", "realm": ""])]),
             ("Basic =a, realm=b", []), ("Basic\"x\"", [.init(.basic)]),
             ("NTLM a b, Basic", [.init("NTLM"), .init(.basic)]),
-        ] as [(String, [AuthenticationChallenge])])
-    func malformedFieldsAreRecovered(_ text: String, _ expected: [AuthenticationChallenge]) {
+        ] as [(String, [ChallengeAuthentication.Challenge])])
+    func malformedFieldsAreRecovered(_ text: String, _ expected: [ChallengeAuthentication.Challenge]) {
         #expect(read(text) == expected)
     }
 
@@ -104,12 +105,13 @@ struct ChallengeParserTests {
     }
 
     @Test func descriptionsAreEscapedAndHideNonces() {
-        let challenge = AuthenticationChallenge(.digest, ["realm": "a\u{1B}[2J", "nonce": "hidden"], token68: nil)
+        let challenge = ChallengeAuthentication.Challenge(
+            .digest, ["realm": "a\u{1B}[2J", "nonce": "hidden"], token68: nil)
         #expect("\(challenge)" == "Digest realm=\"a\\u{1B}[2J\"")
         var dumped = ""
         dump(challenge, to: &dumped)
         #expect(!dumped.contains("hidden") && dumped.contains("nonce"))
-        #expect("\(AuthenticationChallenge("A\nb"))" == "A\\nb")
+        #expect("\(ChallengeAuthentication.Challenge("A\nb"))" == "A\\nb")
     }
 
     /// Random text never traps the parser, and each scheme that it returns occurs in the text.
@@ -157,7 +159,7 @@ struct ChallengeParserTests {
                     parameters[name] = String(
                         (0..<Int.random(in: 0...6, using: &chance)).map { _ in letters.randomElement(using: &chance)! })
                 }
-                return AuthenticationChallenge(.init("Scheme\(number)"), parameters)
+                return ChallengeAuthentication.Challenge(.init("Scheme\(number)"), parameters)
             }
             let text = challenges.map { challenge in
                 "\(challenge.scheme) "

@@ -16,14 +16,16 @@ struct ChallengeTests {
 
     /// The arguments of all calls of the closure.
     private final class Questions: Sendable {
-        private let all = Lock<[(challenge: AuthenticationChallenge, context: ChallengeContext)]>([])
+        private let all = Lock<
+            [(challenge: ChallengeAuthentication.Challenge, context: ChallengeAuthentication.Context)]
+        >([])
 
-        func note(_ challenge: AuthenticationChallenge, _ context: ChallengeContext) {
+        func note(_ challenge: ChallengeAuthentication.Challenge, _ context: ChallengeAuthentication.Context) {
             all.withLock { $0.append((challenge, context)) }
         }
 
-        var challenges: [AuthenticationChallenge] { all.withLock { $0.map(\.challenge) } }
-        var contexts: [ChallengeContext] { all.withLock { $0.map(\.context) } }
+        var challenges: [ChallengeAuthentication.Challenge] { all.withLock { $0.map(\.challenge) } }
+        var contexts: [ChallengeAuthentication.Context] { all.withLock { $0.map(\.context) } }
     }
 
     private func server() throws -> MockServer {
@@ -35,7 +37,9 @@ struct ChallengeTests {
 
     private func session(
         _ questions: Questions = Questions(),
-        _ decide: @escaping @Sendable (AuthenticationChallenge, ChallengeContext) async throws -> ChallengeAnswer
+        _ decide:
+            @escaping @Sendable (ChallengeAuthentication.Challenge, ChallengeAuthentication.Context) async throws ->
+            ChallengeAuthentication.Decision
     ) -> Session {
         Session(interceptors: [
             .challenge { challenge, context in
@@ -53,7 +57,7 @@ struct ChallengeTests {
         let (server, questions) = (try server(), Questions())
         let session = session(questions) { _, _ in .use(.bearer("right")) }
         #expect(try await text(session, Request(server.url("/x?secret=1"))) == "welcome")
-        #expect(questions.challenges == [AuthenticationChallenge(.bearer, ["realm": "a"])])
+        #expect(questions.challenges == [ChallengeAuthentication.Challenge(.bearer, ["realm": "a"])])
         let context = try #require(questions.contexts.first)
         #expect(context.failures == 0 && context.origin == server.origin)
         #expect(context.response.status == .unauthorized && context.request.url == server.url("/x?secret=1"))

@@ -265,11 +265,11 @@ struct DigestTests {
         #expect(server.proofs.last == .some(nil))
     }
 
-    @Test(arguments: [("a\n", "b", InvalidCredential.controlInUser), ("a", "b\n", .controlInPassword)])
-    func controlCharactersAreRejected(_ user: String, _ password: String, _ flaw: InvalidCredential) async throws {
+    @Test(arguments: [("a\n", "b", Credential.Invalid.controlInUser), ("a", "b\n", .controlInPassword)])
+    func controlCharactersAreRejected(_ user: String, _ password: String, _ flaw: Credential.Invalid) async throws {
         let server = try DigestServer()
         let error = try await networkError { try await status(session(.digest(user, password)), Request(server.url())) }
-        #expect(error.kind == .invalidRequest && error.cause as? InvalidCredential == flaw)
+        #expect(error.kind == .invalidRequest && error.cause as? Credential.Invalid == flaw)
         #expect(server.server.requests.isEmpty && !error.detailedDescription.contains("\n\n"))
     }
 }

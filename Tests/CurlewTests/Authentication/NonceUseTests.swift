@@ -153,7 +153,7 @@ struct NonceUseTests {
             let challenges = names.enumerated().map { number, name in
                 var parameters = ["realm": "r", "nonce": "\(number)"]
                 parameters["algorithm"] = name
-                return AuthenticationChallenge(.digest, parameters)
+                return ChallengeAuthentication.Challenge(.digest, parameters)
             }
             return DigestChallenge.strongest(of: challenges) { $0 != missing }?.nonce
         }

@@ -68,15 +68,15 @@ struct PasswordTests {
     }
 
     @Test(arguments: [
-        ("a:b", "", InvalidCredential.colonInUser), ("a\n", "", .controlInUser), ("a", "b\n", .controlInPassword),
+        ("a:b", "", Credential.Invalid.colonInUser), ("a\n", "", .controlInUser), ("a", "b\n", .controlInPassword),
     ])
-    func basicRejectsColonsAndControlCharacters(_ user: String, _ password: String, _ flaw: InvalidCredential)
+    func basicRejectsColonsAndControlCharacters(_ user: String, _ password: String, _ flaw: Credential.Invalid)
         async throws
     {
         let server = try server()
         let session = Session(interceptors: [.basic(user, password)])
         let error = try await networkError { try await status(session, Request(server.url("/in"))) }
-        #expect(error.kind == .invalidRequest && error.cause as? InvalidCredential == flaw)
+        #expect(error.kind == .invalidRequest && error.cause as? Credential.Invalid == flaw)
         #expect(error.phase == .preparing && server.requests.isEmpty)
         #expect(password.isEmpty || !error.detailedDescription.contains(password))
     }

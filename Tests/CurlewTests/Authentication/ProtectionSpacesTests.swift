@@ -13,7 +13,7 @@ struct ProtectionSpacesTests {
 
     private func challenge(_ realm: String, _ nonce: String, _ more: [String: String] = [:]) throws -> DigestChallenge {
         let parameters = ["realm": realm, "nonce": nonce].merging(more) { $1 }
-        return try #require(DigestChallenge(AuthenticationChallenge(.digest, parameters)))
+        return try #require(DigestChallenge(ChallengeAuthentication.Challenge(.digest, parameters)))
     }
 
     private func known(_ url: String) throws -> NonceUse? {

@@ -13,7 +13,7 @@ struct ClientConfigurationTests {
     @Test func configurationRoundTrips() throws {
         var configuration = ClientConfiguration(
             base: try BaseURL("https://h.test/v1" as String, joining: .joined), fields: ["X-A": "b", .accept: nil],
-            query: ["key": "a b", "list": [1, 2]], queryEncoder: QueryEncoder(arrays: .repeated, spaces: .plus),
+            query: ["key": "a b", "list": [1, 2]], queryEncoder: Request.QueryEncoder(arrays: .repeated, spaces: .plus),
             options: [.timeout(.seconds(3)), .label("x")])
         configuration.fields[.authorization] = "Bearer secret"
         let data = try JSONEncoder().encode(configuration)
@@ -34,7 +34,7 @@ struct ClientConfigurationTests {
     @Test func callsOverrideADecodedQuery() throws {
         let configuration = ClientConfiguration(
             base: "https://h.test", query: ["page": 1, "tags": ["a", "b"], "a b": 1, "z": 1],
-            queryEncoder: QueryEncoder(spaces: .plus))
+            queryEncoder: Request.QueryEncoder(spaces: .plus))
         let data = try JSONEncoder().encode(configuration)
         let read = try JSONDecoder().decode(ClientConfiguration.self, from: data)
         for configuration in [configuration, read] {
@@ -49,7 +49,7 @@ struct ClientConfigurationTests {
         let read = try JSONDecoder().decode(
             ClientConfiguration.self, from: Data(#"{"base": "https://h.test"}"#.utf8))
         #expect(read.base.text == "https://h.test/" && read.options == [] && read.query.isEmpty)
-        #expect(read.fields.isEmpty && read.queryEncoder == QueryEncoder())
+        #expect(read.fields.isEmpty && read.queryEncoder == Request.QueryEncoder())
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(ClientConfiguration.self, from: Data("{}".utf8))
         }

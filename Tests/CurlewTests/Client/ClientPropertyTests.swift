@@ -26,14 +26,14 @@ struct ClientPropertyTests {
         }
     }
 
-    @Test(arguments: [QueryEncoder(), QueryEncoder(arrays: .indexed)])
-    func randomQueriesRoundTrip(_ encoder: QueryEncoder) async throws {
+    @Test(arguments: [Request.QueryEncoder(), Request.QueryEncoder(arrays: .indexed)])
+    func randomQueriesRoundTrip(_ encoder: Request.QueryEncoder) async throws {
         let server = try MockServer { _ in .status(204) }
         let api = Client(try BaseURL(server.origin)).with { $0.configuration.queryEncoder = encoder }
         for seed in 0..<50 as Range<UInt64> {
             var chance = SeededChance(seed)
             // Only lists with indices can contain objects and lists without ambiguity.
-            let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: encoder == QueryEncoder())
+            let value = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: encoder == Request.QueryEncoder())
             try await api.post("x", .form(value, by: encoder), query: .encoding(value))
             let request = try #require(server.requests.last)
             #expect(QueryReader.value(of: request.query ?? "") == value, "seed \(seed)")

@@ -80,7 +80,10 @@ struct ClientRequestTests {
             (.json("text"), "application/json", #""text""#),
             (.form(draft), "application/x-www-form-urlencoded", "tags%5B%5D=%C3%BC&title=a%20b"),
             (.form(["b": 1, "a": "x"]), "application/x-www-form-urlencoded", "a=x&b=1"),
-            (.form(["q": "a b"], by: QueryEncoder(spaces: .plus)), "application/x-www-form-urlencoded", "q=a+b"),
+            (
+                .form(["q": "a b"], by: Request.QueryEncoder(spaces: .plus)), "application/x-www-form-urlencoded",
+                "q=a+b"
+            ),
             (.encoding(draft, as: Form()), "application/x-www-form-urlencoded", "tags%5B%5D=%C3%BC&title=a%20b"),
             (.text("é"), "text/plain; charset=utf-8", "é"),
             (.bytes([0x61]), "application/octet-stream", "a"),

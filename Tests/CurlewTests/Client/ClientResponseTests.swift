@@ -13,10 +13,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ClientResponseTests {
     private func api(
-        _ response: MockResponse, _ configure: (inout SessionConfiguration) -> Void = { _ in }
+        _ response: MockResponse, _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) throws -> (MockServer, JSONClient) {
         let server = try MockServer { _ in response }
-        return (server, Client(try BaseURL(server.url("/")), session: Session(SessionConfiguration(configure))))
+        return (server, Client(try BaseURL(server.url("/")), session: Session(Session.Configuration(configure))))
     }
 
     /// The response limit does not apply to calls that discard the body.
@@ -75,7 +75,7 @@ struct ClientResponseTests {
     @Test func outputIsDecodedOnce() async throws {
         let (server, api) = try api(.text("x"))
         let count = Lock(0)
-        let counting = ClosureSerializer { response in
+        let counting = Serializers.Closure { response in
             _ = try await response.collect()
             return count.withLock { count in
                 count += 1

@@ -39,7 +39,7 @@ struct ClientTrustTests {
     /// A client with pins rejects base URLs without TLS.
     @Test func pinningRequiresHTTPS() async throws {
         let own = try PinnedPublicKeys(
-            [PublicKeyHash(authority.certificate)], withoutBackup: "test",
+            [Certificate.PublicKeyHash(authority.certificate)], withoutBackup: "test",
             chain: .required(.only([Certificate(authority.certificate)])))
         let api = try Client(BaseURL(server.origin), trust: own, session: Session())
         #expect(try await api.get("x", using: .text) == "judged")

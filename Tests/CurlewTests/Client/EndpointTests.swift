@@ -28,12 +28,12 @@ struct EndpointTests {
         typealias Output = Data
 
         let path: Path = "logo"
-        let query: Query = ["size": 3]
+        let query: Request.Query = ["size": 3]
     }
 
     private struct Motd: Endpoint {
         let path: Path = "motd"
-        let serializer = TextSerializer()
+        let serializer = Serializers.Text()
         var fields: HeaderChanges { ["X-A": "b"] }
         var options: Request.Options { .label("motd") }
     }
@@ -75,7 +75,7 @@ struct EndpointTests {
 
     private struct Layered: Endpoint {
         let path: Path = "x"
-        let query: Query = ["page": 3, "endpoint": true]
+        let query: Request.Query = ["page": 3, "endpoint": true]
         let fields: HeaderChanges = ["X-3": "endpoint", "X-4": nil]
         let options: Request.Options = [.label("endpoint"), .priority(.low)]
     }

@@ -86,7 +86,7 @@ struct StreamBodyTests {
     @Test func frameBodies() async throws {
         let frames: [[UInt8]] = [[1], [], [2, 3]]
         let expected: [UInt8] = [0, 1, 1, 0, 0, 0, 2, 2, 3]
-        let prefix = LengthPrefix.uint16(.bigEndian)
+        let prefix = Streams.LengthPrefix.uint16(.bigEndian)
         for body in [Body.frames(frames, lengthPrefix: prefix), .frames(sequence(frames), lengthPrefix: prefix)] {
             let (type, bytes) = try await sent(body)
             #expect(type == "application/octet-stream" && bytes == expected)

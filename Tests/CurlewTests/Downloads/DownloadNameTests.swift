@@ -22,14 +22,14 @@ struct DownloadNameTests {
         ("form-data; name=x", "form-data", nil),
     ])
     func disposition(text: String, type: String, name: String?) throws {
-        let disposition = try #require(ContentDisposition(text))
+        let disposition = try #require(ResponseHead.ContentDisposition(text))
         #expect(disposition.type == type && disposition.filename == name)
         #expect(disposition.isAttachment == (type != "inline"))
     }
 
     @Test func invalidContentDispositionIsNil() {
-        #expect(ContentDisposition("") == nil && ContentDisposition("; filename=a") == nil)
-        #expect(ContentDisposition("a b; filename=a") == nil)
+        #expect(ResponseHead.ContentDisposition("") == nil && ResponseHead.ContentDisposition("; filename=a") == nil)
+        #expect(ResponseHead.ContentDisposition("a b; filename=a") == nil)
     }
 
     @Test(arguments: [
@@ -123,14 +123,15 @@ struct DownloadNameTests {
     // MARK: Content-Range
 
     @Test(arguments: [
-        ("bytes 0-499/1234", ContentRange(0...499, of: 1234)),
-        ("bytes 734-1233/1234", ContentRange(734...1233, of: 1234)),
-        ("bytes 42-1233/*", ContentRange(42...1233, of: nil)), ("BYTES 0-0/1", ContentRange(0...0, of: 1)),
-        ("bytes */1234", ContentRange(nil, of: 1234)),
+        ("bytes 0-499/1234", ResponseHead.ContentRange(0...499, of: 1234)),
+        ("bytes 734-1233/1234", ResponseHead.ContentRange(734...1233, of: 1234)),
+        ("bytes 42-1233/*", ResponseHead.ContentRange(42...1233, of: nil)),
+        ("BYTES 0-0/1", ResponseHead.ContentRange(0...0, of: 1)),
+        ("bytes */1234", ResponseHead.ContentRange(nil, of: 1234)),
     ])
-    func contentRange(text: String, range: ContentRange) {
-        #expect(ContentRange(text) == range)
-        #expect(ContentRange(range.description) == range)
+    func contentRange(text: String, range: ResponseHead.ContentRange) {
+        #expect(ResponseHead.ContentRange(text) == range)
+        #expect(ResponseHead.ContentRange(range.description) == range)
     }
 
     @Test(arguments: [
@@ -138,7 +139,7 @@ struct DownloadNameTests {
         "bytes 0-1/x",
         "bytes +0-1/2", "bytes 0-99999999999999999999/*", "bytes 0-1/2/3", "bytes 0-1-2/3", "bytes 0/1", "bytes /1",
     ])
-    func invalidContentRangeIsNil(text: String) { #expect(ContentRange(text) == nil) }
+    func invalidContentRangeIsNil(text: String) { #expect(ResponseHead.ContentRange(text) == nil) }
 
     // MARK: Checksums
 

@@ -19,15 +19,15 @@ struct DownloadPathTests {
     init() throws { folder = try Folder() }
 
     private func refusal(
-        _ server: ResourceServer, _ destination: DownloadDestination, _ overwrite: DownloadOverwrite = .fail
+        _ server: ResourceServer, _ destination: DownloadDestination, _ overwrite: DownloadDestination.Overwrite = .fail
     ) async -> NetworkError? {
         await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: destination, overwrite: overwrite)
         }
     }
 
-    private func reason(_ error: NetworkError?) -> DestinationFailure.Reason? {
-        (error?.cause as? DestinationFailure)?.reason
+    private func reason(_ error: NetworkError?) -> DownloadDestination.Failure.Reason? {
+        (error?.cause as? DownloadDestination.Failure)?.reason
     }
 
     // MARK: Paths

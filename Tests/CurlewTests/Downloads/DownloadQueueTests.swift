@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    private func transfer(_ name: String, _ queue: DownloadQueue, grace: Duration = .seconds(30)) -> Transfer<
+    private func transfer(_ name: String, _ queue: DownloadOptions.Queue, grace: Duration = .seconds(30)) -> Transfer<
         DownloadedFile
     > {
         var options = DownloadOptions()
@@ -34,14 +34,14 @@ import Testing
     private func paths() -> [String] { server.requests.map(\.path) }
 
     /// Starts a download that holds the only slot until the gate opens.
-    private func hold(_ queue: DownloadQueue) async -> Transfer<DownloadedFile> {
+    private func hold(_ queue: DownloadOptions.Queue) async -> Transfer<DownloadedFile> {
         let held = transfer("held", queue).start()
         #expect(await gate.waitUntilReached())
         return held
     }
 
     /// Starts a download and waits until it is queued.
-    private func waiting(_ name: String, _ queue: DownloadQueue) async -> Transfer<DownloadedFile> {
+    private func waiting(_ name: String, _ queue: DownloadOptions.Queue) async -> Transfer<DownloadedFile> {
         let count = queue.waiting
         let transfer = transfer(name, queue).start()
         while queue.waiting == count, !Task.isCancelled { await Task.yield() }
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func waitingDownloadIsQueued() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = await hold(queue)
         let next = await waiting("next", queue)
         #expect(held.state == .running && next.state == .queued)
@@ -60,7 +60,7 @@ import Testing
 
     /// The slot is released even while the server has not sent a response yet.
     @Test func pauseBeforeTheHeadReleasesTheSlot() async throws {
-        let (gate, queue) = (Gate(), DownloadQueue(atMost: 1))
+        let (gate, queue) = (Gate(), DownloadOptions.Queue(atMost: 1))
         let slow = try MockServer { request in
             RangeResource(PatternBody(seed: 3, length: 200_000)).response(to: request).fault(.stall(gate), at: .start)
         }
@@ -78,11 +78,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (DownloadQueue.Order.firstInFirstOut, ["/held", "/a", "/b", "/c"]),
+        (DownloadOptions.Queue.Order.firstInFirstOut, ["/held", "/a", "/b", "/c"]),
         (.lastInFirstOut, ["/held", "/c", "/b", "/a"]),
     ])
-    func downloadsStartInQueueOrder(_ order: DownloadQueue.Order, _ expected: [String]) async throws {
-        let queue = DownloadQueue(atMost: 1, order: order)
+    func downloadsStartInQueueOrder(_ order: DownloadOptions.Queue.Order, _ expected: [String]) async throws {
+        let queue = DownloadOptions.Queue(atMost: 1, order: order)
         let held = await hold(queue)
         var others: [Transfer<DownloadedFile>] = []
         for name in ["a", "b", "c"] { others.append(await waiting(name, queue)) }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func highestPriorityStartsNext() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = await hold(queue)
         let (a, b, c) = (await waiting("a", queue), await waiting("b", queue), await waiting("c", queue))
         c.priority = .high
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func pausedDownloadIsSkipped() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = await hold(queue)
         let (a, b) = (await waiting("a", queue), await waiting("b", queue))
         a.pause()
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func cancelledDownloadLeavesTheQueue() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = await hold(queue)
         let a = await waiting("a", queue)
         a.cancel()
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func failureReleasesTheSlot() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         folder.write("taken", [1])
         let taken = transfer("taken", queue)
         #expect(await failure { () async throws(NetworkError) in try await taken.value }?.kind == .destinationFailed)
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test func longPauseReleasesTheSlot() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = transfer("held", queue, grace: .zero).start()
         for await progress in held.progress where progress.received >= 100_000 { break }
         let a = await waiting("a", queue)
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func raisedLimitStartsWaitingDownloadsAtOnce() async throws {
-        let queue = DownloadQueue(atMost: 0)
+        let queue = DownloadOptions.Queue(atMost: 0)
         #expect(queue.atMost == 1)
         let held = await hold(queue)
         let a = await waiting("a", queue)
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func sessionShutdownFailsQueuedDownloads() async throws {
-        let queue = DownloadQueue(atMost: 1)
+        let queue = DownloadOptions.Queue(atMost: 1)
         let held = await hold(queue)
         let a = await waiting("a", queue)
         try await session.shutdown(.immediate)
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test func sessionListsDownloadsWithTheirKind() async throws {
-        let queue = DownloadQueue()
+        let queue = DownloadOptions.Queue()
         let held = await hold(queue)
         #expect(await session.transfers.map(\.kind) == [.download])
         gate.open()

@@ -102,7 +102,7 @@ struct DownloadSafetyTests {
     @Test func cancelInTheQueueKeepsForeignPartFile() async throws {
         folder.write("a.part", [1, 2, 3])
         var options = DownloadOptions()
-        options.queue = DownloadQueue(atMost: 1)
+        options.queue = DownloadOptions.Queue(atMost: 1)
         let gate = Gate()
         let server = try MockServer { RangeResource(.usual).response(to: $0).fault(.stall(gate), at: .start) }
         let held = session.downloadTransfer(Request(server.url("/")), to: .file(folder("held")), options: options)
@@ -253,7 +253,7 @@ struct DownloadSafetyTests {
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(folder("a")))
         }
-        #expect((error?.cause as? DestinationFailure)?.reason == .foreignPart)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .foreignPart)
         #expect(folder.bytes("a.part") == [1, 2, 3] && server.ranges == [])
     }
 
@@ -274,7 +274,7 @@ struct DownloadSafetyTests {
         let gate = Gate()
         let holding = try MockServer { _ in .pattern(.usual).fault(.stall(gate), at: .body(100)) }
         var options = DownloadOptions()
-        options.queue = DownloadQueue(atMost: 1)
+        options.queue = DownloadOptions.Queue(atMost: 1)
         let held = session.downloadTransfer(Request(holding.url("/")), to: .file(folder("b")), options: options).start()
         #expect(await gate.waitUntilReached())
         let waiting = session.downloadTransfer(Request(server.url), to: .file(folder("a")), options: options).start()

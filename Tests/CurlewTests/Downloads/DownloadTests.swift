@@ -74,7 +74,7 @@ struct DownloadTests {
             try await session.download(Request(server.url), to: .file(folder("a.bin")))
         }
         #expect(error?.kind == .destinationFailed && error?.phase == .saving)
-        #expect((error?.cause as? DestinationFailure)?.reason == .exists)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .exists)
         #expect(folder.bytes("a.bin") == [1, 2, 3] && folder.names == ["a.bin"])
         #expect(server.server.requestCount == 0)
         _ = try await session.download(Request(server.url), to: .file(folder("a.bin")), overwrite: .replace)
@@ -108,7 +108,7 @@ struct DownloadTests {
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url("/")), to: .file(folder("a")))
         }
-        #expect((error?.cause as? DestinationFailure)?.reason == .busy)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .busy)
         gate.open()
         #expect(try await first.value.bytes == 1_234_567)
         #expect(folder.names == ["a"])
@@ -162,7 +162,7 @@ struct DownloadTests {
     @Test func unusableDestinationIsReportedWithItsReason() async throws {
         let server = try ResourceServer(RangeResource(.usual))
         folder.write("plain", [])
-        let places: [(DownloadDestination, DestinationFailure.Reason)] = [
+        let places: [(DownloadDestination, DownloadDestination.Failure.Reason)] = [
             (.file(folder("missing/a")), .missingDirectory), (.file(folder("plain/a")), .notADirectory),
             (.file("/proc/a"), .missingDirectory), (.directory(folder("missing")), .missingDirectory),
         ]
@@ -170,7 +170,7 @@ struct DownloadTests {
             let error = await failure { () async throws(NetworkError) in
                 try await session.download(Request(server.url), to: place)
             }
-            #expect((error?.cause as? DestinationFailure)?.reason == reason, "\(error as Any)")
+            #expect((error?.cause as? DownloadDestination.Failure)?.reason == reason, "\(error as Any)")
             #expect(error?.hint != nil && error?.exitCode == 73)
         }
         #expect(server.server.requestCount == 0 && folder.names == ["plain"])

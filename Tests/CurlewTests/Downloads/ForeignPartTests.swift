@@ -21,15 +21,15 @@ struct ForeignPartTests {
         server = try ResourceServer(RangeResource(.usual))
     }
 
-    private func refusal(_ overwrite: DownloadOverwrite = .fail) async -> NetworkError? {
+    private func refusal(_ overwrite: DownloadDestination.Overwrite = .fail) async -> NetworkError? {
         let (session, path, url) = (session, folder("a"), server.url)
         return await failure { () async throws(NetworkError) in
             try await session.download(Request(url), to: .file(path), overwrite: overwrite)
         }
     }
 
-    private func reason(_ error: NetworkError?) -> DestinationFailure.Reason? {
-        (error?.cause as? DestinationFailure)?.reason
+    private func reason(_ error: NetworkError?) -> DownloadDestination.Failure.Reason? {
+        (error?.cause as? DownloadDestination.Failure)?.reason
     }
 
     /// Writes a part file of three bytes with a matching note.
@@ -45,7 +45,7 @@ struct ForeignPartTests {
     private func expectRefusal(of name: String, _ why: String) async {
         let error = await refusal()
         #expect(reason(error) == .foreignPart && server.ranges.isEmpty)
-        #expect((error?.cause as? DestinationFailure)?.path == folder(name))
+        #expect((error?.cause as? DownloadDestination.Failure)?.path == folder(name))
         #expect(
             error?.message.contains(folder(name)) == true && error?.message.contains(why) == true, "\(error as Any)")
         #expect(error?.hint?.contains("Remove") == true)

@@ -28,7 +28,7 @@ struct ForeignStoreTests {
 
     private func expectRefusal(_ why: String, of name: String = "store", at path: String? = nil) async {
         let error = await refusal(path)
-        let cause = error?.cause as? DestinationFailure
+        let cause = error?.cause as? DownloadDestination.Failure
         #expect(error?.kind == .destinationFailed && cause?.reason == .foreignStore, "\(error as Any)")
         #expect(cause?.path == folder(name) && error?.message.contains(why) == true, "\(error as Any)")
         #expect(error?.hint?.contains("another directory") == true)
@@ -38,16 +38,17 @@ struct ForeignStoreTests {
     ///
     /// - Parameter change: Changes the entry of the journal.
     private func plant(
-        _ destination: DownloadDestination? = nil, _ overwrite: DownloadOverwrite = .fail, part: String = "1.part",
-        change: (inout StoredDownload.PendingRename) -> Void = { _ in }
+        _ destination: DownloadDestination? = nil, _ overwrite: DownloadDestination.Overwrite = .fail,
+        part: String = "1.part",
+        change: (inout TransferStore.Download.PendingRename) -> Void = { _ in }
     ) async throws {
         folder.write(part, body.bytes)
         let identity = try #require(DiskFile.identity(of: folder(part)))
-        var record = try StoredDownload(
+        var record = try TransferStore.Download(
             Request("https://example.com/1"), to: destination ?? .file(folder("1")), overwrite: overwrite,
             expecting: nil, options: DownloadOptions(), userInfo: [:])
         record.state = .running
-        var placing = StoredDownload.PendingRename(
+        var placing = TransferStore.Download.PendingRename(
             part: folder(part), path: folder("1"), inode: identity.inode, writtenAt: identity.writtenAt,
             bytes: identity.size, bootID: DiskFile.bootID)
         change(&placing)
@@ -95,7 +96,7 @@ struct ForeignStoreTests {
     @Test func fileAsStoreDirectoryIsRefused() async {
         folder.write("store", [1])
         let error = await refusal()
-        #expect((error?.cause as? DestinationFailure)?.reason == .notADirectory && error?.hint != nil)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .notADirectory && error?.hint != nil)
         #expect(folder.bytes("store") == [1])
     }
 
@@ -158,7 +159,7 @@ struct ForeignStoreTests {
 
     // MARK: Files that a journal names
 
-    private func openStore() async throws -> [StoredDownload] {
+    private func openStore() async throws -> [TransferStore.Download] {
         let store = try await TransferStore(at: folder("store"))
         defer { withExtendedLifetime(store) {} }
         return store.downloads
@@ -175,7 +176,8 @@ struct ForeignStoreTests {
 
     @Test func journalCannotMoveAnotherFileThanThePart() async throws {
         for (part, overwrite) in [
-            ("2", DownloadOverwrite.fail), ("2.part", .uniquify), ("1.2.part", .fail), ("1.02.part", .uniquify),
+            ("2", DownloadDestination.Overwrite.fail), ("2.part", .uniquify), ("1.2.part", .fail),
+            ("1.02.part", .uniquify),
             ("1.1000.part", .uniquify), ("1.1.part", .uniquify), ("1.part.part", .replace),
         ] {
             try await plant(nil, overwrite, part: part)

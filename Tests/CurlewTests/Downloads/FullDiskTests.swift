@@ -31,8 +31,8 @@ struct FullDiskTests {
                 try await Session().download(Request(chunked.url("/")), to: .file(folder("b")))
             }
             limitFiles(to: rlim_t.max)
-            #expect((known?.cause as? DestinationFailure)?.reason == .tooLarge && known?.phase == .saving)
-            #expect((unknown?.cause as? DestinationFailure)?.reason == .tooLarge)
+            #expect((known?.cause as? DownloadDestination.Failure)?.reason == .tooLarge && known?.phase == .saving)
+            #expect((unknown?.cause as? DownloadDestination.Failure)?.reason == .tooLarge)
             #expect(unknown?.resumeToken?.offset ?? 0 <= 300_000 && !folder.names.contains("b"))
         }
     }
@@ -48,12 +48,12 @@ struct FullDiskTests {
         let known = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(disk + "/a"))
         }
-        #expect((known?.cause as? DestinationFailure)?.reason == .noSpace && known?.exitCode == 73)
+        #expect((known?.cause as? DownloadDestination.Failure)?.reason == .noSpace && known?.exitCode == 73)
         let chunked = try MockServer { _ in .pattern(.usual).field("ETag", "\"1\"").chunked() }
         let unknown = await failure { () async throws(NetworkError) in
             try await session.download(Request(chunked.url("/")), to: .file(disk + "/b"))
         }
-        #expect((unknown?.cause as? DestinationFailure)?.reason == .noSpace)
+        #expect((unknown?.cause as? DownloadDestination.Failure)?.reason == .noSpace)
         #expect(
             !((try? FileManager.default.contentsOfDirectory(atPath: disk)) ?? []).contains { $0 == "a" || $0 == "b" })
     }
@@ -69,11 +69,11 @@ struct FullDiskTests {
             try TransferJournal(in: disk + "/store")
         }
         for name in ["a", "b", "c"] {
-            var record = try StoredDownload(
+            var record = try TransferStore.Download(
                 Request(url), to: .file(disk + "/" + name), overwrite: .fail, expecting: nil,
                 options: DownloadOptions(), userInfo: ["name": name])
             if name == "a" {
-                record.placing = StoredDownload.PendingRename(
+                record.placing = TransferStore.Download.PendingRename(
                     part: disk + "/a.part", path: disk + "/a", inode: identity.inode, writtenAt: identity.writtenAt,
                     bytes: identity.size, bootID: DiskFile.bootID)
             }
@@ -104,7 +104,7 @@ struct FullDiskTests {
             try await store.download(Request(url), on: session, to: .file(path), userInfo: info)
             Issue.record("the store accepted the download")
         } catch {
-            let reason = (error.cause as? DestinationFailure)?.reason
+            let reason = (error.cause as? DownloadDestination.Failure)?.reason
             #expect(error.kind == .destinationFailed && (reason == .noSpace || reason == .tooLarge), "\(error)")
             #expect(error.hint != nil)
         }
@@ -129,7 +129,7 @@ struct FullDiskTests {
             await expectFull(store, server.url, disk + "/d")
             let again = try #require(await store.reattach(session).last)
             let error = await failure { () async throws(NetworkError) in try await again.transfer.value }
-            #expect((error?.cause as? DestinationFailure)?.reason == .noSpace, "\(error as Any)")
+            #expect((error?.cause as? DownloadDestination.Failure)?.reason == .noSpace, "\(error as Any)")
             await store.close()
         }
         #expect(try DiskFile.contents(of: disk + "/store/journal", upTo: .max) == journal)
@@ -158,7 +158,7 @@ struct FullDiskTests {
     @Test func damagedJournalIsCopiedOnceTheDiskHasSpace() async throws {
         await #expect(processExitsWith: .success) {
             let folder = try Folder()
-            let record = try StoredDownload(
+            let record = try TransferStore.Download(
                 Request("https://example.com/"), to: .file(folder("a")), overwrite: .fail, expecting: nil,
                 options: DownloadOptions(), userInfo: [:])
             let open = { @Sendable () async throws -> TransferJournal in
@@ -195,7 +195,7 @@ struct FullDiskTests {
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(disk + "/a"))
         }
-        #expect((error?.cause as? DestinationFailure)?.reason == .readOnly && server.server.requestCount == 0)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .readOnly && server.server.requestCount == 0)
     }
 }
 

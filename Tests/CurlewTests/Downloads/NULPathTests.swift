@@ -56,7 +56,7 @@ struct NULPathTests {
             { _ = try ClientIdentity(pkcs12File: $0) },
         ] as [(String) throws -> Void] {
             for path in ["a.pem\u{0}b", "\u{0}b"] {
-                let error = #expect(throws: InvalidTrust.self) { try read(folder(path)) }
+                let error = #expect(throws: TrustFailure.InvalidPolicy.self) { try read(folder(path)) }
                 #expect(error?.message.contains("NUL") == true)
             }
         }

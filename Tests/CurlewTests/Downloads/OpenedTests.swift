@@ -69,7 +69,7 @@ import Testing
         folder.write("a", [1])
         let response = try await session.transfer(Request(server.url("/big"))).opened()
         let error = await failure { () async throws(NetworkError) in try await response.save(to: .file(folder("a"))) }
-        #expect((error?.cause as? DestinationFailure)?.reason == .exists && folder.bytes("a") == [1])
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .exists && folder.bytes("a") == [1])
     }
 
     @Test func saveRefusesInvalidChecksumBeforeTheBody() async throws {

@@ -87,18 +87,21 @@ struct RangeRequestTests {
     @Test func strongValidators() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let later = "Sun, 06 Nov 1994 08:49:38 GMT"
-        #expect(EntityValidator(head(.ok, [.etag: "\"a\""])) == .tag("\"a\""))
-        #expect(EntityValidator(head(.ok, [.etag: "\"a\"", .lastModified: date, .date: later])) == .tag("\"a\""))
-        #expect(EntityValidator(head(.ok, [.etag: "W/\"a\"", .lastModified: date, .date: later])) == nil)
-        #expect(EntityValidator(head(.ok, [.etag: "a"])) == nil && EntityValidator(head(.ok, [.etag: "\""])) == nil)
-        #expect(EntityValidator(head(.ok, [.lastModified: date, .date: later])) == .lastModified(date))
-        #expect(EntityValidator(head(.ok, [.lastModified: date, .date: date])) == nil)
-        #expect(EntityValidator(head(.ok, [.lastModified: date])) == nil && EntityValidator(head(.ok)) == nil)
-        #expect(EntityValidator(head(.ok, [.lastModified: "x", .date: later])) == nil)
+        #expect(ResumeToken.Validator(head(.ok, [.etag: "\"a\""])) == .tag("\"a\""))
+        #expect(ResumeToken.Validator(head(.ok, [.etag: "\"a\"", .lastModified: date, .date: later])) == .tag("\"a\""))
+        #expect(ResumeToken.Validator(head(.ok, [.etag: "W/\"a\"", .lastModified: date, .date: later])) == nil)
+        #expect(
+            ResumeToken.Validator(head(.ok, [.etag: "a"])) == nil
+                && ResumeToken.Validator(head(.ok, [.etag: "\""])) == nil)
+        #expect(ResumeToken.Validator(head(.ok, [.lastModified: date, .date: later])) == .lastModified(date))
+        #expect(ResumeToken.Validator(head(.ok, [.lastModified: date, .date: date])) == nil)
+        #expect(
+            ResumeToken.Validator(head(.ok, [.lastModified: date])) == nil && ResumeToken.Validator(head(.ok)) == nil)
+        #expect(ResumeToken.Validator(head(.ok, [.lastModified: "x", .date: later])) == nil)
     }
 
     @Test func validatorContradictsDifferentValidators() {
-        let (tag, time) = (EntityValidator.tag("\"a\""), EntityValidator.lastModified("x"))
+        let (tag, time) = (ResumeToken.Validator.tag("\"a\""), ResumeToken.Validator.lastModified("x"))
         #expect(tag.contradicts(head(.ok, [.etag: "\"b\""])) && !tag.contradicts(head(.ok, [.etag: "\"a\""])))
         #expect(!tag.contradicts(head(.ok)) && !time.contradicts(head(.ok)))
         #expect(time.contradicts(head(.ok, [.lastModified: "y"])) && !time.contradicts(head(.ok, [.lastModified: "x"])))

@@ -160,7 +160,7 @@ struct ResumeTests {
         let error = await failure { () async throws(NetworkError) in
             try await session.download(Request(server.url), to: .file(folder("a")))
         }
-        #expect((error?.cause as? DestinationFailure)?.reason == .foreignPart)
+        #expect((error?.cause as? DownloadDestination.Failure)?.reason == .foreignPart)
         #expect(server.ranges == [nil] && folder.names == ["a.part"])
     }
 

@@ -95,7 +95,7 @@ struct SegmentTests {
         gate.open()
         let server = try server()
         var request = Request(server.url("/"))
-        request.options.bandwidth = BandwidthLimit(download: .mebibytes(1000))
+        request.options.bandwidth = Request.BandwidthLimit(download: .mebibytes(1000))
         #expect(isWhole(try await session.download(request, to: .file(folder("a")), options: options())))
         #expect(server.requestCount == 1)
     }

@@ -85,8 +85,8 @@ import Testing
 
     // MARK: Files that were about to get their names
 
-    @Test(arguments: [DownloadOverwrite.fail, .uniquify, .replace])
-    func completePartFileGetsItsFinalNameWithoutARequest(_ overwrite: DownloadOverwrite) async throws {
+    @Test(arguments: [DownloadDestination.Overwrite.fail, .uniquify, .replace])
+    func completePartFileGetsItsFinalNameWithoutARequest(_ overwrite: DownloadDestination.Overwrite) async throws {
         if overwrite != .fail { folder.write("1", [1]) }
         try await leavePendingRename(overwrite)
         let store = try await open()
@@ -146,18 +146,18 @@ import Testing
 
     /// Leaves the state of a process killed between the last byte and the final name.
     private func leavePendingRename(
-        _ overwrite: DownloadOverwrite, bootID: String = DiskFile.bootID, isSynced: Bool = true
+        _ overwrite: DownloadDestination.Overwrite, bootID: String = DiskFile.bootID, isSynced: Bool = true
     ) async throws {
         folder.write("1.part", body.bytes)
         folder.write("1.part.json", [1])
         let identity = try #require(DiskFile.identity(of: folder("1.part")))
         var options = DownloadOptions()
         options.isSynced = isSynced
-        var record = try StoredDownload(
+        var record = try TransferStore.Download(
             Request(server.url("/1")), to: .file(folder("1")), overwrite: overwrite, expecting: nil,
             options: options, userInfo: [:])
         record.state = .running
-        record.placing = StoredDownload.PendingRename(
+        record.placing = TransferStore.Download.PendingRename(
             part: folder("1.part"), path: folder("1"), inode: identity.inode, writtenAt: identity.writtenAt,
             bytes: identity.size, bootID: bootID)
         let journal = try await DiskThread.syncing.result { [path = folder("store")] () throws(DiskFailure) in

@@ -26,7 +26,7 @@ struct StoreSizeTests {
         let journal = try await DiskThread.syncing.result { () throws(DiskFailure) in try TransferJournal(in: path) }
         var last: TransferJournal.LineNumber?
         for number in 0..<count {
-            var record = try StoredDownload(
+            var record = try TransferStore.Download(
                 Request(server.url("/\(number)")), to: .file(folder("file \(number)")), overwrite: .fail,
                 expecting: nil,
                 options: DownloadOptions(), userInfo: [:])
@@ -36,7 +36,7 @@ struct StoreSizeTests {
         try await journal.waitUntilWritten(#require(last))
         await journal.close()
 
-        let store = try await TransferStore(at: path, queue: DownloadQueue(atMost: 1))
+        let store = try await TransferStore(at: path, queue: DownloadOptions.Queue(atMost: 1))
         #expect(await store.reattach(session).count == count / 2)
         #expect(await store.reattach(session).count == count / 2)
         #expect(await gate.waitUntilReached())
@@ -60,10 +60,10 @@ struct StoreSizeTests {
     // MARK: The queue
 
     /// Passes so many downloads through a queue; returns how often it read the state of a run.
-    private func visits(of count: Int, in order: DownloadQueue.Order) async throws -> Int {
+    private func visits(of count: Int, in order: DownloadOptions.Queue.Order) async throws -> Int {
         let missing = try MockServer { _ in .status(404) }
         var options = DownloadOptions()
-        let queue = DownloadQueue(atMost: 1, order: order)
+        let queue = DownloadOptions.Queue(atMost: 1, order: order)
         options.queue = queue
         let transfers = (0..<count).map { number in
             session.downloadTransfer(
@@ -75,8 +75,8 @@ struct StoreSizeTests {
         return queue.visits
     }
 
-    @Test(arguments: DownloadQueue.Order.allCases)
-    func queueWorkGrowsLinearlyWithItsDownloads(_ order: DownloadQueue.Order) async throws {
+    @Test(arguments: DownloadOptions.Queue.Order.allCases)
+    func queueWorkGrowsLinearlyWithItsDownloads(_ order: DownloadOptions.Queue.Order) async throws {
         let few = try await visits(of: 50, in: order)
         let many = try await visits(of: 400, in: order)
         #expect(few >= 50 && many <= few * 10, "\(few), \(many)")
@@ -84,8 +84,8 @@ struct StoreSizeTests {
 
     // MARK: The table
 
-    private func record(_ number: Int) throws -> StoredDownload {
-        try StoredDownload(
+    private func record(_ number: Int) throws -> TransferStore.Download {
+        try TransferStore.Download(
             Request("https://example.com/\(number)"), to: .file("/\(number)"), overwrite: .fail, expecting: nil,
             options: DownloadOptions(), userInfo: [:])
     }
@@ -93,7 +93,7 @@ struct StoreSizeTests {
     /// After random operations, the table equals an array that is searched.
     @Test func recordTableEqualsASearchedArray() throws {
         var chance = SeededChance(11)
-        var (table, model) = (RecordTable([]), [StoredDownload]())
+        var (table, model) = (RecordTable([]), [TransferStore.Download]())
         for number in 0..<2000 {
             let index = model.isEmpty ? nil : Int(chance.next() % UInt64(model.count))
             switch (chance.next() % 4, index) {

@@ -60,7 +60,7 @@ import Testing
         request.options.retry = RetryPolicy.never
         let store = try await open()
         let stored = try await store.download(request, on: session, to: .file(folder("a")))
-        var told: [StoredDownload.State] = []
+        var told: [TransferStore.Download.State] = []
         var resumedFrom: Int64?
         for await report in store.reports {
             switch report {
@@ -125,7 +125,7 @@ import Testing
 
     /// A journal with a valid checksum may have any numbers.
     @Test func journalNumbersAreBounded() async throws {
-        var record = try StoredDownload(
+        var record = try TransferStore.Download(
             Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
             options: DownloadOptions(), userInfo: [:])
         (record.attempts, record.retries) = (.max, .min)
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func attemptCountsSaturate() throws {
-        var record = try StoredDownload(
+        var record = try TransferStore.Download(
             Request(server.url("/held")), to: .file(folder("a")), overwrite: .fail, expecting: nil,
             options: DownloadOptions(), userInfo: [:])
         (record.attempts, record.retries) = (.max, .max - 1)

@@ -159,7 +159,7 @@ import Testing
         folder.write("other.journal", [])
         let other = try await TransferStore(at: folder("other"))
         let lineNumber = other.journal.put(
-            try StoredDownload(
+            try TransferStore.Download(
                 request, to: .file(folder("b")), overwrite: .fail, expecting: nil, options: DownloadOptions(),
                 userInfo: [:]))
         try await other.journal.waitUntilWritten(lineNumber)
@@ -173,7 +173,7 @@ import Testing
         let store = try await open()
         let error = try #require(
             await storeFailure { () async throws(NetworkError) in try await TransferStore(at: folder("store")) })
-        #expect(error.kind == .destinationFailed && (error.cause as? DestinationFailure)?.reason == .busy)
+        #expect(error.kind == .destinationFailed && (error.cause as? DownloadDestination.Failure)?.reason == .busy)
         #expect(error.message.contains("process \(getpid())") && error.message.contains(folder("store")))
         #expect(store.downloads.isEmpty)
     }
@@ -201,7 +201,7 @@ import Testing
     }
 
     @Test func queueLimitsDownloadsOfTheStore() async throws {
-        let store = try await TransferStore(at: folder("store"), queue: DownloadQueue(atMost: 1))
+        let store = try await TransferStore(at: folder("store"), queue: DownloadOptions.Queue(atMost: 1))
         let held = try await store.download(Request(server.url("/held")), on: session, to: .file(folder("a")))
         #expect(await gate.waitUntilReached())
         let other = try await store.download(Request(server.url("/b")), on: session, to: .file(folder("b")))
@@ -325,8 +325,8 @@ import Testing
         #expect(store.downloads.isEmpty)
     }
 
-    private func record(_ number: String) throws -> StoredDownload {
-        try StoredDownload(
+    private func record(_ number: String) throws -> TransferStore.Download {
+        try TransferStore.Download(
             Request(server.url("/\(number)")), to: .file(folder(number)), overwrite: .fail, expecting: nil,
             options: DownloadOptions(), userInfo: ["n": number])
     }

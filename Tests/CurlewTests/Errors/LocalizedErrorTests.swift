@@ -37,13 +37,15 @@ struct LocalizedErrorTests {
 
     @Test func errorsOfCauses() {
         expect(TrustFailure(.pin, "No key is pinned.", hint: "Pin one."), "No key is pinned.", "Pin one.")
-        expect(InvalidTrust("It is no certificate.", hint: "Give PEM."), "It is no certificate.", "Give PEM.")
-        expect(InvalidCredential.colonInUser, InvalidCredential.colonInUser.description)
+        expect(
+            TrustFailure.InvalidPolicy("It is no certificate.", hint: "Give PEM."), "It is no certificate.", "Give PEM."
+        )
+        expect(Credential.Invalid.colonInUser, Credential.Invalid.colonInUser.description)
         expect(InvalidNetrc(3, .notUTF8), "Line 3 is not UTF-8.")
         expect(
-            DestinationFailure(.busy, "/tmp/x", "in use by another download"), "In use by another download.",
+            DownloadDestination.Failure(.busy, "/tmp/x", "in use by another download"), "In use by another download.",
             "Wait for the other download of this file, or choose another name.")
-        expect(DestinationFailure(.other, "/tmp/x", "it broke"), "It broke.")
+        expect(DownloadDestination.Failure(.other, "/tmp/x", "it broke"), "It broke.")
         expect(
             OAuth2Error(code: .invalidClient, message: "unknown", page: nil), "invalid_client: unknown",
             "Check id and secret, or try another proof (.body).")

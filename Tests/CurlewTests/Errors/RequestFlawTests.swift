@@ -73,7 +73,7 @@ struct RequestFlawTests {
     // MARK: Sessions, clients and downloads
 
     @Test func flawsOfConfigurationsAndInterceptors() async throws {
-        try await expect(.configuration) { try SessionConfiguration { $0.limits.connections = 0 }.validate() }
+        try await expect(.configuration) { try Session.Configuration { $0.limits.connections = 0 }.validate() }
         try await expect(.configuration) { try await Session { $0.limits.connections = 0 }.data(for: "http://h/") }
         let interceptors: [any Interceptor] = [
             .circuitBreaker(failures: 0), .rateLimit(requests: 0, per: .seconds(1)),

@@ -65,8 +65,8 @@ struct EventSourceScene {
         clock = RecordingClock(isEndless: isEndless)
     }
 
-    func reconnection(delay: Duration = .seconds(3), attempts: Int? = nil) -> Reconnection {
-        Reconnection(delay: delay, attempts: attempts, clock: clock, jitter: { 1 })
+    func reconnection(delay: Duration = .seconds(3), attempts: Int? = nil) -> EventSource.Reconnection {
+        EventSource.Reconnection(delay: delay, attempts: attempts, clock: clock, jitter: { 1 })
     }
 
     func source(

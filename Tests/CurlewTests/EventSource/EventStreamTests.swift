@@ -11,7 +11,7 @@ struct EventStreamTests {
     private func events(
         _ bytes: [UInt8], seed: UInt64 = 1, _ location: SourceLocation = #_sourceLocation
     ) -> [ServerSentEvent] {
-        let whole = ServerSentEvents().outcome(ofAnyCutting: bytes, seed: seed, location)
+        let whole = Streams.ServerSentEvents().outcome(ofAnyCutting: bytes, seed: seed, location)
         var parser = EventStreamParser(limit: .mebibytes(1))
         var events: [ServerSentEvent] = []
         do { try parser.parse(bytes.span, into: &events) } catch { Issue.record(error) }
@@ -132,7 +132,7 @@ struct EventStreamTests {
     // MARK: Limits, decoding
 
     @Test func lineAndDataLengthsAreLimited() {
-        let serializer = ServerSentEvents.serverSentEvents(limit: 10)
+        let serializer = Streams.ServerSentEvents.serverSentEvents(limit: 10)
         #expect(serializer.outcome(ofAnyCutting: "data:12345\n:123456789\r\ndata:1234\n\n").failure == nil)
         for text in ["data:123456\n", ":1234567890", "data:123456\r\n\r\n"] {
             let outcome = serializer.outcome(ofAnyCutting: "data\n\n" + text)
@@ -159,12 +159,12 @@ struct EventStreamTests {
     }
 
     @Test func valuesAreDecodedFromData() {
-        let serializer = ServerSentValues(Price.self)
+        let serializer = Streams.ServerSentValues(Price.self)
         let outcome = serializer.outcome(
             ofAnyCutting: "data:{\"cents\":1}\n\nevent:x\ndata:{\"cents\":\ndata:2}\n\ndata:3\n\n")
         #expect(outcome.elements == [1, 2].map { String(reflecting: Price(cents: $0)) })
         #expect(outcome.failure?.hasPrefix("decoding failed: Event “message”: Decoding Price failed") == true)
-        let long = ServerSentValues(Price.self, limit: 20).outcome(
+        let long = Streams.ServerSentValues(Price.self, limit: 20).outcome(
             ofAnyCutting: "data:{\"cents\":1}\n\n:\(String(repeating: " ", count: 20))")
         #expect(long.elements.count == 1 && long.failure?.hasPrefix("body too large") == true)
     }

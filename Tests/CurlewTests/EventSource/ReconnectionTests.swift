@@ -7,12 +7,14 @@ import Testing
 @testable import Curlew
 
 struct ReconnectionTests {
-    private func waits(_ reconnection: Reconnection, retry: Duration? = nil, after: Duration? = nil) -> [Duration] {
+    private func waits(_ reconnection: EventSource.Reconnection, retry: Duration? = nil, after: Duration? = nil)
+        -> [Duration]
+    {
         (0..<6).map { reconnection.wait(after: $0, retry: retry, retryAfter: after) }
     }
 
-    private func reconnection(_ jitter: Double = 1) -> Reconnection {
-        Reconnection(delay: .seconds(1), longest: .seconds(5), jitter: { jitter })
+    private func reconnection(_ jitter: Double = 1) -> EventSource.Reconnection {
+        EventSource.Reconnection(delay: .seconds(1), longest: .seconds(5), jitter: { jitter })
     }
 
     @Test func waitsDoubleUpToTheMaximum() {
@@ -31,11 +33,13 @@ struct ReconnectionTests {
     }
 
     @Test func extremeWaitsAreClamped() {
-        let patient = Reconnection(delay: .seconds(1 << 40), longest: .seconds(1 << 50), jitter: { 1 })
+        let patient = EventSource.Reconnection(delay: .seconds(1 << 40), longest: .seconds(1 << 50), jitter: { 1 })
         #expect(patient.wait(after: .max, retry: nil, retryAfter: nil) == .seconds(1_000_000_000), "31 years")
-        #expect(Reconnection(delay: .seconds(-1), jitter: { 1 }).wait(after: 0, retry: nil, retryAfter: nil) == .zero)
+        #expect(
+            EventSource.Reconnection(delay: .seconds(-1), jitter: { 1 }).wait(after: 0, retry: nil, retryAfter: nil)
+                == .zero)
         for _ in 0..<100 {
-            let wait = Reconnection(delay: .seconds(2)).wait(after: 0, retry: nil, retryAfter: nil)
+            let wait = EventSource.Reconnection(delay: .seconds(2)).wait(after: 0, retry: nil, retryAfter: nil)
             #expect(wait >= .seconds(2) && wait <= .seconds(3))
         }
     }

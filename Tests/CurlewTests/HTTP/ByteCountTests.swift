@@ -88,8 +88,8 @@ struct ByteSetTests {
     }
 
     @Test func httpVersions() {
-        #expect(HTTPVersion(rawValue: "HTTP/2.0") == .http2)
-        #expect(HTTPVersion(rawValue: "HTTP/3.0") == .http3)
-        #expect("\(HTTPVersion.http1_1) \(HTTPVersion.http1_0)" == "HTTP/1.1 HTTP/1.0")
+        #expect(ResponseHead.HTTPVersion(rawValue: "HTTP/2.0") == .http2)
+        #expect(ResponseHead.HTTPVersion(rawValue: "HTTP/3.0") == .http3)
+        #expect("\(ResponseHead.HTTPVersion.http1_1) \(ResponseHead.HTTPVersion.http1_0)" == "HTTP/1.1 HTTP/1.0")
     }
 }

@@ -20,7 +20,9 @@ struct InterceptorLifetimeTests {
 
         init(isAfter: Bool = false) { self.isAfter = isAfter }
 
-        func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+        func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+            -> IncomingResponse
+        {
             if !isAfter { try await hold() }
             let response = try await next(request)
             if isAfter { try await hold() }

@@ -15,9 +15,11 @@ struct InterceptorTests {
     private struct Named: Interceptor {
         let name: String
         let log: Lock<[String]>
-        var scope: InterceptorScope = .transfer
+        var scope: Interception.Scope = .transfer
 
-        func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+        func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+            -> IncomingResponse
+        {
             log.withLock { $0.append("\(name)>") }
             var request = request
             request.fields.append("X-Path", name)
@@ -289,7 +291,10 @@ struct InterceptorTests {
             request.field("Authorization") == "Basic b2s6b2s=" ? .text("welcome") : .text("who are you?", status: 401)
         }
         struct Refused: Error {}
-        func ask(_ answer: @escaping @Sendable (Request, IncomingResponse, Next) async throws -> IncomingResponse)
+        func ask(
+            _ answer:
+                @escaping @Sendable (Request, IncomingResponse, Interception.Next) async throws -> IncomingResponse
+        )
             async throws -> String
         {
             let session = Session(interceptors: [

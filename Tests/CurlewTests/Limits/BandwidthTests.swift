@@ -11,7 +11,7 @@ import Testing
 struct BandwidthTests {
     private static let body = PatternBody(seed: 5, length: 300_000)
 
-    private func limited(_ limit: BandwidthLimit) -> Session { Session { $0.limits.bandwidth = limit } }
+    private func limited(_ limit: Request.BandwidthLimit) -> Session { Session { $0.limits.bandwidth = limit } }
 
     /// The minimum time for so many bytes, less a credit of 100 ms and one chunk that is transferred in advance.
     private func least(_ bytes: Int, at rate: Int) -> Duration {
@@ -25,8 +25,8 @@ struct BandwidthTests {
     @Test(arguments: [false, true], [false, true])
     func downloadLimit(ofTheSession: Bool, streamed: Bool) async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
-        let limit = BandwidthLimit(download: 600_000)
-        let session = limited(ofTheSession ? limit : BandwidthLimit())
+        let limit = Request.BandwidthLimit(download: 600_000)
+        let session = limited(ofTheSession ? limit : Request.BandwidthLimit())
         var request = Request(server.url("/"))
         if !ofTheSession { request.options.bandwidth = limit }
         let transfer = session.transfer(request)
@@ -46,8 +46,8 @@ struct BandwidthTests {
     @Test(arguments: ["bytes", "stream", "endless"], [false, true])
     func uploadLimit(of kind: String, ofTheSession: Bool) async throws {
         let server = try MockServer { _ in .text("thanks") }
-        let limit = BandwidthLimit(upload: 600_000)
-        let session = limited(ofTheSession ? limit : BandwidthLimit())
+        let limit = Request.BandwidthLimit(upload: 600_000)
+        let session = limited(ofTheSession ? limit : Request.BandwidthLimit())
         let chunks = ChunkSource(body: Self.body)
         let body: RequestBody =
             switch kind {
@@ -65,7 +65,7 @@ struct BandwidthTests {
 
     @Test func uploadAndDownloadLimitsApplyTogether() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
-        let session = limited(BandwidthLimit(upload: 1_000_000, download: 1_000_000))
+        let session = limited(Request.BandwidthLimit(upload: 1_000_000, download: 1_000_000))
         let request = Request(.post, server.url("/"), body: .bytes(Self.body.bytes))
         let spent = try await time {
             let data = try await session.data(for: request).0
@@ -76,7 +76,7 @@ struct BandwidthTests {
 
     @Test func transfersShareTheSessionsLimit() async throws {
         let server = try MockServer { _ in .pattern(PatternBody(seed: 5, length: 100_000)) }
-        let session = limited(BandwidthLimit(download: 1_000_000))
+        let session = limited(Request.BandwidthLimit(download: 1_000_000))
         let spent = try await time {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<8 { group.addTask { try await session.data(for: Request(server.url("/"))).0.count } }
@@ -88,7 +88,7 @@ struct BandwidthTests {
 
     @Test func smallBodiesCountTowardsTheLimit() async throws {
         let server = try MockServer { _ in .text("ok") }
-        let session = limited(BandwidthLimit(upload: 100_000))
+        let session = limited(Request.BandwidthLimit(upload: 100_000))
         let spent = try await time {
             for _ in 0..<10 {
                 _ = try await session.data(
@@ -101,7 +101,7 @@ struct BandwidthTests {
 
     @Test func http2StreamsAreLimited() async throws {
         let scene = try HTTP2Scene(configure: {
-            $0.limits.bandwidth = BandwidthLimit(upload: 600_000, download: 600_000)
+            $0.limits.bandwidth = Request.BandwidthLimit(upload: 600_000, download: 600_000)
         }) {
             _ in .afterRequest.respond(200, body: Self.body.bytes)
         }
@@ -138,7 +138,7 @@ struct BandwidthTests {
 
     @Test func smallStreamsDoNotStarveALargeTransfer() async throws {
         let server = try MockServer { $0.path == "/" ? .pattern(Self.body) : .text("small") }
-        let session = limited(BandwidthLimit(download: 400_000))
+        let session = limited(Request.BandwidthLimit(download: 400_000))
         let large = session.transfer(Request(server.url("/"))).start()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
@@ -154,7 +154,7 @@ struct BandwidthTests {
 
     @Test func limitedTransferCanBePausedAndCancelled() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
-        let session = limited(BandwidthLimit(download: 1))
+        let session = limited(Request.BandwidthLimit(download: 1))
         let transfer = session.transfer(Request(server.url("/"))).start()
         await session.waitUntil(transfer, has: 1, \.received)
         transfer.pause()
@@ -178,7 +178,7 @@ struct BandwidthTests {
 
     @Test func sessionShutdownEndsLimitedTransfers() async throws {
         let server = try MockServer { _ in .pattern(Self.body) }
-        let session = limited(BandwidthLimit(download: 1))
+        let session = limited(Request.BandwidthLimit(download: 1))
         let transfer = session.transfer(Request(server.url("/"))).start()
         await session.waitUntil(transfer, has: 1, \.received)
         try await session.shutdown(.immediate)
@@ -197,11 +197,14 @@ struct BandwidthTests {
     }
 
     @Test func invalidBandwidthLimitsAreRefused() async throws {
-        let limits: [(BandwidthLimit, String)] = [
-            (BandwidthLimit(upload: 0), "upload"), (BandwidthLimit(upload: 1, download: -1), "download"),
+        let limits: [(Request.BandwidthLimit, String)] = [
+            (Request.BandwidthLimit(upload: 0), "upload"),
+            (Request.BandwidthLimit(upload: 1, download: -1), "download"),
         ]
         for (limit, way) in limits {
-            let session = try await networkError { try SessionConfiguration { $0.limits.bandwidth = limit }.validate() }
+            let session = try await networkError {
+                try Session.Configuration { $0.limits.bandwidth = limit }.validate()
+            }
             #expect(session.kind == .invalidRequest && session.message.contains("limits.bandwidth.\(way)"))
             var request = Request("http://127.0.0.1:1/")
             request.options.bandwidth = limit
@@ -214,14 +217,17 @@ struct BandwidthTests {
         let options: Request.Options = [.bandwidth(upload: 5, download: 7), .label("x")]
         let written = try JSONEncoder().encode(options)
         #expect(try JSONDecoder().decode(Request.Options.self, from: written) == options)
-        #expect(options.merging(.bandwidth(upload: 9)).bandwidth == BandwidthLimit(upload: 9, download: 7))
-        #expect(Request.Options.bandwidth(upload: 9).merging(.label("y")).bandwidth == BandwidthLimit(upload: 9))
-        let configuration = SessionConfiguration { $0.limits.bandwidth = BandwidthLimit(download: .kibibytes(1)) }
+        #expect(options.merging(.bandwidth(upload: 9)).bandwidth == Request.BandwidthLimit(upload: 9, download: 7))
+        #expect(
+            Request.Options.bandwidth(upload: 9).merging(.label("y")).bandwidth == Request.BandwidthLimit(upload: 9))
+        let configuration = Session.Configuration {
+            $0.limits.bandwidth = Request.BandwidthLimit(download: .kibibytes(1))
+        }
         let data = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        #expect(try JSONDecoder().decode(Session.Configuration.self, from: data) == configuration)
         for json in [#"{"download":0}"#, #"{"upload":-1}"#, #"{"upload":"fast"}"#] {
             #expect(throws: DecodingError.self) {
-                try JSONDecoder().decode(BandwidthLimit.self, from: Data(json.utf8))
+                try JSONDecoder().decode(Request.BandwidthLimit.self, from: Data(json.utf8))
             }
         }
     }

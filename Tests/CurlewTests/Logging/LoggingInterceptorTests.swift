@@ -11,12 +11,12 @@ import Testing
 
 @Suite("Logging", .timeLimit(.minutes(5)))
 struct LoggingInterceptorTests {
-    private let log = Lock<[LogEntry]>([])
+    private let log = Lock<[LoggingInterceptor.Entry]>([])
 
-    private var entries: [LogEntry] { log.withLock { $0 } }
+    private var entries: [LoggingInterceptor.Entry] { log.withLock { $0 } }
 
     private func session(
-        _ level: LoggingInterceptor.Level, scope: InterceptorScope = .transfer, redacting: [HeaderName] = [],
+        _ level: LoggingInterceptor.Level, scope: Interception.Scope = .transfer, redacting: [HeaderName] = [],
         showing names: [String] = []
     ) -> Session {
         let log = log
@@ -122,7 +122,7 @@ struct LoggingInterceptorTests {
     }
 
     @Test func logEntryDescriptionEscapesLineBreaks() {
-        var entry = LogEntry(event: .response, transfer: 1, method: "G\nT", url: "http://h/\u{1B}[2J")
+        var entry = LoggingInterceptor.Entry(event: .response, transfer: 1, method: "G\nT", url: "http://h/\u{1B}[2J")
         entry.fields = ["A\n#2 ← 200 OK": "b\r\n\u{2028}"]
         #expect(!"\(entry)".unicodeScalars.contains(where: String.needsEscape))
         #expect("\(entry)".hasPrefix(#"#1 ← G\nT http://h/\u{1B}[2J {A\n#2"#))

@@ -25,7 +25,7 @@ struct MultipartParserTests {
             "\(parts.map { "\($0.fields)|" + String(decoding: $0.bytes, as: UTF8.self) }) \(failure ?? "")"
         }
 
-        mutating func take(_ element: MultipartElement) {
+        mutating func take(_ element: MultipartElements.Element) {
             switch element {
             case .part(let fields):
                 if isOpen { failure = "a part began inside a part" }
@@ -40,7 +40,7 @@ struct MultipartParserTests {
     }
 
     private func read(
-        _ chunks: [[UInt8]], boundary: String = "B", limits: MultipartLimits = MultipartLimits()
+        _ chunks: [[UInt8]], boundary: String = "B", limits: MultipartElements.Limits = MultipartElements.Limits()
     ) -> Reading {
         var reading = Reading()
         var parser = MultipartParser(boundary: boundary, limits: limits)
@@ -54,7 +54,7 @@ struct MultipartParserTests {
         return reading
     }
 
-    private func read(_ text: String, limits: MultipartLimits = MultipartLimits()) -> Reading {
+    private func read(_ text: String, limits: MultipartElements.Limits = MultipartElements.Limits()) -> Reading {
         let bytes = Array(text.utf8)
         let whole = read([bytes], limits: limits)
         // Single bytes and splits in two at each offset have the same result.
@@ -112,10 +112,10 @@ struct MultipartParserTests {
 
     @Test func partsAndFieldsAreLimited() {
         let two = "--B\r\nA: 1234567890\r\n\r\nx\r\n--B\r\n\r\ny\r\n--B--"
-        #expect(read(two, limits: MultipartLimits(parts: 2)).failure == nil)
-        #expect(read(two, limits: MultipartLimits(parts: 1)).failure?.contains("more than 1 parts") == true)
-        #expect(read(two, limits: MultipartLimits(fields: .bytes(17))).failure == nil)
-        let failure = read(two, limits: MultipartLimits(fields: .bytes(16))).failure
+        #expect(read(two, limits: MultipartElements.Limits(parts: 2)).failure == nil)
+        #expect(read(two, limits: MultipartElements.Limits(parts: 1)).failure?.contains("more than 1 parts") == true)
+        #expect(read(two, limits: MultipartElements.Limits(fields: .bytes(17))).failure == nil)
+        let failure = read(two, limits: MultipartElements.Limits(fields: .bytes(16))).failure
         #expect(failure?.contains("the fields of part 1 have more than 16 bytes") == true, "\(failure ?? "none")")
     }
 
@@ -134,8 +134,8 @@ struct MultipartParserTests {
 
     @Test func elementsBeforeAnErrorAreReturned() throws {
         let head = ResponseHead(status: .ok, fields: ["Content-Type": "multipart/mixed; boundary=B"])
-        let serializer = MultipartElements(MultipartLimits(parts: 1))
-        var (state, elements) = (try serializer.begin(head), [MultipartElement]())
+        let serializer = MultipartElements(MultipartElements.Limits(parts: 1))
+        var (state, elements) = (try serializer.begin(head), [MultipartElements.Element]())
         let chunk = ByteChunk(Array("--B\r\n\r\nx\r\n--B\r\n\r\ny".utf8))
         #expect(throws: NetworkError.self) { try serializer.decode(chunk, &state, into: &elements) }
         #expect(elements == [.part([:]), .bytes(ByteChunk([0x78])), .end])
@@ -169,7 +169,8 @@ struct MultipartParserTests {
                 return Array(bytes.dropFirst())
             }
             let form = MultipartForm(
-                contents.map { Part("n", bytes: $0) }, boundary: MultipartBoundary(boundary) ?? MultipartBoundary())
+                contents.map { MultipartForm.Part("n", bytes: $0) },
+                boundary: MultipartForm.Boundary(boundary) ?? MultipartForm.Boundary())
             guard let joined = form.layout.body.source as? JoinedBody, let body = joined.bytes else { return }
             var chunks: [[UInt8]] = []
             var position = 0
@@ -185,8 +186,8 @@ struct MultipartParserTests {
     }
 
     @Test func contentIsReturnedBeforeThePartEnds() throws {
-        var parser = MultipartParser(boundary: "B", limits: MultipartLimits())
-        var elements: [MultipartElement] = []
+        var parser = MultipartParser(boundary: "B", limits: MultipartElements.Limits())
+        var elements: [MultipartElements.Element] = []
         try parser.read(ByteChunk("--B\r\n\r\nabc".utf8)) { elements.append($0) }
         #expect(elements == [.part([:]), .bytes(ByteChunk("abc".utf8))])
         try parser.read(ByteChunk("d\r\n--".utf8)) { elements.append($0) }
@@ -232,7 +233,7 @@ struct MultipartParserTests {
         let fields: HeaderFields = [
             "Content-Disposition": "form-data; name=\"a\\\"b\"; FileName=c.txt", "Content-Type": "text/plain",
         ]
-        let part = MultipartPart(fields: fields, body: Data("secret".utf8))
+        let part = MultipartElements.Part(fields: fields, body: Data("secret".utf8))
         #expect(part.name == "a\"b" && part.filename == "c.txt" && part.contentType == "text/plain")
         #expect("\(part)" == "a part of 6 bytes")
         var dumped = ""
@@ -246,12 +247,14 @@ struct MultipartParserTests {
             ("filename=\"a%22%0D%0Ab%41\"", "a\"\r\nb%41"), ("filename=\"\"", ""), ("x=y", nil),
         ]
         for (parameters, filename) in names {
-            let part = MultipartPart(fields: ["Content-Disposition": "attachment; \(parameters)"], body: Data())
+            let part = MultipartElements.Part(
+                fields: ["Content-Disposition": "attachment; \(parameters)"], body: Data())
             #expect(part.filename == filename, "\(parameters)")
         }
-        let own = MultipartPart(fields: Part("a\"b", bytes: [], filename: "c\"d\n").fields, body: Data())
+        let own = MultipartElements.Part(
+            fields: MultipartForm.Part("a\"b", bytes: [], filename: "c\"d\n").fields, body: Data())
         #expect(own.name == "a\"b" && own.filename == "c\"d\n")
-        let bare = MultipartPart(fields: ["Content-Disposition": "attachment"], body: Data())
+        let bare = MultipartElements.Part(fields: ["Content-Disposition": "attachment"], body: Data())
         #expect(bare.name == nil && bare.filename == nil && bare.contentType == nil)
     }
 }

@@ -16,17 +16,18 @@ struct MultipartTransferTests {
     }
 
     /// Parses the body that a server received with `MultipartParser`.
-    private func parts(of seen: RecordedRequest) throws -> [MultipartPart] {
+    private func parts(of seen: RecordedRequest) throws -> [MultipartElements.Part] {
         let type = try #require(seen.field("Content-Type").flatMap { MediaType($0) })
-        var parser = MultipartParser(boundary: try #require(type[parameter: "boundary"]), limits: MultipartLimits())
-        var parts: [MultipartPart] = []
+        var parser = MultipartParser(
+            boundary: try #require(type[parameter: "boundary"]), limits: MultipartElements.Limits())
+        var parts: [MultipartElements.Part] = []
         var body = Data()
         var fields: HeaderFields = [:]
-        func take(_ element: MultipartElement) {
+        func take(_ element: MultipartElements.Element) {
             switch element {
             case .part(let found): (fields, body) = (found, Data())
             case .bytes(let chunk): body.append(contentsOf: chunk)
-            case .end: parts.append(MultipartPart(fields: fields, body: body))
+            case .end: parts.append(MultipartElements.Part(fields: fields, body: body))
             }
         }
         try parser.read(ByteChunk(seen.body)) { take($0) }
@@ -44,15 +45,15 @@ struct MultipartTransferTests {
         let number = open(file.path, O_RDONLY | O_CLOEXEC)
         defer { close(number) }
         let form = MultipartForm {
-            Part("title", "Alps")
-            Part("bytes", bytes: patterns[0].bytes, filename: "a.bin")
-            Part("file", file: file.path)
-            Part("empty", bytes: [])
-            Part(
+            MultipartForm.Part("title", "Alps")
+            MultipartForm.Part("bytes", bytes: patterns[0].bytes, filename: "a.bin")
+            MultipartForm.Part("file", file: file.path)
+            MultipartForm.Part("empty", bytes: [])
+            MultipartForm.Part(
                 "stream", stream: ChunkSource(body: patterns[2], chunk: 5003),
                 length: isLengthKnown ? Int64(patterns[2].length) : nil)
-            Part("descriptor", body: .descriptor(number))
-            Part("last", "x")
+            MultipartForm.Part("descriptor", body: .descriptor(number))
+            MultipartForm.Part("last", "x")
         }
         let transfer = Session().transfer(request(form, server.url("/")))
         #expect(try await transfer.value == Data("thanks".utf8))
@@ -76,7 +77,7 @@ struct MultipartTransferTests {
     @Test(arguments: [Curlew.Method.put, .patch, .delete, "REPORT"])
     func formsWithAnyMethod(_ method: Curlew.Method) async throws {
         let server = try MockServer { _ in .text("thanks") }
-        let form = MultipartForm([Part("a", "1")])
+        let form = MultipartForm([MultipartForm.Part("a", "1")])
         _ = try await Session().data(for: request(form, server.url("/"), method))
         let seen = try #require(server.requests.first)
         #expect(seen.method == method.rawValue)
@@ -86,7 +87,7 @@ struct MultipartTransferTests {
     @Test func formsWithAClient() async throws {
         let server = try MockServer { request in .json("{\"id\": \(request.bodyLength)}") }
         let api = Client(try BaseURL(server.url("/v1")))
-        let answer: [String: Int] = try await api.post("photos", .multipart { Part("title", "Alps") })
+        let answer: [String: Int] = try await api.post("photos", .multipart { MultipartForm.Part("title", "Alps") })
         let seen = try #require(server.requests.first)
         #expect(answer["id"] == seen.bodyLength)
         #expect(try parts(of: seen).first?.body == Data("Alps".utf8))
@@ -99,8 +100,8 @@ struct MultipartTransferTests {
         let patterns = (0..<2).map { pattern(UInt64($0), 200_000) }
         let file = try ScratchFile(patterns[0].bytes)
         let form = MultipartForm {
-            Part("file", file: file.path)
-            Part("stream", stream: ChunkSource(body: patterns[1], chunk: 7001))
+            MultipartForm.Part("file", file: file.path)
+            MultipartForm.Part("stream", stream: ChunkSource(body: patterns[1], chunk: 7001))
         }
         _ = try await scene.session.data(for: request(form, scene.server.url("/")))
         let seen = try #require(scene.server.requests.first)
@@ -114,8 +115,8 @@ struct MultipartTransferTests {
         server.on("POST", "/from", .redirect(to: "/to", status: 307))
         let file = try ScratchFile(pattern(1, 200_000).bytes)
         let form = MultipartForm {
-            Part("file", file: file.path)
-            Part("again", stream: ChunkSource(body: pattern(2, 100_000)), canReplay: true)
+            MultipartForm.Part("file", file: file.path)
+            MultipartForm.Part("again", stream: ChunkSource(body: pattern(2, 100_000)), canReplay: true)
         }
         _ = try await Session().data(for: request(form, server.url("/from")))
         #expect(server.requests.map(\.target) == ["/from", "/to"])
@@ -127,8 +128,8 @@ struct MultipartTransferTests {
         let server = try MockServer { _ in .text("thanks") }
         server.on("POST", "/from", .redirect(to: "/to", status: 308))
         let form = MultipartForm {
-            Part("title", "Alps")
-            Part("log", stream: ChunkSource(body: pattern(2, 1000)))
+            MultipartForm.Part("title", "Alps")
+            MultipartForm.Part("log", stream: ChunkSource(body: pattern(2, 1000)))
         }
         let session = Session()
         let error = try await networkError { try await session.data(for: request(form, server.url("/from"))) }
@@ -143,7 +144,7 @@ struct MultipartTransferTests {
         let server = try MockServer { _ in .text("thanks") }
         server.on("GET", "/", .text("hello").closing())
         let file = try ScratchFile(pattern(3, 100_000).bytes)
-        let form = MultipartForm([Part("file", file: file.path)])
+        let form = MultipartForm([MultipartForm.Part("file", file: file.path)])
         let session = Session()
         for _ in 0..<5 {
             _ = try await session.data(for: Request(server.url("/")))
@@ -154,9 +155,10 @@ struct MultipartTransferTests {
 
     // MARK: Failures
 
-    private func failure(_ part: Part, _ change: (() throws -> Void)? = nil) async throws -> NetworkError {
+    private func failure(_ part: MultipartForm.Part, _ change: (() throws -> Void)? = nil) async throws -> NetworkError
+    {
         let server = try MockServer { _ in .text("x") }
-        let form = MultipartForm([Part("before", "x"), part, Part("after", "x")])
+        let form = MultipartForm([MultipartForm.Part("before", "x"), part, MultipartForm.Part("after", "x")])
         let transfer = Session().transfer(request(form, server.url("/")))
         try change?()
         let error = try await networkError { try await transfer.value }
@@ -167,14 +169,16 @@ struct MultipartTransferTests {
     @Test(arguments: ["/nonexistent/file", "/tmp", "/dev/null", ""]) func partsThatAreNoRegularFilesFail(_ path: String)
         async throws
     {
-        let error = try await failure(Part("image", file: path))
+        let error = try await failure(MultipartForm.Part("image", file: path))
         #expect(error.kind == .invalidRequest && error.phase == .preparing)
         #expect(error.message.contains("the part “image”: ") && error.message.contains(path), "\(error)")
     }
 
     @Test(arguments: [0, 999, 5000]) func fileThatChangesItsSizeBeforeSendingFails(_ length: Int) async throws {
         let file = try ScratchFile(pattern(1, 1000).bytes)
-        let error = try await failure(Part("image", file: file.path)) { try file.write(pattern(2, length).bytes) }
+        let error = try await failure(MultipartForm.Part("image", file: file.path)) {
+            try file.write(pattern(2, length).bytes)
+        }
         #expect(error.kind == .bodyFailed && error.phase == .sending)
         #expect(error.message.contains("the part “image”: \(file.path) changed its size"), "\(error)")
     }
@@ -186,7 +190,7 @@ struct MultipartTransferTests {
         #expect(truncate(file.path, 64 << 20) == 0)
         let server = try MockServer { _ in .text("x") }
         server.on("POST", "/", .text("x"), reading: .whole.stalling(at: gate, after: 1000))
-        let form = MultipartForm([Part("image", file: file.path)])
+        let form = MultipartForm([MultipartForm.Part("image", file: file.path)])
         let transfer = Session().transfer(request(form, server.url("/"))).start()
         await gate.waitUntilReached()
         let handle = try #require(fopen(file.path, "a"))
@@ -199,12 +203,15 @@ struct MultipartTransferTests {
 
     @Test func streamsOfTheWrongLengthFail() async throws {
         let body = pattern(1, 1000)
-        let short = try await failure(Part("log", stream: ChunkSource(body: body, chunk: 300), length: 1001))
+        let short = try await failure(
+            MultipartForm.Part("log", stream: ChunkSource(body: body, chunk: 300), length: 1001))
         #expect(short.kind == .bodyFailed, "\(short)")
         #expect(short.message.contains("the part “log”: it ended after 1000 of the 1001 bytes declared"), "\(short)")
-        let long = try await failure(Part("log", stream: ChunkSource(body: body, chunk: 300), length: 999))
+        let long = try await failure(
+            MultipartForm.Part("log", stream: ChunkSource(body: body, chunk: 300), length: 999))
         #expect(long.message.contains("the part “log”: it has more than the 999 bytes declared"), "\(long)")
-        let broken = try await failure(Part("log", stream: ChunkSource(body: body, chunk: 300, failsAt: 2)))
+        let broken = try await failure(
+            MultipartForm.Part("log", stream: ChunkSource(body: body, chunk: 300, failsAt: 2)))
         #expect(broken.kind == .bodyFailed && broken.message.contains("the part “log”: "), "\(broken)")
         #expect(broken.cause as? ChunkSource.Broken == ChunkSource.Broken(reason: "chunk 2"))
     }
@@ -212,7 +219,7 @@ struct MultipartTransferTests {
     @Test func streamOfDeclaredLengthZeroIsNotRead() async throws {
         let server = try MockServer { _ in .text("x") }
         let source = ChunkSource(body: pattern(1, 100))
-        let form = MultipartForm([Part("none", stream: source, length: 0), Part("a", "1")])
+        let form = MultipartForm([MultipartForm.Part("none", stream: source, length: 0), MultipartForm.Part("a", "1")])
         _ = try await Session().data(for: request(form, server.url("/")))
         #expect(try parts(of: try #require(server.requests.first)).map(\.body.count) == [0, 1])
         #expect(await source.meter.iterations == 0)
@@ -222,7 +229,8 @@ struct MultipartTransferTests {
         let server = try MockServer { _ in .text("x") }
         let gate = Gate()
         let form = MultipartForm([
-            Part("held", stream: ChunkSource(body: pattern(1, 100), chunk: 10, hold: (5, gate))), Part("after", "x"),
+            MultipartForm.Part("held", stream: ChunkSource(body: pattern(1, 100), chunk: 10, hold: (5, gate))),
+            MultipartForm.Part("after", "x"),
         ])
         let transfer = Session().transfer(request(form, server.url("/"))).start()
         _ = await server.nextRequest()
@@ -241,15 +249,15 @@ struct MultipartTransferTests {
         let gate = Gate()
         let file = try ScratchFile(pattern(1, 1000).bytes)
         let form = MultipartForm {
-            Part("title", "Alps")
-            Part("file", file: file.path)
-            Part("stream", stream: ChunkSource(body: pattern(2, 90), chunk: 30, hold: (2, gate)))
-            Part("last", "bye")
+            MultipartForm.Part("title", "Alps")
+            MultipartForm.Part("file", file: file.path)
+            MultipartForm.Part("stream", stream: ChunkSource(body: pattern(2, 90), chunk: 30, hold: (2, gate)))
+            MultipartForm.Part("last", "bye")
         }
         let before = form.progress(at: TransferProgress())
         #expect(before.map(\.total) == [4, nil, nil, 3] && before.map(\.isFinished) == [false, false, false, false])
         let transfer = Session().transfer(request(form, server.url("/")))
-        var seen: [PartProgress] = []
+        var seen: [MultipartForm.PartProgress] = []
         for await progress in transfer.progress {
             let parts = form.progress(at: progress)
             #expect(parts.map(\.sent).reduce(0, +) <= progress.sent)
@@ -272,8 +280,8 @@ struct MultipartTransferTests {
         let server = try MockServer { _ in .text("x") }
         let file = try ScratchFile(pattern(1, 700_000).bytes)
         let form = MultipartForm {
-            Part("file", file: file.path)
-            Part("stream", stream: ChunkSource(body: pattern(2, 300_000), chunk: 10_007), canReplay: true)
+            MultipartForm.Part("file", file: file.path)
+            MultipartForm.Part("stream", stream: ChunkSource(body: pattern(2, 300_000), chunk: 10_007), canReplay: true)
         }
         let path = file.path + ".spool"
         defer { unlink(path) }
@@ -295,18 +303,30 @@ struct MultipartTransferTests {
     @Test func failedSpoolRemovesTheFile() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let cases: [(MultipartForm, NetworkError.Kind)] = [
-            (MultipartForm([]), .invalidRequest), (MultipartForm([Part("f", file: "/no/file")]), .invalidRequest),
-            (MultipartForm([Part("s", stream: ChunkSource(body: pattern(1, 100), chunk: 9, failsAt: 3))]), .bodyFailed),
-            (MultipartForm([Part("s", stream: ChunkSource(body: pattern(1, 100)), length: 101)]), .bodyFailed),
+            (MultipartForm([]), .invalidRequest),
+            (MultipartForm([MultipartForm.Part("f", file: "/no/file")]), .invalidRequest),
+            (
+                MultipartForm([
+                    MultipartForm.Part("s", stream: ChunkSource(body: pattern(1, 100), chunk: 9, failsAt: 3))
+                ]), .bodyFailed
+            ),
+            (
+                MultipartForm([MultipartForm.Part("s", stream: ChunkSource(body: pattern(1, 100)), length: 101)]),
+                .bodyFailed
+            ),
         ]
         for (form, kind) in cases {
             let error = try await networkError { try await form.spool(to: path) }
             #expect(error.kind == kind && error.phase == .preparing, "\(error)")
             #expect(!FileManager.default.fileExists(atPath: path))
         }
-        let nowhere = try await networkError { try await MultipartForm([Part("a", "")]).spool(to: "/no/folder/x") }
+        let nowhere = try await networkError {
+            try await MultipartForm([MultipartForm.Part("a", "")]).spool(to: "/no/folder/x")
+        }
         #expect(nowhere.kind == .invalidRequest && nowhere.hint != nil)
-        let full = try await networkError { try await MultipartForm([Part("a", "")]).spool(to: "/dev/full") }
+        let full = try await networkError {
+            try await MultipartForm([MultipartForm.Part("a", "")]).spool(to: "/dev/full")
+        }
         #expect(full.kind == .invalidRequest, "the file exists already")
     }
 
@@ -314,7 +334,7 @@ struct MultipartTransferTests {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let gate = Gate()
         let source = ChunkSource(body: pattern(1, 100), chunk: 10, hold: (5, gate))
-        let task = Task { try await MultipartForm([Part("s", stream: source)]).spool(to: path) }
+        let task = Task { try await MultipartForm([MultipartForm.Part("s", stream: source)]).spool(to: path) }
         while await source.meter.pulls < 5, !Task.isCancelled { await Task.yield() }
         task.cancel()
         let error = try await networkError { try await task.value }
@@ -326,7 +346,7 @@ struct MultipartTransferTests {
         let path = FileManager.default.temporaryDirectory.path + "/curlew-spool-\(UUID().uuidString)"
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await MultipartForm([Part("a", "b")]).spool(to: path)
+            return try await MultipartForm([MultipartForm.Part("a", "b")]).spool(to: path)
         }
         let error = try await networkError { try await task.value }
         #expect(error.isCancellation && !FileManager.default.fileExists(atPath: path))
@@ -349,8 +369,8 @@ struct MultipartTransferTests {
     @Test(arguments: [1, 7, 1000])
     func responsePartsAreParsed(_ size: Int) async throws {
         let form = MultipartForm {
-            Part("a", "1")
-            Part("b", bytes: pattern(4, 3000).bytes, filename: "b.bin")
+            MultipartForm.Part("a", "1")
+            MultipartForm.Part("b", bytes: pattern(4, 3000).bytes, filename: "b.bin")
         }
         guard let joined = form.layout.body.source as? JoinedBody, let bytes = joined.bytes else { return }
         let type = "Multipart/Mixed; boundary=\"\(form.boundary)\""
@@ -362,18 +382,18 @@ struct MultipartTransferTests {
         var (names, count) = ([String?](), 0)
         for try await element in api.stream("x", using: .multipart) {
             switch element {
-            case .part(let fields): names.append(MultipartPart(fields: fields, body: Data()).name)
+            case .part(let fields): names.append(MultipartElements.Part(fields: fields, body: Data()).name)
             case .bytes(let chunk): count += chunk.count
             case .end: break
             }
         }
         #expect(names == ["a", "b"] && count == 3001)
         let error = try await networkError {
-            try await api.get("x", using: .parts(MultipartLimits(part: .bytes(2999))))
+            try await api.get("x", using: .parts(MultipartElements.Limits(part: .bytes(2999))))
         }
         #expect(error.kind == .decodingFailed && error.message.contains("part 2 has more than"), "\(error)")
         #expect(error.response?.status == .ok)
-        let many = try await networkError { try await api.get("x", using: .parts(MultipartLimits(parts: 1))) }
+        let many = try await networkError { try await api.get("x", using: .parts(MultipartElements.Limits(parts: 1))) }
         #expect(many.kind == .decodingFailed && many.message.contains("more than 1 parts"))
     }
 
@@ -383,7 +403,7 @@ struct MultipartTransferTests {
                 200, [("Content-Type", "multipart/x-mixed-replace; boundary=B")], body: Array("--B\r\n\r\nabc".utf8))
         }
         let api = Client(try BaseURL(server.url("/")))
-        var elements: [MultipartElement] = []
+        var elements: [MultipartElements.Element] = []
         let error = try await networkError {
             for try await element in api.stream("x", using: .multipart) { elements.append(element) }
         }

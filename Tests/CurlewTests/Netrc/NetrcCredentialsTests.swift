@@ -123,7 +123,7 @@ struct NetrcCredentialsTests {
         #expect(try await failure(large.path).kind == .invalidRequest)
         let colon = try ScratchFile("default login a:SECRET password b".utf8)
         let refused = try await failure(colon.path)
-        #expect(refused.kind == .invalidRequest && refused.cause as? InvalidCredential == .colonInUser)
+        #expect(refused.kind == .invalidRequest && refused.cause as? Credential.Invalid == .colonInUser)
         #expect(!refused.detailedDescription.contains("SECRET"))
     }
 

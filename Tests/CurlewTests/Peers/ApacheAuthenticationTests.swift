@@ -16,13 +16,13 @@ struct ApacheAuthenticationTests {
     private final class Wire: Interceptor {
         private let all = Lock<[(status: Int, isStale: Bool, nonce: String?)]>([])
 
-        var scope: InterceptorScope { .attempt }
+        var scope: Interception.Scope { .attempt }
         var statuses: [Int] { all.withLock { $0.map(\.status) } }
         var nonces: Set<String> { all.withLock { Set($0.compactMap(\.nonce)) } }
         var wasStale: Bool { all.withLock { $0.contains(where: \.isStale) } }
 
         func intercept(
-            _ request: Request, context: InterceptorContext, next: Next
+            _ request: Request, context: Interception.Context, next: Interception.Next
         ) async throws -> IncomingResponse {
             let response = try await next(request)
             let isStale = response.head.challenges.contains { $0["stale"] == "true" }

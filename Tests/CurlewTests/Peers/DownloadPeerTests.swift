@@ -23,7 +23,7 @@ struct DownloadPeerTests {
     @Test(arguments: PeerRoute.allCases) func cancelledDownloadResumesByRange(_ route: PeerRoute) async throws {
         let session = try route.session(server)
         var request = Request(route.url(server, "/large.bin"))
-        request.options.bandwidth = BandwidthLimit(download: .mebibytes(8))
+        request.options.bandwidth = Request.BandwidthLimit(download: .mebibytes(8))
         let first = session.downloadTransfer(request, to: .directory(folder.path), expecting: whole).start()
         for await progress in first.progress where progress.received >= 1 << 20 { break }
         let token = try #require(await first.cancel(producingResumeToken: true))
@@ -87,7 +87,9 @@ private final class SeenConnections: Interceptor, Sendable {
     var connections: Set<String> { Set(seen.withLock { $0 }) }
     var responses: Int { seen.withLock { $0.count } }
 
-    func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+    func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+        -> IncomingResponse
+    {
         let response = try await next(request)
         let connection = response.head["Peer-Connection"]
         seen.withLock { $0.append(connection ?? "none") }

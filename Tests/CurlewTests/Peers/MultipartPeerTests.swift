@@ -21,14 +21,14 @@ private enum FormScene {
     static func hash(_ bytes: some Collection<UInt8>) -> String { SHA256Stream.hex(of: bytes) }
 
     /// Text parts with awkward names and contents.
-    static func texts() -> (parts: [Part], expected: [(String, String)]) {
-        var (parts, expected): ([Part], [(String, String)]) = ([], [])
+    static func texts() -> (parts: [MultipartForm.Part], expected: [(String, String)]) {
+        var (parts, expected): ([MultipartForm.Part], [(String, String)]) = ([], [])
         for name in names {
-            parts.append(Part(name, "\(name)\r\n--\(name)\r\n"))
+            parts.append(MultipartForm.Part(name, "\(name)\r\n--\(name)\r\n"))
             expected.append((name, "\(name)\r\n--\(name)\r\n"))
         }
         for (name, written) in escaped.sorted(by: { $0.key < $1.key }) {
-            parts.append(Part(name, ""))
+            parts.append(MultipartForm.Part(name, ""))
             expected.append((written, ""))
         }
         return (parts, expected)
@@ -45,20 +45,22 @@ private enum FormScene {
     }
 
     /// Parts from files, streams and bytes; the streams have a declared length if `lengthsKnown` is true.
-    static func files(_ lengthsKnown: Bool) throws -> (parts: [Part], files: [ScratchFile], hashes: [String]) {
-        var (parts, files, hashes): ([Part], [ScratchFile], [String]) = ([], [], [])
+    static func files(_ lengthsKnown: Bool) throws -> (
+        parts: [MultipartForm.Part], files: [ScratchFile], hashes: [String]
+    ) {
+        var (parts, files, hashes): ([MultipartForm.Part], [ScratchFile], [String]) = ([], [], [])
         for index in 0..<30 {
             let pattern = PatternBody(seed: UInt64(index), length: index * index * 331)
             let name = "n\(index)"
             switch index % 3 {
             case 0:
                 files.append(try ScratchFile(pattern.bytes))
-                parts.append(Part(name, file: files[files.count - 1].path, filename: "é \(index)'s.png"))
-            case 1: parts.append(Part(name, bytes: pattern.bytes, filename: "é \(index)'s.png"))
+                parts.append(MultipartForm.Part(name, file: files[files.count - 1].path, filename: "é \(index)'s.png"))
+            case 1: parts.append(MultipartForm.Part(name, bytes: pattern.bytes, filename: "é \(index)'s.png"))
             default:
                 let length = lengthsKnown ? Int64(pattern.length) : nil
                 let source = ChunkSource(body: pattern, chunk: 4001)
-                parts.append(Part(name, stream: source, length: length, filename: "é \(index)'s.png"))
+                parts.append(MultipartForm.Part(name, stream: source, length: length, filename: "é \(index)'s.png"))
             }
             hashes.append(pattern.sha256)
         }
@@ -72,7 +74,7 @@ private enum FormScene {
         #expect(Set(form.parts.map(\.type)) == ["image/png"] && (form.length != nil) == lengthsKnown)
     }
 
-    static func post(_ parts: [Part], _ url: String) async throws -> FormReading {
+    static func post(_ parts: [MultipartForm.Part], _ url: String) async throws -> FormReading {
         let form = MultipartForm(parts)
         let request = Request(.post, url, fields: form.fields, body: .multipart(form))
         let (data, head) = try await Session().data(for: request)
@@ -116,7 +118,8 @@ struct WerkzeugMultipartTests {
     }
 
     @Test func multipartWithEncodedFieldsAndAFile() async throws {
-        let parts = try Part.fields(of: Search()) + [Part("f", bytes: [1, 2], filename: "f.bin")]
+        let parts =
+            try MultipartForm.Part.fields(of: Search()) + [MultipartForm.Part("f", bytes: [1, 2], filename: "f.bin")]
         let form = try await FormScene.post(parts, try WerkzeugServer.shared().url("/parts"))
         #expect(form.parts.map(\.name) == ["near[lat]", "tags[]", "tags[]", "text", "f"])
         #expect(form.parts.map(\.text) == ["48.5", "b", "a", "tea & cake", "\u{1}\u{2}"])

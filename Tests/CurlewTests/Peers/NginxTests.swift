@@ -57,8 +57,8 @@ struct NginxTests {
         #expect(second.secure == .zero)
     }
 
-    @Test(arguments: SessionConfiguration.TLS.Version.allCases)
-    func tlsSessionIsResumed(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: Session.Configuration.TLS.Version.allCases)
+    func tlsSessionIsResumed(_ version: Session.Configuration.TLS.Version) async throws {
         let session = try PeerRoute.http1OverTLS.session(server) { $0.tls.maximumVersion = version }
         let request = Request(server.secureURL("/once.txt"))
         let first = try await session.transfer(request).response()

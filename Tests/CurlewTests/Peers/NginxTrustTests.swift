@@ -19,16 +19,16 @@ struct NginxTrustTests {
         client = try ClientIdentity(certificates: made.chainPEM, key: made.privateKeyPEM)
     }
 
-    private static let versions: [SessionConfiguration.TLS.Version] = [.v1_2, .v1_3]
+    private static let versions: [Session.Configuration.TLS.Version] = [.v1_2, .v1_3]
 
-    private func pins(_ pin: PublicKeyHash) throws -> PinnedPublicKeys {
+    private func pins(_ pin: Certificate.PublicKeyHash) throws -> PinnedPublicKeys {
         try PinnedPublicKeys(
             [pin], withoutBackup: "test",
             chain: .required(.only([Certificate(server.authority.certificate)])))
     }
 
     private func text(
-        _ trust: any TrustEvaluator, _ version: SessionConfiguration.TLS.Version, isHTTP2: Bool = true
+        _ trust: any TrustEvaluator, _ version: Session.Configuration.TLS.Version, isHTTP2: Bool = true
     ) async throws -> String {
         let session = Session(trust: trust, identities: .always(client)) {
             $0.tls.maximumVersion = version
@@ -38,10 +38,10 @@ struct NginxTrustTests {
         return "\(head.status.code) \(String(decoding: data, as: UTF8.self))"
     }
 
-    @Test(arguments: versions) func pinnedKeysAndClientCertificates(_ version: SessionConfiguration.TLS.Version)
+    @Test(arguments: versions) func pinnedKeysAndClientCertificates(_ version: Session.Configuration.TLS.Version)
         async throws
     {
-        let own = try pins(PublicKeyHash(server.authority.certificate))
+        let own = try pins(Certificate.PublicKeyHash(server.authority.certificate))
         for isHTTP2 in [false, true] {
             let text = try await text(own, version, isHTTP2: isHTTP2)
             #expect(text == "200 CN=client,O=Test Certificates TLSv\(version.rawValue)")
@@ -54,13 +54,13 @@ struct NginxTrustTests {
         #expect(head.status == .badRequest)
     }
 
-    @Test(arguments: versions) func requiredOCSPResponseAndRevocationList(_ version: SessionConfiguration.TLS.Version)
+    @Test(arguments: versions) func requiredOCSPResponseAndRevocationList(_ version: Session.Configuration.TLS.Version)
         async throws
     {
-        let own = try pins(PublicKeyHash(server.authority.certificate))
+        let own = try pins(Certificate.PublicKeyHash(server.authority.certificate))
         let text = try await text(own.checkingRevocation(ocspResponse: .required), version)
         #expect(text.hasPrefix("200 "))
-        let list = try RevocationList(der: server.authority.revocationList().der)
+        let list = try Certificate.RevocationList(der: server.authority.revocationList().der)
         #expect(try await self.text(own.checkingRevocation(lists: [list]), version).hasPrefix("200 "))
     }
 }

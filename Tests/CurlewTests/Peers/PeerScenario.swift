@@ -13,7 +13,7 @@ struct PeerScenario<Server: PeerServer>: Sendable {
     let session: Session
 
     init(
-        _ server: Server, _ route: PeerRoute, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
+        _ server: Server, _ route: PeerRoute, _ configure: @Sendable (inout Session.Configuration) -> Void = { _ in }
     ) throws {
         (self.server, self.route) = (server, route)
         session = try route.session(server, configure)

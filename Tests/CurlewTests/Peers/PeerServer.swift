@@ -131,7 +131,7 @@ enum PeerRoute: CaseIterable, Sendable {
     var reusesConnections: Bool { self != .priorKnowledge || CurlVersion.current.sharesPlainHTTP2 }
     var isHTTP2: Bool { self == .http2 || self == .priorKnowledge }
     var isSecure: Bool { self == .http2 || self == .http1OverTLS }
-    var version: HTTPVersion { isHTTP2 ? .http2 : .http1_1 }
+    var version: ResponseHead.HTTPVersion { isHTTP2 ? .http2 : .http1_1 }
 
     func url(_ server: some PeerServer, _ path: String) -> String {
         switch self {
@@ -142,7 +142,7 @@ enum PeerRoute: CaseIterable, Sendable {
     }
 
     func session(
-        _ server: some PeerServer, _ configure: @Sendable (inout SessionConfiguration) -> Void = { _ in }
+        _ server: some PeerServer, _ configure: @Sendable (inout Session.Configuration) -> Void = { _ in }
     ) throws -> Session {
         try Session(trust: CustomRoots(pem: server.authority.certificatePEM)) { configuration in
             // The default of a second is too short on a busy machine.

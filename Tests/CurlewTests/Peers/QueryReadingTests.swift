@@ -10,7 +10,7 @@ private enum QueryScene {
     typealias Pairs = [[String]]
 
     /// Random queries, including null values, with their expected names and values.
-    static func atRandom(_ encoder: QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
+    static func atRandom(_ encoder: Request.QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
         var chance = SeededChance(20)
         var (queries, expected): ([String], [Pairs]) = ([], [])
         for _ in 0..<500 {
@@ -22,7 +22,7 @@ private enum QueryScene {
     }
 
     /// Queries and their expected pairs in order.
-    static let table: [(Query, Pairs)] = [
+    static let table: [(Request.Query, Pairs)] = [
         ([:], []),
         (["a": 1, "b": "x y+z"], [["a", "1"], ["b", "x y+z"]]),
         (["a": nil, "b": ""], [["a", ""], ["b", ""]]),
@@ -33,11 +33,11 @@ private enum QueryScene {
         (["d": Data([0xFB, 0xEF, 0xBE])], [["d", "++++"]]),
     ]
 
-    static func ofTable(_ encoder: QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
+    static func ofTable(_ encoder: Request.QueryEncoder) throws -> (queries: [String], expected: [Pairs]) {
         (try table.map { try $0.0.text(encoder) }, table.map(\.1))
     }
 
-    static let encoders = [QueryEncoder(), QueryEncoder(spaces: .plus)]
+    static let encoders = [Request.QueryEncoder(), Request.QueryEncoder(spaces: .plus)]
 }
 
 extension QueryValue {

@@ -24,7 +24,7 @@ struct WerkzeugResponseTests {
         let problem: ProblemDetails
         let method = Method.post
         let path: Path = "problem"
-        let query: Query = ["status": 422]
+        let query: Request.Query = ["status": 422]
         var body: Body? { .json(problem) }
     }
 
@@ -34,7 +34,7 @@ struct WerkzeugResponseTests {
 
     init() throws { api = try WerkzeugServer.shared().client() }
 
-    private func query(_ codec: String, _ charset: String?, mark: Bool, _ type: MediaType) -> Query {
+    private func query(_ codec: String, _ charset: String?, mark: Bool, _ type: MediaType) -> Request.Query {
         ["codec": codec, "charset": charset ?? "", "mark": mark ? 1 : 0, "type": type.description]
     }
 

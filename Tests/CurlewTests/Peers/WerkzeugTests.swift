@@ -65,7 +65,7 @@ struct WerkzeugTests {
 
     /// Special characters in names and values, in the query of a GET and in the form of a POST.
     @Test func specialCharactersInQueriesAndForms() async throws {
-        var query: Query = [:]
+        var query: Request.Query = [:]
         var pairs: [[String]] = []
         for (index, text) in Self.hostile.enumerated() {
             query.append(text, Self.hostile[(index + 1) % Self.hostile.count])
@@ -77,7 +77,7 @@ struct WerkzeugTests {
         query.append("true", true)
         query.append("list", [3, 1, 2])
         pairs += [["empty", ""], ["none", ""], ["true", "1"], ["list[]", "3"], ["list[]", "1"], ["list[]", "2"]]
-        for encoder in [QueryEncoder(), QueryEncoder(spaces: .plus)] {
+        for encoder in [Request.QueryEncoder(), Request.QueryEncoder(spaces: .plus)] {
             let api = try WerkzeugServer.shared().client().with { $0.configuration.queryEncoder = encoder }
             let get: WerkzeugReading = try await api.get("x", query: query)
             #expect(bytes(get.query) == bytes(pairs) && get.form.isEmpty)
@@ -146,8 +146,8 @@ struct WerkzeugTests {
         }
         #expect(
             accept(try await api.get("x")) == ["application/json": 1, "text/json": 0.5, "text/javascript": 0.1])
-        let picture = ClosureSerializer(accepts: ["image/png", "image/*;q=0.3", "application/json; q=0.001"]) {
-            try await FormatSerializer<WerkzeugReading>().output(from: $0)
+        let picture = Serializers.Closure(accepts: ["image/png", "image/*;q=0.3", "application/json; q=0.001"]) {
+            try await Serializers.Formatted<WerkzeugReading>().output(from: $0)
         }
         let read = try await api.get("x", using: picture)
         #expect(accept(read) == ["image/png": 1, "image/*": 0.3, "application/json": 0.001])

@@ -11,10 +11,10 @@ struct QueryEncoderTests {
     /// A value and its encoding by the default styles.
     struct Row: Sendable, CustomTestStringConvertible {
         let row: String
-        let value: Query
+        let value: Request.Query
         let expected: String
 
-        init(_ row: String, _ value: Query, _ expected: String) {
+        init(_ row: String, _ value: Request.Query, _ expected: String) {
             (self.row, self.value, self.expected) = (row, value, expected)
         }
 
@@ -38,7 +38,7 @@ struct QueryEncoderTests {
         Row("RQ-07", ["d": [Colour.red: 1, .green: 2]], "d%5Bgreen%5D=2&d%5Bred%5D=1"),
         Row("RQ-08", ["o": ["i": "v"]], "o%5Bi%5D=v"),
         Row("RQ-08", ["o": ["i": ["k": "v", "j": "u"]]], "o%5Bi%5D%5Bj%5D=u&o%5Bi%5D%5Bk%5D=v"),
-        Row("RQ-08", ["o": ["a": 1, "b": "x"] as Query], "o%5Ba%5D=1&o%5Bb%5D=x"),
+        Row("RQ-08", ["o": ["a": 1, "b": "x"] as Request.Query], "o%5Ba%5D=1&o%5Bb%5D=x"),
         Row("RQ-09", ["k": ["b", "a", "c"]], "k%5B%5D=b&k%5B%5D=a&k%5B%5D=c"),
         Row("RQ-09", ["k": [[1, 2], [3]]], "k%5B%5D%5B%5D=1&k%5B%5D%5B%5D=2&k%5B%5D%5B%5D=3"),
         Row("RQ-10", ["k": Set([10, 9, 1])], "k=1&k=10&k=9"),
@@ -64,24 +64,24 @@ struct QueryEncoderTests {
     ]
 
     @Test("RQ-04 to RQ-14", arguments: rows) func encodesEachRow(_ row: Row) throws {
-        #expect(try QueryEncoder().encode(row.value) == row.expected)
-        #expect(try row.value.text(QueryEncoder()) == row.expected)
+        #expect(try Request.QueryEncoder().encode(row.value) == row.expected)
+        #expect(try row.value.text(Request.QueryEncoder()) == row.expected)
         // The value as the only member of another value, which uses another container.
         let entries = row.expected.isEmpty ? [] : row.expected.split(separator: "&", omittingEmptySubsequences: false)
-        #expect(try QueryEncoder().encode(["q": row.value]).split(separator: "&").count == entries.count)
+        #expect(try Request.QueryEncoder().encode(["q": row.value]).split(separator: "&").count == entries.count)
     }
 
     @Test("RQ-02: unescaped and escaped characters, byte by byte") func escapes() {
         let kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?"
-        #expect(QueryEncoder.escape(kept) == kept)
+        #expect(Request.QueryEncoder.escape(kept) == kept)
         for byte in UInt8(0)..<128 {
             let character = String(Unicode.Scalar(byte))
             let hex = String(byte, radix: 16, uppercase: true)
             let escape = "%" + (hex.count == 1 ? "0" : "") + hex
-            #expect(QueryEncoder.escape(character) == (kept.contains(character) ? character : escape))
+            #expect(Request.QueryEncoder.escape(character) == (kept.contains(character) ? character : escape))
         }
-        #expect(QueryEncoder.escape("") == "")
-        #expect(QueryEncoder.escape("a b+c", spaces: .plus) == "a+b%2Bc")
+        #expect(Request.QueryEncoder.escape("") == "")
+        #expect(Request.QueryEncoder.escape("a b+c", spaces: .plus) == "a+b%2Bc")
     }
 
     @Test("RQ-03: long texts and composed characters stay whole", arguments: 48...52) func escapesLongTexts(
@@ -89,7 +89,7 @@ struct QueryEncoderTests {
     ) {
         let text = String(repeating: "a", count: length) + "👴🏻"
         #expect(
-            QueryEncoder.escape(text) == String(repeating: "a", count: length) + "%F0%9F%91%B4%F0%9F%8F%BB")
+            Request.QueryEncoder.escape(text) == String(repeating: "a", count: length) + "%F0%9F%91%B4%F0%9F%8F%BB")
     }
 
     @Test(
@@ -102,7 +102,7 @@ struct QueryEncoderTests {
             (123e-10, "0.0000000123"), (10.05, "10.05"), (0, "0"),
         ])
     func numbers(_ number: Double, _ expected: String) throws {
-        let text = try QueryEncoder().encode(["n": number])
+        let text = try Request.QueryEncoder().encode(["n": number])
         #expect(text == "n=" + expected)
         guard number.isFinite else { return }
         #expect(Double(text.dropFirst(2)) == number)
@@ -113,7 +113,7 @@ struct QueryEncoderTests {
         for _ in 0..<2000 {
             let number = Double(bitPattern: chance.next())
             guard number.isFinite else { continue }
-            let text = try QueryEncoder().encode(["n": number]).dropFirst(2)
+            let text = try Request.QueryEncoder().encode(["n": number]).dropFirst(2)
             #expect(Double(text) == number && !text.contains("e") && !text.hasSuffix(".0"), "\(number)")
         }
     }
@@ -125,7 +125,7 @@ struct QueryEncoderTests {
             var a: Float = 48, b: Float = 1e10, c: Float = 0.1, d: Float = 16_777_216, e = Decimal(48), f = [1.0, 2.5]
         }
         #expect(
-            try QueryEncoder(arrays: .repeated).encode(Numbers())
+            try Request.QueryEncoder(arrays: .repeated).encode(Numbers())
                 == "a=48&b=10000000000&c=0.1&d=16777216&e=48&f=1&f=2.5")
     }
 
@@ -135,21 +135,21 @@ struct QueryEncoderTests {
             var f = UInt8.max, g = UInt16.max, h = UInt32.max, i = UInt64.max, j = UInt.max, k = UInt128.max
         }
         #expect(
-            try QueryEncoder().encode(Integers())
+            try Request.QueryEncoder().encode(Integers())
                 == "a=127&b=32767&c=2147483647&d=9223372036854775807&e=-9223372036854775808&f=255&g=65535&h=4294967295"
                 + "&i=18446744073709551615&j=18446744073709551615&k=340282366920938463463374607431768211455")
         #expect(
-            try QueryEncoder().encode(["l": [UInt128.max], "m": [1]])
+            try Request.QueryEncoder().encode(["l": [UInt128.max], "m": [1]])
                 == "l%5B%5D=340282366920938463463374607431768211455&m%5B%5D=1")
-        #expect(try QueryEncoder(arrays: .repeated).encode(["l": [Int128.max]]).hasSuffix("=\(Int128.max)"))
+        #expect(try Request.QueryEncoder(arrays: .repeated).encode(["l": [Int128.max]]).hasSuffix("=\(Int128.max)"))
     }
 
     @Test("Random values with brackets are decoded again", arguments: 0..<200 as Range<UInt64>)
     func randomValuesAreDecodedAgain(_ seed: UInt64) throws {
         var chance = SeededChance(seed)
         let flat = QueryValue.random(&chance, depth: 4, listsOfTextsOnly: true)
-        #expect(QueryReader.value(of: try QueryEncoder().encode(flat)) == flat)
+        #expect(QueryReader.value(of: try Request.QueryEncoder().encode(flat)) == flat)
         let deep = QueryValue.random(&chance, depth: 5, listsOfTextsOnly: false)
-        #expect(QueryReader.value(of: try QueryEncoder(arrays: .indexed).encode(deep)) == deep)
+        #expect(QueryReader.value(of: try Request.QueryEncoder(arrays: .indexed).encode(deep)) == deep)
     }
 }

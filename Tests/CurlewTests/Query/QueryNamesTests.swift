@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Names in encoded and structured queries", .timeLimit(.minutes(5)))
 struct QueryNamesTests {
-    private static let plain = QueryEncoder(order: .asGiven)
+    private static let plain = Request.QueryEncoder(order: .asGiven)
 
     static let texts: [(String, String, String)] = [
         ("page=1", "page=2", "page=2"), ("a=1&page=1&b", "page=2", "a=1&b&page=2"), ("a=1&a=2", "a", "a"),
@@ -21,7 +21,7 @@ struct QueryNamesTests {
 
     @Test("Items of encoded texts are merged by name and otherwise kept", arguments: texts)
     func encodedTextsMergeByName(_ first: String, _ second: String, _ expected: String) throws {
-        let merged = Query.percentEncoded(first).merging(.percentEncoded(second))
+        let merged = Request.Query.percentEncoded(first).merging(.percentEncoded(second))
         #expect(try merged.text(Self.plain) == expected)
     }
 
@@ -39,29 +39,31 @@ struct QueryNamesTests {
     func pairsAndEncodedTextsReplaceEachOther(_ text: String, _ names: [String], _ after: String, _ before: String)
         throws
     {
-        var literal = Query()
+        var literal = Request.Query()
         for name in names { literal.append(name, 0) }
-        #expect(try Query.percentEncoded(text).merging(literal).text(Self.plain) == after)
+        #expect(try Request.Query.percentEncoded(text).merging(literal).text(Self.plain) == after)
         #expect(try literal.merging(.percentEncoded(text)).text(Self.plain) == before)
     }
 
-    static let written: [Query] = [
+    static let written: [Request.Query] = [
         ["page": 2], ["tags": ["x"]], ["tags": ["x", "y"], "near": ["lat": 1]], ["a b": nil], ["other": 1], [:],
         ["page": 1, "page": 2, "é+&=[": 3],
     ]
 
     @Test("A query that was encoded and parsed merges like the original", arguments: written.indices, [true, false])
     func parsedQueryMergesLikeTheOriginal(_ index: Int, isForm: Bool) throws {
-        let encoder = QueryEncoder(spaces: isForm ? .plus : .percent)
-        let literal: Query = [
+        let encoder = Request.QueryEncoder(spaces: isForm ? .plus : .percent)
+        let literal: Request.Query = [
             "page": 1, "tags": ["a", "b"], "near": ["lat": 48.0, "lon": 16.0], "a b": 1, "é+&=[": 2,
         ]
-        let read = Query.percentEncoded(try literal.text(encoder))
+        let read = Request.Query.percentEncoded(try literal.text(encoder))
         #expect(try read.text(encoder) == literal.text(encoder))
         let other = Self.written[index]
-        func items(_ query: Query) throws -> [Substring] { try query.text(encoder).split(separator: "&").sorted() }
+        func items(_ query: Request.Query) throws -> [Substring] {
+            try query.text(encoder).split(separator: "&").sorted()
+        }
         #expect(try items(read.merging(other)) == items(literal.merging(other)))
-        let readOther = Query.percentEncoded(try other.text(encoder))
+        let readOther = Request.Query.percentEncoded(try other.text(encoder))
         #expect(try items(literal.merging(readOther)) == items(literal.merging(other)))
     }
 
@@ -74,7 +76,7 @@ struct QueryNamesTests {
 
     @Test("Names in the query of a path are removed, except those that structures encode", arguments: removals)
     func removesNamesOfAPath(_ path: String, _ expected: String) throws {
-        var query = Query.percentEncoded("page=3&&y%5B0%5D")
+        var query = Request.Query.percentEncoded("page=3&&y%5B0%5D")
         query.append("page", 1)
         query.append("tags", ["a"])
         query.append("a b", 1)

@@ -10,11 +10,11 @@ import Testing
 struct QueryStyleTests {
     /// The styles, a value, and its encoding.
     struct Row: Sendable, CustomTestStringConvertible {
-        let styles: QueryEncoder
-        let value: Query
+        let styles: Request.QueryEncoder
+        let value: Request.Query
         let expected: String
 
-        init(_ styles: QueryEncoder, _ value: Query, _ expected: String) {
+        init(_ styles: Request.QueryEncoder, _ value: Request.Query, _ expected: String) {
             (self.styles, self.value, self.expected) = (styles, value, expected)
         }
 
@@ -22,10 +22,14 @@ struct QueryStyleTests {
     }
 
     private static let date = Date(timeIntervalSince1970: 1_700_000_000.5)
-    private static let nested: Query = ["o": ["l": [["a": 1], ["a": 2]]]]
-    private static let nils: Query = ["a": nil, "l": [1, nil] as [Int?], "s": ["n": nil] as [String: Int?]]
-    private static let empties: Query = ["d": [String: Int](), "l": [Int](), "s": Set<Int>(), "n": ["l": [[Int]()]]]
-    private static let ordered: Query = ["b": 1, "a": ["z": 2, "y": 3] as Query, "B": 4, "d": ["q": 1, "p": 2]]
+    private static let nested: Request.Query = ["o": ["l": [["a": 1], ["a": 2]]]]
+    private static let nils: Request.Query = ["a": nil, "l": [1, nil] as [Int?], "s": ["n": nil] as [String: Int?]]
+    private static let empties: Request.Query = [
+        "d": [String: Int](), "l": [Int](), "s": Set<Int>(), "n": ["l": [[Int]()]],
+    ]
+    private static let ordered: Request.Query = [
+        "b": 1, "a": ["z": 2, "y": 3] as Request.Query, "B": 4, "d": ["q": 1, "p": 2],
+    ]
 
     static let rows: [Row] = [
         Row(.init(arrays: .repeated), ["a": [1, 2]], "a=1&a=2"),
@@ -81,35 +85,36 @@ struct QueryStyleTests {
             ("", "", "", ""), ("_", "_", "_", "_"),
         ])
     func keyStyles(_ name: String, _ snake: String, _ kebab: String, _ camel: String) {
-        #expect(QueryEncoder.KeyStyle.snakeCase.name(name) == snake)
-        #expect(QueryEncoder.KeyStyle.kebabCase.name(name) == kebab)
-        #expect(QueryEncoder.KeyStyle.camelCase.name(name) == camel)
-        #expect(QueryEncoder.KeyStyle.asIs.name(name) == name)
-        #expect(QueryEncoder.KeyStyle.lowercase.name(name) == name.lowercased())
-        #expect(QueryEncoder.KeyStyle.uppercase.name(name) == name.uppercased())
+        #expect(Request.QueryEncoder.KeyStyle.snakeCase.name(name) == snake)
+        #expect(Request.QueryEncoder.KeyStyle.kebabCase.name(name) == kebab)
+        #expect(Request.QueryEncoder.KeyStyle.camelCase.name(name) == camel)
+        #expect(Request.QueryEncoder.KeyStyle.asIs.name(name) == name)
+        #expect(Request.QueryEncoder.KeyStyle.lowercase.name(name) == name.lowercased())
+        #expect(Request.QueryEncoder.KeyStyle.uppercase.name(name) == name.uppercased())
     }
 
     /// The encoder sorts by the changed names.
     @Test func keyStyleAppliesAtEachLevelBeforeSorting() throws {
-        let value: Query = ["zA": 1, "z_": 2, "outerOne": ["innerOne": 3]]
+        let value: Request.Query = ["zA": 1, "z_": 2, "outerOne": ["innerOne": 3]]
         #expect(
-            try QueryEncoder(nesting: .dots, keys: .snakeCase).encode(value) == "outer_one.inner_one=3&z_=2&z_a=1")
+            try Request.QueryEncoder(nesting: .dots, keys: .snakeCase).encode(value)
+                == "outer_one.inner_one=3&z_=2&z_a=1")
     }
 
     @Test func stylesAreCodable() throws {
-        let all = QueryEncoder(
+        let all = Request.QueryEncoder(
             arrays: .indexed, nesting: .dots, bools: .literal, dates: .iso8601, data: .base64URL, nils: .literal("-"),
             keys: .kebabCase, spaces: .plus, order: .asGiven, empties: .keyOnly)
-        for nils: QueryEncoder.NilStyle in [.keyOnly, .omit, .empty, .literal("null")] {
+        for nils: Request.QueryEncoder.NilStyle in [.keyOnly, .omit, .empty, .literal("null")] {
             var encoder = all
             encoder.nils = nils
             let data = try JSONEncoder().encode(encoder)
-            #expect(try JSONDecoder().decode(QueryEncoder.self, from: data) == encoder)
+            #expect(try JSONDecoder().decode(Request.QueryEncoder.self, from: data) == encoder)
         }
-        #expect(try JSONDecoder().decode(QueryEncoder.self, from: Data("{}".utf8)) == QueryEncoder())
+        #expect(try JSONDecoder().decode(Request.QueryEncoder.self, from: Data("{}".utf8)) == Request.QueryEncoder())
         for wrong in [#"{"arrays": "piled"}"#, #"{"nils": {"style": "literal"}}"#, #"{"nils": {"style": "x"}}"#] {
             #expect(throws: DecodingError.self) {
-                try JSONDecoder().decode(QueryEncoder.self, from: Data(wrong.utf8))
+                try JSONDecoder().decode(Request.QueryEncoder.self, from: Data(wrong.utf8))
             }
         }
     }

@@ -17,14 +17,14 @@ struct QueryValueEncoderTests {
 
     /// Returns the unescaped query, which is shorter to write.
     private func plain(_ value: some Encodable) throws -> String {
-        QueryReader.decoded(try QueryEncoder(order: .asGiven).encode(value).utf8[...])
+        QueryReader.decoded(try Request.QueryEncoder(order: .asGiven).encode(value).utf8[...])
     }
 
     @Test func nilPropertiesAreOmitted() throws {
         struct Filter: Encodable { var text: String?, page: Int? }
-        #expect(try QueryEncoder(nils: .literal("null")).encode(Filter(page: 1)) == "page=1")
-        #expect(try QueryEncoder().encode(Filter?.none) == "")
-        #expect(try QueryEncoder().encode(Filter?.some(Filter(text: "x"))) == "text=x")
+        #expect(try Request.QueryEncoder(nils: .literal("null")).encode(Filter(page: 1)) == "page=1")
+        #expect(try Request.QueryEncoder().encode(Filter?.none) == "")
+        #expect(try Request.QueryEncoder().encode(Filter?.some(Filter(text: "x"))) == "text=x")
     }
 
     @Test func nestedContainers() throws {
@@ -102,7 +102,7 @@ struct QueryValueEncoderTests {
         struct Nothing: Encodable { func encode(to encoder: any Encoder) {} }
         #expect(try plain(Nothing()) == "")
         #expect(try plain(["a": Nothing()]) == "")
-        #expect(try QueryEncoder(empties: .keyOnly).encode(["a": Nothing()]) == "a")
+        #expect(try Request.QueryEncoder(empties: .keyOnly).encode(["a": Nothing()]) == "a")
     }
 
     @Test func subclassAndSuperclassEncodeTheirProperties() throws {
@@ -120,7 +120,7 @@ struct QueryValueEncoderTests {
     // MARK: Refusals
 
     private static func refused(
-        _ value: some Encodable, by encoder: QueryEncoder = QueryEncoder()
+        _ value: some Encodable, by encoder: Request.QueryEncoder = Request.QueryEncoder()
     ) throws -> EncodingError.Context {
         do throws(any Error) {
             let text = try encoder.encode(value)
@@ -134,7 +134,7 @@ struct QueryValueEncoderTests {
     @Test("RQ-12: a root value without names is refused") func rootValueWithoutNamesIsRefused() throws {
         let refusals = [
             try Self.refused([1, 2]), try Self.refused(Set(["x"])), try Self.refused("text"), try Self.refused(1.5),
-            try Self.refused(Date()), try Query.encoding([1]).refusal(),
+            try Self.refused(Date()), try Request.Query.encoding([1]).refusal(),
         ]
         for context in refusals {
             #expect(context.codingPath.isEmpty)
@@ -146,7 +146,7 @@ struct QueryValueEncoderTests {
         let keys = try Self.refused(["o": ["l": [[["x"]: 1]]]])
         #expect(keys.debugDescription == "The key of a dictionary must be one text or number.")
         #expect(keys.codingPath.map(\.stringValue) == ["o", "l", "0"])
-        let joined = QueryEncoder(arrays: .commaJoined)
+        let joined = Request.QueryEncoder(arrays: .commaJoined)
         let commas = try Self.refused(["o": ["l": [[1], [2]]]], by: joined)
         #expect(commas.debugDescription == "Arrays that are joined by commas hold plain values only.")
         #expect(commas.codingPath.map(\.stringValue) == ["o", "l", "0"])
@@ -210,16 +210,16 @@ struct QueryValueEncoderTests {
 
     @Test func errorsOfValuesArePropagated() throws {
         #expect(throws: PeerFailure.self) {
-            try QueryEncoder().encode(["a": Custom { _ in throw PeerFailure("no") }])
+            try Request.QueryEncoder().encode(["a": Custom { _ in throw PeerFailure("no") }])
         }
     }
 }
 
-extension Query {
+extension Request.Query {
     /// The error context of a query that cannot be encoded.
     fileprivate func refusal() throws -> EncodingError.Context {
         do throws(any Error) {
-            let text = try text(QueryEncoder())
+            let text = try text(Request.QueryEncoder())
             throw PeerFailure("written as “\(text)”")
         } catch let EncodingError.invalidValue(_, context) {
             return context

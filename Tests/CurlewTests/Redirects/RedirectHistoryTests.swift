@@ -108,7 +108,9 @@ struct RedirectHistoryTests {
         var text = ""
         dump(trail.marking(ResponseHead(status: .ok)), to: &text)
         dump(hop, to: &text)
-        dump(Redirect(request: "http://a/?k=s3cret", response: hop.head, proposed: "http://b/?k=s3cret"), to: &text)
+        dump(
+            RedirectPolicy.Redirect(request: "http://a/?k=s3cret", response: hop.head, proposed: "http://b/?k=s3cret"),
+            to: &text)
         let error = try #require(refusal([String](repeating: "http://u:s3cret@a/?k=s3cret", count: 6)))
         text += error.description + error.detailedDescription
         #expect(!text.contains("s3cret") && text.contains("<redacted>"))
@@ -173,7 +175,7 @@ struct RedirectedRequestTests {
     @Test func sessionDoesNotAddWithheldFields() async throws {
         let server = try MockServer { _ in .text("ok") }
         let session = Session(
-            SessionConfiguration { $0.fields = ["Authorization": "s3cret", "X-T": "1", "X-Session": "2"] })
+            Session.Configuration { $0.fields = ["Authorization": "s3cret", "X-T": "1", "X-Session": "2"] })
         var request = Request(server.url("/"))
         _ = try await session.data(for: request)
         request.withheld = ["authorization", "X-T"]

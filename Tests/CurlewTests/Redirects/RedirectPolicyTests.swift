@@ -13,9 +13,9 @@ struct RedirectPolicyTests {
 
     /// The redirects that a custom policy received.
     private actor Questions {
-        private(set) var all: [Redirect] = []
+        private(set) var all: [RedirectPolicy.Redirect] = []
 
-        func append(_ redirect: Redirect) { all.append(redirect) }
+        func append(_ redirect: RedirectPolicy.Redirect) { all.append(redirect) }
     }
 
     private let request = Request(
@@ -42,7 +42,7 @@ struct RedirectPolicyTests {
         let custom = RedirectPolicy.custom { _ in .follow }
         #expect(custom == custom && custom != .custom { _ in .follow })
         #expect(Set([custom, custom.withholding(), .never, .follow(), .follow(max: 20)]).count == 3)
-        #expect(SessionConfiguration().redirects == .follow() && Request.Options().redirects == nil)
+        #expect(Session.Configuration().redirects == .follow() && Request.Options().redirects == nil)
         #expect(Request.Options(redirects: RedirectPolicy.never).redirects == RedirectPolicy.never)
     }
 
@@ -66,9 +66,9 @@ struct RedirectPolicyTests {
     func policyRoundTripsThroughJSON(policy: RedirectPolicy) throws {
         let data = try JSONEncoder().encode(policy)
         #expect(try JSONDecoder().decode(RedirectPolicy.self, from: data) == policy)
-        let configuration = SessionConfiguration { $0.redirects = policy }
+        let configuration = Session.Configuration { $0.redirects = policy }
         let whole = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: whole) == configuration)
+        #expect(try JSONDecoder().decode(Session.Configuration.self, from: whole) == configuration)
     }
 
     static let forms: [(String, RedirectPolicy)] = [
@@ -96,7 +96,7 @@ struct RedirectPolicyTests {
     }
 
     @Test func customPolicyCannotBeEncoded() throws {
-        let configuration = SessionConfiguration { $0.redirects = .custom { _ in .stop } }
+        let configuration = Session.Configuration { $0.redirects = .custom { _ in .stop } }
         let error = #expect(throws: EncodingError.self) { try JSONEncoder().encode(configuration) }
         guard case .invalidValue(let value, let context) = error else {
             Issue.record("another error: \(String(describing: error))")
@@ -108,7 +108,7 @@ struct RedirectPolicyTests {
     }
 
     @Test func negativeMaximumIsRejected() throws {
-        let configuration = SessionConfiguration { $0.redirects = .follow(max: -1) }
+        let configuration = Session.Configuration { $0.redirects = .follow(max: -1) }
         let first = #expect(throws: NetworkError.self) { try configuration.validate() }
         #expect(first?.kind == .invalidRequest && first?.message.contains("redirects") == true)
         let options = Request.Options(redirects: .custom(max: -1) { _ in .follow })
@@ -141,7 +141,7 @@ struct RedirectPolicyTests {
             return .follow
         }
         var response = head()
-        response.history = [RedirectHop(method: .get, url: "https://z/", head: head())]
+        response.history = [ResponseHead.RedirectHop(method: .get, url: "https://z/", head: head())]
         let sent = try #require(try await next(policy, request, response))
         #expect(sent.url == "http://b/y" && sent.method == .post && sent.fields == ["Accept": "*/*"])
         let redirect = try #require(await questions.all.first)

@@ -75,11 +75,11 @@ struct RedirectScene: Sendable {
     let wasCancelled = Lock(false)
 
     init(
-        answer: MockResponse = .text("there"), _ configure: (inout SessionConfiguration) -> Void = { _ in }
+        answer: MockResponse = .text("there"), _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) throws {
         server = try MockServer { _ in answer }
         server.on(nil, "/1", .redirect(to: "/2", status: 307))
-        var configuration = SessionConfiguration()
+        var configuration = Session.Configuration()
         configuration.redirects = .custom { [reached, onward, wasCancelled] _ in
             reached.open()
             if await !onward.wait() { wasCancelled.withLock { $0 = true } }

@@ -23,8 +23,8 @@ struct CredentialTests {
             ("a:b", "", .colonInUser), (":", "x", .colonInUser), ("a\n", "b", .controlInUser),
             ("a", "b\n", .controlInPassword), ("a", "b\r\n", .controlInPassword), ("\u{0}", "b", .controlInUser),
             ("a", "\u{85}", .controlInPassword), ("a\u{7F}", "b", .controlInUser),
-        ] as [(String, String, InvalidCredential)])
-    func invalidBasicCredentialThrows(_ user: String, _ password: String, _ expected: InvalidCredential) {
+        ] as [(String, String, Credential.Invalid)])
+    func invalidBasicCredentialThrows(_ user: String, _ password: String, _ expected: Credential.Invalid) {
         #expect(throws: expected) { try Credential.basic(user, password) }
         #expect("\(expected)".hasPrefix(expected == .controlInPassword ? "The password has" : "The user name has"))
     }

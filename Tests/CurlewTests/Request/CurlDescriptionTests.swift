@@ -72,11 +72,13 @@ struct CurlDescriptionTests {
     }
 
     @Test(arguments: [
-        (ExpectContinue.never, RequestBody.text("abc"), "Expect:"), (.always, .text("abc"), "'Expect: 100-continue'"),
+        (Request.ExpectContinue.never, RequestBody.text("abc"), "Expect:"),
+        (.always, .text("abc"), "'Expect: 100-continue'"),
         (.above(3), .text("abc"), "'Expect: 100-continue'"), (.above(4), .text("abc"), "Expect:"),
         (.always, .text(""), "Expect:"), (.above(4), .descriptor(0), "'Expect: 100-continue'"),
     ])
-    func expectContinuePolicySetsTheExpectHeader(_ policy: ExpectContinue, _ body: RequestBody, _ word: String) {
+    func expectContinuePolicySetsTheExpectHeader(_ policy: Request.ExpectContinue, _ body: RequestBody, _ word: String)
+    {
         var request = Request(.post, "http://h/", body: body)
         #expect(!request.curlDescription.contains("Expect"))
         request.options.expectContinue = policy

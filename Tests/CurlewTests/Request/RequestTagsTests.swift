@@ -7,11 +7,11 @@ import Testing
 
 @Suite("Request tags")
 struct RequestTagsTests {
-    enum Screen: RequestTag { typealias Value = String }
-    enum Attempt: RequestTag { typealias Value = Int }
-    enum Perhaps: RequestTag { typealias Value = Int? }
+    enum Screen: Request.Tag { typealias Value = String }
+    enum Attempt: Request.Tag { typealias Value = Int }
+    enum Perhaps: Request.Tag { typealias Value = Int? }
     /// A tag with the same name as `Screen` of the suite.
-    enum Other { enum Screen: RequestTag { typealias Value = String } }
+    enum Other { enum Screen: Request.Tag { typealias Value = String } }
 
     @Test func tagsKeepTheirValues() {
         var request: Request = "https://h/"
@@ -28,14 +28,14 @@ struct RequestTagsTests {
     }
 
     @Test func nilRemovesATag() {
-        var tags = RequestTags()
+        var tags = Request.Tags()
         tags[Attempt.self] = 1
         tags[Attempt.self] = nil
         #expect(tags.isEmpty && tags[Attempt.self] == nil)
     }
 
     @Test func tagValueMayBeOptional() {
-        var tags = RequestTags()
+        var tags = Request.Tags()
         tags[Perhaps.self] = .some(nil)
         #expect(tags[Perhaps.self] == .some(nil))
         #expect(!tags.isEmpty)

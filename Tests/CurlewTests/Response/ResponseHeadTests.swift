@@ -7,8 +7,8 @@ import Testing
 
 @Suite("ResponseHead, RFC 9112 §4")
 struct ResponseHeadTests {
-    static let heads: [(String, HTTPVersion, Status, String?)] = [
-        ("HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", HTTPVersion.http1_1, Status.ok, "OK"),
+    static let heads: [(String, ResponseHead.HTTPVersion, Status, String?)] = [
+        ("HTTP/1.1 200 OK\r\nA: 1\r\n\r\n", ResponseHead.HTTPVersion.http1_1, Status.ok, "OK"),
         ("HTTP/2 204 \r\nA: 1\r\n", .http2, 204, nil),
         ("HTTP/3 404\r\nA: 1\r\n", .http3, 404, nil),
         ("HTTP/1.0 999 Not  Known \nA: 1\n", .http1_0, 999, "Not  Known"),
@@ -16,7 +16,7 @@ struct ResponseHeadTests {
     ]
 
     @Test(arguments: heads)
-    func parsesHeads(block: String, version: HTTPVersion, status: Status, reason: String?) throws {
+    func parsesHeads(block: String, version: ResponseHead.HTTPVersion, status: Status, reason: String?) throws {
         let head = try #require(ResponseHead(rawBlock: Array(block.utf8), url: "http://h/"))
         #expect(head.version == version)
         #expect(head.status == status)

@@ -26,7 +26,8 @@ struct ConnectivityTests {
         func waitUntilReached() async { _ = await reached.wait(after: 0) }
     }
 
-    private let policy = RetryPolicy(limit: 2, backoff: Backoff(first: .seconds(1)), waitsForConnectivity: true)
+    private let policy = RetryPolicy(
+        limit: 2, backoff: RetryPolicy.Backoff(first: .seconds(1)), waitsForConnectivity: true)
 
     /// A request that fails with the given errors in order and then succeeds.
     private func request(

@@ -109,12 +109,12 @@ struct RetryDecisionTests {
 
     private struct Odd: Error {}
 
-    private static let usual = Backoff(first: .seconds(1))
-    private static let slow = Backoff(first: .seconds(10), longest: .seconds(100))
+    private static let usual = RetryPolicy.Backoff(first: .seconds(1))
+    private static let slow = RetryPolicy.Backoff(first: .seconds(10), longest: .seconds(100))
 
     static let policies: [String: RetryPolicy] = [
         "none": .never, "one": RetryPolicy(limit: 1, backoff: usual), "two": RetryPolicy(limit: 2, backoff: usual),
-        "four": RetryPolicy(limit: 4, backoff: Backoff(first: .seconds(1), longest: .seconds(5))),
+        "four": RetryPolicy(limit: 4, backoff: RetryPolicy.Backoff(first: .seconds(1), longest: .seconds(5))),
         "now": RetryPolicy(limit: 2, backoff: .none),
         "brief": RetryPolicy(limit: 2, backoff: usual, longestWait: .seconds(5)),
         "due": RetryPolicy(limit: 4, backoff: slow, deadline: .seconds(35)),

@@ -8,7 +8,7 @@ import Testing
 @Suite("RetrySchedule")
 struct RetryScheduleTests {
     private let request: Request = "https://example.com/"
-    private let policy = RetryPolicy(limit: 2, backoff: Backoff(first: .seconds(1)))
+    private let policy = RetryPolicy(limit: 2, backoff: RetryPolicy.Backoff(first: .seconds(1)))
 
     private func step(
         _ schedule: inout RetrySchedule, _ kind: NetworkError.Kind = .connectionLost,
@@ -75,7 +75,8 @@ struct RetryScheduleTests {
 
     @Test func onlyListedStatusesAreRefused() {
         let schedule = RetrySchedule(policy)
-        let busy = schedule.refusal(by: ResponseHead(status: 503, fields: ["Retry-After": "7"]), of: request, after: nil)
+        let busy = schedule.refusal(
+            by: ResponseHead(status: 503, fields: ["Retry-After": "7"]), of: request, after: nil)
         #expect(busy?.retryAfter == .seconds(7))
         #expect(schedule.refusal(by: ResponseHead(status: 404), of: request, after: nil) == nil)
     }

@@ -212,7 +212,7 @@ struct RetryTests {
     }
 
     @Test func waitsFollowTheBackoff() async throws {
-        let policy = RetryPolicy(limit: 4, backoff: Backoff(first: .seconds(1), longest: .seconds(5)))
+        let policy = RetryPolicy(limit: 4, backoff: RetryPolicy.Backoff(first: .seconds(1), longest: .seconds(5)))
         let full = try await waits(policy, server([500, 500, 500, 500]))
         #expect(full == [.seconds(1), .seconds(2), .seconds(4), .seconds(5)])
         let half = try await waits(policy, server([500, 500]), chance: 0.5)
@@ -220,7 +220,7 @@ struct RetryTests {
     }
 
     @Test func retryAfterAndRateLimitAreAddedToTheWait() async throws {
-        let policy = RetryPolicy(limit: 3, backoff: Backoff(first: .seconds(1)))
+        let policy = RetryPolicy(limit: 3, backoff: RetryPolicy.Backoff(first: .seconds(1)))
         #expect(try await waits(policy, server([429], [("Retry-After", "7")])) == [.seconds(8)])
         #expect(try await waits(policy, server([429], [("RateLimit", #""a";r=0;t=9"#)])) == [.seconds(10)])
         #expect(try await waits(policy, server([429], [("Retry-After", "0")])) == [.seconds(1)])
@@ -230,7 +230,7 @@ struct RetryTests {
     }
 
     @Test func noRetryAfterTheDeadline() async throws {
-        let long = Backoff(first: .seconds(100), longest: .seconds(100))
+        let long = RetryPolicy.Backoff(first: .seconds(100), longest: .seconds(100))
         let first = try server([503, 503])
         #expect(try await waits(RetryPolicy(limit: 3, backoff: long, deadline: .seconds(50)), first) == [])
         #expect(first.requestCount == 1)
@@ -339,9 +339,9 @@ struct RetryTests {
         let policy = RetryPolicy(
             limit: 4, methods: [.get, .post], statuses: [.conflict], backoff: .none, longestWait: .seconds(1),
             deadline: .seconds(9), budget: nil, addsIdempotencyKey: true, waitsForConnectivity: true)
-        let configuration = SessionConfiguration { $0.retry = policy }
+        let configuration = Session.Configuration { $0.retry = policy }
         let data = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        #expect(try JSONDecoder().decode(Session.Configuration.self, from: data) == configuration)
         let options = try JSONEncoder().encode(Request.Options.retry(policy))
         #expect(try JSONDecoder().decode(Request.Options.self, from: options).retry == policy)
         #expect(try JSONDecoder().decode(RetryPolicy.self, from: Data(#"{"limit":2}"#.utf8)) == .standard)
@@ -353,10 +353,10 @@ struct RetryTests {
     @Test func invalidRetryPoliciesAreRefused() async throws {
         for policy in [
             RetryPolicy(limit: -1), RetryPolicy(limit: 1, longestWait: .seconds(-1)),
-            RetryPolicy(limit: 1, backoff: Backoff(factor: 0.5)),
-            RetryPolicy(limit: 1, backoff: Backoff(least: .seconds(-1))),
+            RetryPolicy(limit: 1, backoff: RetryPolicy.Backoff(factor: 0.5)),
+            RetryPolicy(limit: 1, backoff: RetryPolicy.Backoff(least: .seconds(-1))),
         ] {
-            let error = try await networkError { try SessionConfiguration { $0.retry = policy }.validate() }
+            let error = try await networkError { try Session.Configuration { $0.retry = policy }.validate() }
             #expect(error.kind == .invalidRequest && error.message.contains("retry"))
             var request: Request = "http://127.0.0.1:1/"
             request.options = .retry(policy)

@@ -29,9 +29,9 @@ struct AddressOrderTests {
         return try [first] + [2, 3].map { try MockServer(address: .v4Host($0), options: options) { _ in response } }
     }
 
-    private func session(_ order: SessionConfiguration.TCP.AddressOrder) -> Session {
+    private func session(_ order: Session.Configuration.TCP.AddressOrder) -> Session {
         Session(
-            SessionConfiguration { $0.tcp.addressOrder = order },
+            Session.Configuration { $0.tcp.addressOrder = order },
             resolver: Resolver { _ in .success(AddressOrderTests.addresses) })
     }
 
@@ -87,8 +87,8 @@ struct AddressOrderTests {
     }
 
     /// In every order, the other addresses are tried after the first one fails.
-    @Test(arguments: SessionConfiguration.TCP.AddressOrder.allCases)
-    func unreachableAddressesAreSkipped(_ order: SessionConfiguration.TCP.AddressOrder) async throws {
+    @Test(arguments: Session.Configuration.TCP.AddressOrder.allCases)
+    func unreachableAddressesAreSkipped(_ order: Session.Configuration.TCP.AddressOrder) async throws {
         let servers = try servers(.text("x").closing())
         servers[0].stop()
         servers[1].stop()

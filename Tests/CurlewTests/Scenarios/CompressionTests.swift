@@ -211,25 +211,25 @@ struct CompressionTests {
     }
 
     @Test func compressionSettingsRoundTripThroughJSON() throws {
-        let configuration = SessionConfiguration {
+        let configuration = Session.Configuration {
             $0.http.compression = .gzip(above: .kibibytes(2))
             $0.http.decompression = .off
             $0.limits.decompressionRatio = 200
         }
         let data = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        #expect(try JSONDecoder().decode(Session.Configuration.self, from: data) == configuration)
         let read = try JSONDecoder().decode(
-            SessionConfiguration.self, from: Data(#"{"http":{"compression":{"gzipAbove":7}}}"#.utf8))
+            Session.Configuration.self, from: Data(#"{"http":{"compression":{"gzipAbove":7}}}"#.utf8))
         #expect(read.http.compression == .gzip(above: 7) && read.http.decompression == .automatic)
         for json in [#"{"http":{"compression":{"gzipAbove":-1}}}"#, #"{"http":{"decompression":"on"}}"#] {
             #expect(throws: DecodingError.self) {
-                try JSONDecoder().decode(SessionConfiguration.self, from: Data(json.utf8))
+                try JSONDecoder().decode(Session.Configuration.self, from: Data(json.utf8))
             }
         }
         for change in [{ $0.limits.decompressionRatio = 0 }, { $0.http.compression = .gzip(above: -1) }]
-            as [@Sendable (inout SessionConfiguration) -> Void]
+            as [@Sendable (inout Session.Configuration) -> Void]
         {
-            #expect(throws: NetworkError.self) { try SessionConfiguration(change).validate() }
+            #expect(throws: NetworkError.self) { try Session.Configuration(change).validate() }
         }
     }
 }

@@ -27,7 +27,7 @@ struct DataTests {
         #expect(request.version == "HTTP/1.1")
         #expect(request.fields.map(\.name) == ["Host", "Accept", "User-Agent", "Accept-Encoding"])
         #expect(request.field("Host") == "127.0.0.1:\(server.port)")
-        #expect(request.field("User-Agent") == SessionConfiguration().fields[.userAgent])
+        #expect(request.field("User-Agent") == Session.Configuration().fields[.userAgent])
         #expect(request.field("Accept") == "*/*")
         #expect(server.violations.isEmpty)
     }

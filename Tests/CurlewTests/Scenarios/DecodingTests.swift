@@ -68,7 +68,7 @@ struct DecodingTests {
 
         var codings = ContentCodings.system
         codings.brotli = nil
-        let lacking = Session(core: SessionCore(SessionConfiguration(), trust: SystemTrust(), codings: codings))
+        let lacking = Session(core: SessionCore(Session.Configuration(), trust: SystemTrust(), codings: codings))
         _ = try await lacking.data(for: Request(url))
         #expect(server.requests.last?.field("Accept-Encoding") == "gzip, deflate, zstd")
 
@@ -125,7 +125,7 @@ struct DecodingTests {
         let server = try MockServer { encoded([1, 2, 3], $0.path == "/br" ? "br" : "frobnicate") }
         var codings = ContentCodings.system
         codings.brotli = nil
-        let session = Session(core: SessionCore(SessionConfiguration(), trust: SystemTrust(), codings: codings))
+        let session = Session(core: SessionCore(Session.Configuration(), trust: SystemTrust(), codings: codings))
         let cases: [(String, NetworkError.Kind, String)] = [
             ("/br", .unsupported, "libbrotlidec.so.1 is not installed"),
             ("/other", .invalidResponse, "The server used the content coding “frobnicate”"),

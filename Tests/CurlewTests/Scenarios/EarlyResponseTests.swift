@@ -39,7 +39,7 @@ struct EarlyResponseTests {
         // At this rate the body would take an hour.
         let session = Session {
             $0.http.expectContinue = .never
-            $0.limits.bandwidth = BandwidthLimit(upload: .kibibytes(20))
+            $0.limits.bandwidth = Request.BandwidthLimit(upload: .kibibytes(20))
         }
         let source = ChunkSource(body: PatternBody(seed: 1, length: 64 << 20))
         for body in [RequestBody.stream(source), .stream(source, length: 64 << 20)] {

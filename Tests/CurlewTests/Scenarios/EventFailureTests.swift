@@ -13,9 +13,9 @@ struct EventFailureTests {
 
     private func heard(
         _ request: Request, _ style: CallStyle, _ interceptors: [any Interceptor] = [],
-        configure: (inout SessionConfiguration) -> Void = { _ in }
+        configure: (inout Session.Configuration) -> Void = { _ in }
     ) async throws -> [String] {
-        let configuration = SessionConfiguration(configure)
+        let configuration = Session.Configuration(configure)
         let words = try await wordsHeard(of: [request], style) {
             Session(configuration, interceptors: interceptors, observers: [$0])
         }

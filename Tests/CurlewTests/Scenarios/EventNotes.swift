@@ -37,16 +37,16 @@ extension TransferEvent {
 }
 
 /// A session observer that records events and lets tests wait for some of them.
-final class SessionEventRecorder: SessionObserver {
+final class SessionEventRecorder: Session.Observer {
     private struct State {
-        var events: [SessionEvent] = []
-        var waiters: [(isThere: @Sendable ([SessionEvent]) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
+        var events: [Session.Event] = []
+        var waiters: [(isThere: @Sendable ([Session.Event]) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
             []
     }
 
     private let state = Lock(State())
 
-    func observe(_ event: SessionEvent) async {
+    func observe(_ event: Session.Event) async {
         let ready = state.withLock { state in
             state.events.append(event)
             let events = state.events
@@ -57,7 +57,7 @@ final class SessionEventRecorder: SessionObserver {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    var events: [SessionEvent] { state.withLock { $0.events } }
+    var events: [Session.Event] { state.withLock { $0.events } }
 
     /// The events of transfers.
     var transferEvents: [TransferEvent] {
@@ -72,7 +72,7 @@ final class SessionEventRecorder: SessionObserver {
     var isClosed: Bool { if case .closed = events.last { true } else { false } }
 
     /// Waits until the recorded events satisfy a condition.
-    func wait(until isThere: @escaping @Sendable ([SessionEvent]) -> Bool) async {
+    func wait(until isThere: @escaping @Sendable ([Session.Event]) -> Bool) async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
                 if isThere(state.events) { return true }
@@ -88,7 +88,7 @@ final class SessionEventRecorder: SessionObserver {
     }
 }
 
-extension [SessionEvent] {
+extension [Session.Event] {
     /// The words of the events of transfers.
     var words: [String] { compactMap { if case .transfer(let event) = $0 { event.word } else { nil } } }
 }
@@ -125,7 +125,7 @@ enum CallStyle: String, CaseIterable, Sendable {
 ///
 /// - Parameter make: Creates the session with the given observer.
 func wordsHeard(
-    of requests: [Request], _ style: CallStyle, make: (any SessionObserver) -> Session
+    of requests: [Request], _ style: CallStyle, make: (any Session.Observer) -> Session
 ) async throws -> [[String]] {
     let notes = SessionEventRecorder()
     let session = make(notes)

@@ -9,14 +9,16 @@ import Testing
 /// `Expect: 100-continue`: the bodies that use it, its timeout, and refusals before the body is sent.
 @Suite(.timeLimit(.minutes(5)))
 struct ExpectTests {
-    static let cases: [(policy: ExpectContinue?, length: Int, asks: Bool)] = [
+    static let cases: [(policy: Request.ExpectContinue?, length: Int, asks: Bool)] = [
         (nil, 100, false), (nil, 1 << 20, true), (nil, (1 << 20) - 1, false), (.never, 2 << 20, false),
         (.always, 1, true), (.always, 70_000, true), (.always, 0, false), (.above(.kibibytes(4)), 4095, false),
         (.above(.kibibytes(4)), 4096, true),
     ]
 
     @Test(arguments: cases)
-    func expectContinuePolicyDependsOnBodyLength(_ policy: ExpectContinue?, _ length: Int, _ asks: Bool) async throws {
+    func expectContinuePolicyDependsOnBodyLength(_ policy: Request.ExpectContinue?, _ length: Int, _ asks: Bool)
+        async throws
+    {
         let server = try MockServer { _ in .text("thanks") }
         let pattern = PatternBody(seed: 1, length: length)
         let options = Request.Options(expectContinue: policy)
@@ -25,7 +27,7 @@ struct ExpectTests {
         let seen = try #require(server.requests.first)
         #expect(seen.expectsContinue == asks)
         #expect(seen.bodySHA256 == pattern.sha256)
-        var configuration = SessionConfiguration()
+        var configuration = Session.Configuration()
         configuration.http.expectContinue = policy ?? configuration.http.expectContinue
         _ = try await Session(configuration).data(for: Request(.put, server.url("/"), body: .bytes(pattern.bytes)))
         #expect(server.requests.last?.expectsContinue == asks)
@@ -33,7 +35,7 @@ struct ExpectTests {
 
     @Test func bodiesOfUnknownLengthExpectContinue() async throws {
         let server = try MockServer { _ in .text("thanks") }
-        for (policy, asks) in [(nil, true), (.never, false)] as [(ExpectContinue?, Bool)] {
+        for (policy, asks) in [(nil, true), (.never, false)] as [(Request.ExpectContinue?, Bool)] {
             let source = ChunkSource(body: PatternBody(seed: 1, length: 1000))
             let options = Request.Options(expectContinue: policy)
             _ = try await Session().data(for: Request(.post, server.url("/"), body: .stream(source), options: options))

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct HTTP2ScaleTests {
     private func scene(
-        _ gate: Gate, streams: Int, configure: (inout SessionConfiguration) -> Void = { _ in }
+        _ gate: Gate, streams: Int, configure: (inout Session.Configuration) -> Void = { _ in }
     ) throws -> HTTP2Scene {
         try HTTP2Scene(configure: {
             $0.limits.streamsPerConnection = streams

@@ -20,7 +20,7 @@ struct HTTP2Scene: Sendable {
     ///   - respond: The script of a stream.
     init(
         isSecure: Bool = true, idle: Duration? = nil, acknowledgesSettings: Bool = true,
-        configure: (inout SessionConfiguration) -> Void = { _ in },
+        configure: (inout Session.Configuration) -> Void = { _ in },
         connection: @escaping @Sendable (Int) -> HTTP2Script = { _ in .now.settings() },
         _ respond: @escaping @Sendable (RecordedRequest) -> HTTP2Script
     ) throws {
@@ -29,7 +29,7 @@ struct HTTP2Scene: Sendable {
         options.connection = connection
         options.acknowledgesSettings = acknowledgesSettings
         server = try HTTP2Server(tls: isSecure ? authority.issue() : nil, options: options, respond)
-        var configuration = SessionConfiguration()
+        var configuration = Session.Configuration()
         configuration.timeouts.idle = idle
         if !isSecure { configuration.http.version = .http2PriorKnowledge }
         configure(&configuration)

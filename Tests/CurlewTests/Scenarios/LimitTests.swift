@@ -138,7 +138,7 @@ struct LimitTests {
     @Test func framingFieldsOfSessionAreRefused() async throws {
         let server = try MockServer()
         for name in ["Content-Length", "host", "Transfer-Encoding"] as [HeaderName] {
-            var configuration = SessionConfiguration()
+            var configuration = Session.Configuration()
             configuration.fields[name] = "3"
             let session = Session(configuration)
             let error = try await networkError { try await session.data(for: Request(server.url("/"))) }

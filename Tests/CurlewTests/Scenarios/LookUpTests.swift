@@ -38,9 +38,9 @@ struct LookUpTests {
     private let names = NameService()
 
     private func session(
-        resolver: Resolver? = nil, _ configure: (inout SessionConfiguration) -> Void = { _ in }
+        resolver: Resolver? = nil, _ configure: (inout Session.Configuration) -> Void = { _ in }
     ) -> Session {
-        var configuration = SessionConfiguration()
+        var configuration = Session.Configuration()
         // Blocked look-ups must not time out on a busy machine.
         configuration.timeouts.connect = .seconds(50)
         configure(&configuration)

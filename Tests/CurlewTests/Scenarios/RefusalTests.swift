@@ -84,13 +84,13 @@ struct RefusalTests {
 
     @Test func invalidConfigurationsAreRefused() async throws {
         let server = try MockServer { _ in .text("x") }
-        let changes: [@Sendable (inout SessionConfiguration) -> Void] = [
+        let changes: [@Sendable (inout Session.Configuration) -> Void] = [
             { $0.limits.connections = 0 }, { $0.timeouts.connect = .zero }, { $0.fields = ["X": "a\r\nb"] },
             { $0.buffers.lowWater = .gibibytes(1) },
-            { $0.tls = SessionConfiguration.TLS(minimumVersion: .v1_3, maximumVersion: .v1_2) },
+            { $0.tls = Session.Configuration.TLS(minimumVersion: .v1_3, maximumVersion: .v1_2) },
         ]
         for change in changes {
-            try await expectRefusal(Request(server.url("/")), by: Session(SessionConfiguration(change)))
+            try await expectRefusal(Request(server.url("/")), by: Session(Session.Configuration(change)))
         }
         #expect(server.connectionCount == 0)
     }

@@ -20,8 +20,8 @@ struct ResumptionTests {
     }
 
     /// Returns a session that resolves every name to 127.0.0.1.
-    private func session(_ configure: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
-        var configuration = SessionConfiguration()
+    private func session(_ configure: (inout Session.Configuration) -> Void = { _ in }) -> Session {
+        var configuration = Session.Configuration()
         configure(&configuration)
         return Session(configuration, resolver: Resolver { _ in .success(["127.0.0.1"]) })
     }
@@ -45,8 +45,8 @@ struct ResumptionTests {
         }
     }
 
-    @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func connectionsToFiftyHostsResumeTLSSessions(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func connectionsToFiftyHostsResumeTLSSessions(_ version: Session.Configuration.TLS.Version) async throws {
         let session = session { $0.tls.maximumVersion = version }
         let trust = try CustomRoots(pem: authority.certificatePEM)
         #expect(try await resumed(session, trust) == 0)

@@ -14,10 +14,10 @@ struct SessionEventTests {
     private final class Alive: Sendable {}
 
     /// An observer with a reference to an object, whose release shows the release of the observer.
-    private struct Keeper: SessionObserver {
+    private struct Keeper: Session.Observer {
         let alive: Alive
         let notes: SessionEventRecorder
-        func observe(_ event: SessionEvent) async { await notes.observe(event) }
+        func observe(_ event: Session.Event) async { await notes.observe(event) }
     }
 
     @Test func concurrentTransfersEmitEventsInOrder() async throws {
@@ -207,7 +207,7 @@ struct SessionEventTests {
         let session = Session()
         #expect(session.core.sink == nil && session.core.loop.observerOfAll == nil)
         _ = try await session.data(for: Request(server.url("/")))
-        var events: AsyncStream<SessionEvent>? = session.events
+        var events: AsyncStream<Session.Event>? = session.events
         #expect(session.core.sink != nil && session.core.loop.observerOfAll === session.core.relay)
         withExtendedLifetime(events) {}
         events = nil

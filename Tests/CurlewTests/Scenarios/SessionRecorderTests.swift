@@ -20,7 +20,7 @@ extension Session {
 @Suite(.timeLimit(.minutes(5)))
 struct SessionRecorderTests {
     /// Keeps the recorded ends and the threads of the calls.
-    private final class Records: SessionRecorder {
+    private final class Records: Session.Recorder {
         private struct State {
             var ends: [TransferEvent] = []
             var threads: Set<UInt> = []

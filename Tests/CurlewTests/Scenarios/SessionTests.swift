@@ -96,7 +96,7 @@ struct SessionTests {
     }
 
     @Test func releasedSessionEmitsClosedEvent() async {
-        func makeEvents() -> AsyncStream<SessionEvent> { Session().events }
+        func makeEvents() -> AsyncStream<Session.Event> { Session().events }
         #expect(await makeEvents().reduce(into: []) { $0.append($1.description) } == ["closed"])
     }
 

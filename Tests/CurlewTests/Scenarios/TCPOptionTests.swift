@@ -24,10 +24,10 @@ struct TCPOptionTests {
     }
 
     private func options(
-        _ location: SourceLocation = #_sourceLocation, configure: (inout SessionConfiguration) -> Void
+        _ location: SourceLocation = #_sourceLocation, configure: (inout Session.Configuration) -> Void
     ) async throws -> curlew_tcp_options {
         let server = try MockServer { _ in .text("x") }
-        let session = Session(SessionConfiguration(configure))
+        let session = Session(Session.Configuration(configure))
         let response = try await session.transfer(Request(server.url("/"))).response()
         #expect(response.value == Data("x".utf8), sourceLocation: location)
         let port = try #require(Int(response.metrics.localAddress.split(separator: ":").last ?? ""))

@@ -123,9 +123,9 @@ struct TLSTests {
         "", "garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "\u{30}\u{1}",
     ])
     func invalidPEMThrowsInvalidTrust(_ pem: String) {
-        let error = #expect(throws: InvalidTrust.self) { try CustomRoots(pem: pem) }
+        let error = #expect(throws: TrustFailure.InvalidPolicy.self) { try CustomRoots(pem: pem) }
         #expect(error?.message.contains("certificate") == true)
-        #expect(throws: InvalidTrust.self) { try CustomRoots([]) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try CustomRoots([]) }
     }
 
     @Test func emptyRootsRefuseEveryServer() async throws {

@@ -115,8 +115,8 @@ struct TrustDomainTests {
         #expect(server.requests.allSatisfy { $0.tls?.isResumed == false || $0.ordinal > 1 })
     }
 
-    @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func tlsSessionsAreResumedWithinADomainOnly(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func tlsSessionsAreResumedWithinADomainOnly(_ version: Session.Configuration.TLS.Version) async throws {
         let authority = try TestAuthority()
         let server = try MockServer(tls: authority.issue()) { _ in .text("x").closing() }
         let session = try Session(trust: CustomRoots(pem: authority.certificatePEM)) { $0.tls.maximumVersion = version }
@@ -174,12 +174,13 @@ struct TrustDomainTests {
     @Test func changedEvaluatorsMakeNewDomains() throws {
         let scene = try TrustScene()
         let roots = try scene.roots
-        let list = try RevocationList(der: scene.authority.revocationList().der)
-        let other = try RevocationList(der: scene.authority.revocationList(revoking: [scene.leaf.certificate]).der)
+        let list = try Certificate.RevocationList(der: scene.authority.revocationList().der)
+        let other = try Certificate.RevocationList(
+            der: scene.authority.revocationList(revoking: [scene.leaf.certificate]).der)
         let pins = try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots))
         let all: [any TrustEvaluator] = [
             CustomRoots(roots), pins,
-            try PinnedPublicKeys([PublicKeyHash(number: 1)], withoutBackup: "a", chain: .required(roots)),
+            try PinnedPublicKeys([Certificate.PublicKeyHash(number: 1)], withoutBackup: "a", chain: .required(roots)),
             try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .notRequired),
             try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), enforcement: .reportOnly),
             try PinnedPublicKeys([.unknown], withoutBackup: "a", chain: .required(roots), expires: .distantFuture),

@@ -20,7 +20,7 @@ struct WireBench {
     ) throws {
         let identity = tls ? try TestIdentity.selfSigned() : nil
         server = try MockServer(tls: identity, options: options, respond)
-        let configuration = SessionConfiguration { $0.timeouts.idle = idle }
+        let configuration = Session.Configuration { $0.timeouts.idle = idle }
         session = tls ? Session(configuration, trust: InsecureTrust(reason: "test")) : Session(configuration)
     }
 

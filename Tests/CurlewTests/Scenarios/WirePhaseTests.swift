@@ -58,7 +58,7 @@ struct WirePhaseTests {
         var options = MockServer.Options()
         options.tls.onClientHello = faults
         let server = try MockServer(tls: .selfSigned(), options: options) { _ in .text("hello") }
-        let configuration = SessionConfiguration { $0.timeouts.connect = connect }
+        let configuration = Session.Configuration { $0.timeouts.connect = connect }
         return (server, Session(configuration, trust: InsecureTrust(reason: "test")))
     }
 
@@ -94,7 +94,7 @@ struct WirePhaseTests {
         let server = try MockServer(tls: .selfSigned(), options: options) { _ in .text("hello") }
         let policy = RetryPolicy(limit: 2, backoff: .none)
         let session = Session(
-            SessionConfiguration { $0.retry = policy }, trust: InsecureTrust(reason: "test"))
+            Session.Configuration { $0.retry = policy }, trust: InsecureTrust(reason: "test"))
         let (data, _) = try await session.data(for: Request(.post, server.url("/")))
         #expect(data == Data("hello".utf8) && server.requestCount == 1 && server.connectionCount == 3)
     }

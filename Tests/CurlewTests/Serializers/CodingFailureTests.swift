@@ -15,7 +15,7 @@ struct CodingFailureTests {
     ) async throws -> NetworkError {
         try #require(
             await #expect(throws: NetworkError.self) {
-                try await FormatSerializer<T>(format).output(from: ReadingScene.response(body))
+                try await Serializers.Formatted<T>(format).output(from: ReadingScene.response(body))
             })
     }
 
@@ -136,25 +136,25 @@ struct CodingFailureTests {
         }
     }
 
-    static let queries: [(Query, QueryEncoder, String)] = [
+    static let queries: [(Request.Query, Request.QueryEncoder, String)] = [
         (
-            .encoding(["s3cret"]), QueryEncoder(),
+            .encoding(["s3cret"]), Request.QueryEncoder(),
             ": A query has names: encode a structure or a dictionary, and put lists and texts into one."
         ),
         (
-            ["ids": [["s3cret"]]], QueryEncoder(arrays: .commaJoined),
+            ["ids": [["s3cret"]]], Request.QueryEncoder(arrays: .commaJoined),
             " at ids[0]: Arrays that are joined by commas hold plain values only."
         ),
-        (["a\n": Both()], QueryEncoder(), " at a\\n: A value encoded itself in two ways at once."),
-        (["o": [["s3cret"]: 1]], QueryEncoder(), " at o: The key of a dictionary must be one text or number."),
+        (["a\n": Both()], Request.QueryEncoder(), " at a\\n: A value encoded itself in two ways at once."),
+        (["o": [["s3cret"]: 1]], Request.QueryEncoder(), " at o: The key of a dictionary must be one text or number."),
         (
-            ["q": Query.percentEncoded("s3cret")], QueryEncoder(),
+            ["q": Request.Query.percentEncoded("s3cret")], Request.QueryEncoder(),
             " at q: A percent-encoded text can be sent but not encoded."
         ),
     ]
 
     @Test("RQ-12: errors of query encoding have a reason", arguments: queries)
-    func queryEncodingErrorsHaveAReason(query: Query, encoder: QueryEncoder, reason: String) throws {
+    func queryEncodingErrorsHaveAReason(query: Request.Query, encoder: Request.QueryEncoder, reason: String) throws {
         let error = try #require(#expect(throws: EncodingError.self) { try query.text(encoder) })
         let failure = NetworkError.encoding(error, request: "https://h")
         #expect(failure.message == "Encoding failed" + reason && failure.kind == .encodingFailed)

@@ -13,7 +13,7 @@ struct FormatSerializerTests {
     private func read<T: Decodable & Sendable>(
         _ body: String, as type: T.Type = T.self, by format: (any ResponseFormat)? = nil, _ status: Status = .ok
     ) async throws -> T {
-        try await FormatSerializer<T>(format).output(from: ReadingScene.response(body, "application/json", status))
+        try await Serializers.Formatted<T>(format).output(from: ReadingScene.response(body, "application/json", status))
     }
 
     @Test func valuesAreDecoded() async throws {
@@ -45,7 +45,9 @@ struct FormatSerializerTests {
         #expect(try await read("", as: Data?.self) == nil)
         #expect(try await read(" ", as: Data?.self) == Data(" ".utf8))
         #expect(try await read("null", as: Data?.self) == Data("null".utf8))
-        #expect(FormatSerializer<Data>().accepts == [.any] && FormatSerializer<Data?>(Shouting()).accepts == [.any])
+        #expect(
+            Serializers.Formatted<Data>().accepts == [.any]
+                && Serializers.Formatted<Data?>(Shouting()).accepts == [.any])
     }
 
     @Test func customFormatsDefineNull() async throws {
@@ -64,12 +66,12 @@ struct FormatSerializerTests {
     }
 
     @Test func clientsFormatIsUsedUnlessOneIsGiven() async throws {
-        let unbound = FormatSerializer<String>()
+        let unbound = Serializers.Formatted<String>()
         #expect(unbound.accepts == JSON().accepts)
         let bound = unbound.bound(to: Shouting())
         #expect(bound.accepts == ["text/x-shouting"])
         #expect(try await bound.output(from: ReadingScene.response("!hey")) == "hey")
-        let own = FormatSerializer<String>(JSON()).bound(to: Shouting())
+        let own = Serializers.Formatted<String>(JSON()).bound(to: Shouting())
         #expect(own.accepts == JSON().accepts)
         #expect(try await own.output(from: ReadingScene.response("\"hey\"")) == "hey")
     }
@@ -93,7 +95,7 @@ struct FormatSerializerTests {
         let response = ReadingScene.response("{}")
         _ = try await response.collect()
         let error = await #expect(throws: NetworkError.self) {
-            try await FormatSerializer<User>().output(from: response)
+            try await Serializers.Formatted<User>().output(from: response)
         }
         #expect(error?.kind == .invalidRequest)
     }

@@ -23,7 +23,7 @@ struct OneOfTests {
     private static let all: OneOf<Reply> = .oneOf(
         .when(.text, Reply.text), .when(.json(User.self), Reply.user),
         .when(.bytes(accepting: ["image/*"]), Reply.image),
-        .when(FormatSerializer<ProblemDetails>(Exactly()), Reply.problem))
+        .when(Serializers.Formatted<ProblemDetails>(Exactly()), Reply.problem))
 
     /// JSON that accepts only application/problem+json.
     struct Exactly: ResponseFormat {
@@ -110,7 +110,7 @@ struct OneOfTests {
 
     @Test func cancellationStopsTrying() async throws {
         let reply = OneOf<Reply>.oneOf(
-            .when(ClosureSerializer<String> { _ in throw CancellationError() }, Reply.text), .when(.text, Reply.text))
+            .when(Serializers.Closure<String> { _ in throw CancellationError() }, Reply.text), .when(.text, Reply.text))
         let error = await #expect(throws: NetworkError.self) {
             try await reply.output(from: ReadingScene.response("x"))
         }
@@ -119,7 +119,7 @@ struct OneOfTests {
 
     @Test func alternativesAreBoundToTheClientsFormat() async throws {
         let reply = OneOf<Reply>.oneOf(
-            .when(FormatSerializer<String>(), Reply.text), .when(.json(User.self), Reply.user)
+            .when(Serializers.Formatted<String>(), Reply.text), .when(.json(User.self), Reply.user)
         ).bound(to: Shouting())
         #expect(reply.accepts == Shouting().accepts + JSON().accepts)
         #expect(try await reply.output(from: ReadingScene.response("!hey", "text/x-shouting")) == .text("hey"))

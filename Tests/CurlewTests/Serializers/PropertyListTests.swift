@@ -29,7 +29,7 @@ struct PropertyListTests {
 
     @Test("RS-14, RS-22: an empty body is nil")
     func emptyBodyIsNil() async throws {
-        let serializer = FormatSerializer<[Int]?>(PropertyList())
+        let serializer = Serializers.Formatted<[Int]?>(PropertyList())
         #expect(try await serializer.output(from: ReadingScene.response(" \n", "application/x-plist")) == nil)
         let data = try PropertyList(.binary).encode([1])
         #expect(try await serializer.output(from: ReadingScene.response(data, "application/x-plist")) == [1])

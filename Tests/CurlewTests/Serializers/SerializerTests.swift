@@ -31,9 +31,9 @@ struct SerializerTests {
         #expect(try await read(ReadingScene.response("é", nil), using: .text) == "é")
         #expect(try await read(ReadingScene.response("", "text/plain; charset=no-such"), using: .text) == "")
         #expect(accepted(.text) == ["text/*", "*/*; q=0.1"])
-        let assuming = TextSerializer(assuming: .windows1252)
+        let assuming = Serializers.Text(assuming: .windows1252)
         #expect(try await read(ReadingScene.response(latin, "text/plain"), using: assuming) == "aé")
-        let lossy = TextSerializer(lossy: true)
+        let lossy = Serializers.Text(lossy: true)
         #expect(try await read(ReadingScene.response(latin, "text/plain"), using: lossy) == "a\u{FFFD}")
         let error = await #expect(throws: NetworkError.self) {
             try await read(ReadingScene.response(latin, "text/plain"), using: .text)
@@ -51,12 +51,12 @@ struct SerializerTests {
 
     @Test("RS-26: closures")
     func closures() async throws {
-        let size = ClosureSerializer(accepts: ["image/*"]) { response in try await response.collect().count }
+        let size = Serializers.Closure(accepts: ["image/*"]) { response in try await response.collect().count }
         #expect(try await read(ReadingScene.response("four"), using: size) == 4)
-        #expect(accepted(size) == ["image/*"] && accepted(ClosureSerializer { $0.head.status }) == ["*/*"])
+        #expect(accepted(size) == ["image/*"] && accepted(Serializers.Closure { $0.head.status }) == ["*/*"])
         await #expect(throws: CancellationError.self) {
             try await read(
-                ReadingScene.response(""), using: ClosureSerializer { _ -> Int in throw CancellationError() })
+                ReadingScene.response(""), using: Serializers.Closure { _ -> Int in throw CancellationError() })
         }
     }
 }

@@ -8,12 +8,12 @@ import Testing
 
 @Suite("SessionConfiguration")
 struct SessionConfigurationTests {
-    private func decode(_ json: String) throws -> SessionConfiguration {
-        try JSONDecoder().decode(SessionConfiguration.self, from: Data(json.utf8))
+    private func decode(_ json: String) throws -> Session.Configuration {
+        try JSONDecoder().decode(Session.Configuration.self, from: Data(json.utf8))
     }
 
     @Test func defaults() throws {
-        let configuration = SessionConfiguration.default
+        let configuration = Session.Configuration.default
         #expect(configuration.limits.connectionsPerHost == 64 && configuration.limits.connections == 512)
         #expect(configuration.limits.responseBody == .mebibytes(64))
         #expect(configuration.tls.minimumVersion == .v1_2 && configuration.tls.maximumVersion == nil)
@@ -21,15 +21,15 @@ struct SessionConfigurationTests {
         #expect(configuration.fields[.accept] == "*/*")
         #expect(configuration.timeouts.idle == .seconds(60) && configuration.timeouts.total == nil, "RQ-38")
         #expect(configuration.http.version == .automatic)
-        #expect(configuration == SessionConfiguration())
+        #expect(configuration == Session.Configuration())
         try configuration.validate()
     }
 
     @Test func closureInitializerAppliesChangesAndRethrows() {
         struct Refusal: Error {}
-        let changed = SessionConfiguration { $0.timeouts.connect = .seconds(3) }
+        let changed = Session.Configuration { $0.timeouts.connect = .seconds(3) }
         #expect(changed.timeouts == Timeouts(connect: .seconds(3)))
-        #expect(throws: Refusal.self) { try SessionConfiguration { _ in throw Refusal() } }
+        #expect(throws: Refusal.self) { try Session.Configuration { _ in throw Refusal() } }
     }
 
     @Test func decodingFillsInDefaults() throws {
@@ -38,7 +38,7 @@ struct SessionConfigurationTests {
         let read = try decode(
             #"{"limits":{"connections":7,"responseBody":1},"tls":{"minimumVersion":"1.3"},"#
                 + #""http":{"version":"http1Only"},"buffers":{"receive":9},"fields":[{"name":"A","value":"1"}]}"#)
-        let expected = SessionConfiguration {
+        let expected = Session.Configuration {
             $0.limits.connections = 7
             $0.limits.responseBody = 1
             $0.tls.minimumVersion = .v1_3
@@ -60,7 +60,7 @@ struct SessionConfigurationTests {
     }
 
     @Test func connectionSettingsRoundTripThroughJSON() throws {
-        let expected = SessionConfiguration {
+        let expected = Session.Configuration {
             $0.limits.streamsPerConnection = 50
             $0.limits.idleConnectionLifetime = .milliseconds(1500)
             $0.limits.connectionLifetime = .seconds(600)
@@ -75,14 +75,14 @@ struct SessionConfigurationTests {
         #expect(try decode(json) == expected)
         for configuration in [expected, .default] {
             let data = try JSONEncoder().encode(configuration)
-            #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+            #expect(try JSONDecoder().decode(Session.Configuration.self, from: data) == configuration)
         }
         #expect(try decode(#"{"tcp":{"keepAlive":{}}}"#).tcp.keepAlive == .init())
         try expected.validate()
     }
 
     @Test func encodingOmitsSensitiveFields() throws {
-        var configuration = SessionConfiguration {
+        var configuration = Session.Configuration {
             $0.fields[.authorization] = "s3cret"
             $0.tls.maximumVersion = .v1_3
             $0.timeouts.idle = nil
@@ -90,15 +90,15 @@ struct SessionConfigurationTests {
         let data = try JSONEncoder().encode(configuration)
         #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
         configuration.fields[.authorization] = nil
-        #expect(try JSONDecoder().decode(SessionConfiguration.self, from: data) == configuration)
+        #expect(try JSONDecoder().decode(Session.Configuration.self, from: data) == configuration)
     }
 
     @Test func descriptionHidesSecrets() {
-        let configuration = SessionConfiguration { $0.fields[.authorization] = "s3cret" }
+        let configuration = Session.Configuration { $0.fields[.authorization] = "s3cret" }
         #expect(!"\(configuration)".contains("s3cret"))
     }
 
-    private static let nonsense: [(String, @Sendable (inout SessionConfiguration) -> Void)] = [
+    private static let nonsense: [(String, @Sendable (inout Session.Configuration) -> Void)] = [
         ("timeouts.connect", { $0.timeouts.connect = .zero }),
         ("limits.connectionsPerHost", { $0.limits.connectionsPerHost = 0 }),
         ("limits.connections", { $0.limits.connections = 0 }),
@@ -125,7 +125,7 @@ struct SessionConfigurationTests {
     @Test(arguments: nonsense.indices)
     func validationErrorNamesTheInvalidMember(index: Int) {
         let (name, change) = Self.nonsense[index]
-        let error = #expect(throws: NetworkError.self) { try SessionConfiguration(change).validate() }
+        let error = #expect(throws: NetworkError.self) { try Session.Configuration(change).validate() }
         #expect(error?.kind == .invalidRequest)
         #expect(error?.message.contains(name) == true)
     }

@@ -8,9 +8,9 @@ import Testing
 
 /// JSON text sequences (RFC 7464): valid and malformed sequences, and the completion of elements.
 struct JSONSequenceTests {
-    private func outcome(_ text: String, _ malformed: MalformedElements = .fail) -> Outcome {
+    private func outcome(_ text: String, _ malformed: Streams.MalformedElements = .fail) -> Outcome {
         let text = text.replacing("§", with: "\u{1E}")
-        return JSONSequence(JSONValue.self, malformed: malformed).outcome(ofAnyCutting: text)
+        return Streams.JSONSequence(JSONValue.self, malformed: malformed).outcome(ofAnyCutting: text)
     }
 
     private func values(_ values: JSONValue...) -> [String] { values.map { String(reflecting: $0) } }
@@ -54,7 +54,7 @@ struct JSONSequenceTests {
 
     /// An element is returned at its LF, before the next element arrives.
     @Test func elementIsReturnedAtItsLineFeed() throws {
-        let serializer = JSONSequence(JSONValue.self)
+        let serializer = Streams.JSONSequence(JSONValue.self)
         var state = serializer.begin(ResponseHead(status: .ok))
         #expect(try serializer.decode(ByteChunk(Array("\u{1E}{\"a\":\n1}".utf8)), &state).isEmpty)
         #expect(try serializer.decode(ByteChunk(Array("\n".utf8)), &state) == [["a": 1]])
@@ -62,7 +62,7 @@ struct JSONSequenceTests {
     }
 
     @Test func elementSizesAreLimited() {
-        let serializer = JSONSequence(JSONValue.self, malformed: .skip, limit: 4)
+        let serializer = Streams.JSONSequence(JSONValue.self, malformed: .skip, limit: 4)
         #expect(serializer.outcome(ofAnyCutting: "\u{1E}[12]\n\u{1E}  1234\n").elements == values([12], 1234))
         for text in ["\u{1E}1\n\u{1E}[123]\n\u{1E}1\n", "\u{1E}1\n\u{1E}\"abcdefgh"] {
             let outcome = serializer.outcome(ofAnyCutting: text)
@@ -78,7 +78,7 @@ struct JSONSequenceTests {
         let bytes = try values.enumerated().flatMap { index, value in
             try (index.isMultiple(of: 2) ? pretty : JSON()).record(value, index)
         }
-        let outcome = JSONSequence(JSONValue.self).outcome(ofAnyCutting: bytes, seed: seed)
+        let outcome = Streams.JSONSequence(JSONValue.self).outcome(ofAnyCutting: bytes, seed: seed)
         #expect(outcome == Outcome(elements: values.map { String(reflecting: $0) }))
     }
 
@@ -89,8 +89,8 @@ struct JSONSequenceTests {
             Array($0.utf8)
         }
         let bytes = [UInt8].random(of: pieces, upTo: 60, by: &chance)
-        for malformed in [MalformedElements.fail, .skip] {
-            let serializer = JSONSequence(JSONValue.self, malformed: malformed)
+        for malformed in [Streams.MalformedElements.fail, .skip] {
+            let serializer = Streams.JSONSequence(JSONValue.self, malformed: malformed)
             let outcome = serializer.outcome(ofAnyCutting: bytes, seed: seed)
             #expect(malformed == .fail || outcome.failure == nil)
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import Curlew
 
 struct LinesTests {
-    private func lines(_ text: String, _ serializer: Lines = .lines) -> [String] {
+    private func lines(_ text: String, _ serializer: Streams.Lines = .lines) -> [String] {
         let outcome = serializer.outcome(ofAnyCutting: text)
         #expect(outcome.failure == nil)
         return outcome.elements
@@ -30,24 +30,26 @@ struct LinesTests {
 
     @Test func invalidUTF8IsReplaced() {
         let bytes: [UInt8] = [0x61, 0xFF, 0x0A, 0xE2, 0x82, 0x0A, 0xAC, 0xF0, 0x9F]
-        let outcome = Lines.lines.outcome(ofAnyCutting: bytes)
+        let outcome = Streams.Lines.lines.outcome(ofAnyCutting: bytes)
         #expect(outcome.elements == quoted("a\u{FFFD}", "\u{FFFD}", "\u{FFFD}\u{FFFD}"))
     }
 
     /// A byte order mark overrides the charset and is no part of the text; a second mark is text.
     @Test func byteOrderMarkOverridesTheCharset() {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        #expect(Lines.lines.outcome(ofAnyCutting: mark + mark + Array("a\n".utf8)).elements == quoted("\u{FEFF}a"))
+        #expect(
+            Streams.Lines.lines.outcome(ofAnyCutting: mark + mark + Array("a\n".utf8)).elements == quoted("\u{FEFF}a"))
         let latin: HeaderFields = ["Content-Type": "text/plain; charset=iso-8859-1"]
-        #expect(Lines.lines.outcome(ofAnyCutting: mark + [0xC3, 0xA9], latin).elements == quoted("é"))
-        #expect(Lines.lines.outcome(ofAnyCutting: [0xC3, 0xA9, 0x0A, 0xE9], latin).elements == quoted("Ã©", "é"))
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: mark + [0xC3, 0xA9], latin).elements == quoted("é"))
+        #expect(
+            Streams.Lines.lines.outcome(ofAnyCutting: [0xC3, 0xA9, 0x0A, 0xE9], latin).elements == quoted("Ã©", "é"))
         for bytes: [UInt8] in [[0xEF], [0xEF, 0xBB], [0xFE], [0xFF], [0xEF, 0xBB, 0x0A]] {
             let text = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map {
                 String(reflecting: String($0))
             }
-            #expect(Lines.lines.outcome(ofAnyCutting: bytes).elements == text, "\(bytes) is no mark")
+            #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes).elements == text, "\(bytes) is no mark")
         }
-        #expect(Lines.lines.outcome(ofAnyCutting: mark) == Outcome(), "only a mark")
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: mark) == Outcome(), "only a mark")
     }
 
     @Test(arguments: [false, true]) func utf16(_ isBigEndian: Bool) {
@@ -58,28 +60,28 @@ struct LinesTests {
         }
         let text = "é漢\r\n👴🏻\n\u{0A0A}\u{010A}x"
         let expected = quoted("é漢", "👴🏻", "\u{0A0A}\u{010A}x")
-        #expect(Lines.lines.outcome(ofAnyCutting: bytes("\u{FEFF}" + text)).elements == expected)
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes("\u{FEFF}" + text)).elements == expected)
         let fields: HeaderFields = ["Content-Type": "text/plain; charset=utf-16\(isBigEndian ? "be" : "le")"]
-        #expect(Lines.lines.outcome(ofAnyCutting: bytes(text), fields).elements == expected)
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes(text), fields).elements == expected)
         let broken = bytes("a\n") + (isBigEndian ? [0xD8, 0x00] : [0x00, 0xD8])
-        #expect(Lines.lines.outcome(ofAnyCutting: broken, fields).elements == quoted("a", "\u{FFFD}"))
-        #expect(Lines.lines.outcome(ofAnyCutting: broken + [0x61], fields).elements == quoted("a", "\u{FFFD}"))
-        #expect(Lines.lines.outcome(ofAnyCutting: bytes("a") + [0x61], fields).elements == quoted("a\u{FFFD}"))
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: broken, fields).elements == quoted("a", "\u{FFFD}"))
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: broken + [0x61], fields).elements == quoted("a", "\u{FFFD}"))
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes("a") + [0x61], fields).elements == quoted("a\u{FFFD}"))
     }
 
     @Test func otherEncodings() {
         let koi: HeaderFields = ["Content-Type": "text/plain; charset=koi8-r"]
-        let text = Lines.lines.outcome(ofAnyCutting: [0xEB, 0x0D, 0x0A, 0xD2, 0x61], koi)
+        let text = Streams.Lines.lines.outcome(ofAnyCutting: [0xEB, 0x0D, 0x0A, 0xD2, 0x61], koi)
         #expect(text.elements == quoted("К", "рa"))
-        let assumed = Lines.lines(assuming: .windows1252).outcome(ofAnyCutting: [0x80, 0x0A])
+        let assumed = Streams.Lines.lines(assuming: .windows1252).outcome(ofAnyCutting: [0x80, 0x0A])
         #expect(assumed.elements == quoted("€"))
         let unknown: HeaderFields = ["Content-Type": "text/plain; charset=none"]
-        #expect(Lines.lines.outcome(ofAnyCutting: "é\n", unknown).elements == quoted("é"))
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: "é\n", unknown).elements == quoted("é"))
     }
 
     /// The limit applies to each line without its end, and earlier lines are returned for every split.
     @Test func lineLengthIsLimited() {
-        let lines = Lines.lines(limit: 3)
+        let lines = Streams.Lines.lines(limit: 3)
         #expect(lines.outcome(ofAnyCutting: "abc\r\nabc\nabc\r").elements == quoted("abc", "abc", "abc"))
         let failure = "body too large: Line 3 of the stream has more than 3 bytes."
         for text in ["a\n\nabcd\nb\n", "a\n\nabcd", "a\n\nabc\rd\n", "a\n\nabc\r\r\n", "a\n\nabcdefgh\r\n"] {
@@ -99,6 +101,6 @@ struct LinesTests {
         let texts = expected.map { line in
             String(reflecting: String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self))
         }
-        #expect(Lines.lines.outcome(ofAnyCutting: bytes, seed: seed).elements == texts)
+        #expect(Streams.Lines.lines.outcome(ofAnyCutting: bytes, seed: seed).elements == texts)
     }
 }

@@ -10,7 +10,7 @@ struct NDJSONTests {
     private struct Item: Codable, Equatable { var id: Int }
 
     private func values<T: Decodable & Sendable>(_ text: String, of type: T.Type) -> Outcome {
-        NDJSON(type).outcome(ofAnyCutting: text)
+        Streams.NDJSON(type).outcome(ofAnyCutting: text)
     }
 
     private func items(_ ids: Int...) -> [String] { ids.map { String(reflecting: Item(id: $0)) } }
@@ -35,13 +35,14 @@ struct NDJSONTests {
         let cut = values("{\"id\":1}\n{\"id\":", of: Item.self)
         #expect(
             cut.elements == items(1) && cut.failure?.hasPrefix("decoding failed: Line 2: Decoding Item failed") == true)
-        let long = NDJSON(Item.self, limit: 10).outcome(ofAnyCutting: "{\"id\":1}\n{\"id\":12345}\n{\"id\":3}\n")
+        let long = Streams.NDJSON(Item.self, limit: 10).outcome(
+            ofAnyCutting: "{\"id\":1}\n{\"id\":12345}\n{\"id\":3}\n")
         #expect(
             long.elements == items(1) && long.failure == "body too large: Line 2 of the stream has more than 10 bytes.")
     }
 
     @Test func errorBodyIsTheLine() throws {
-        let serializer = NDJSON(Item.self)
+        let serializer = Streams.NDJSON(Item.self)
         var state = serializer.begin(ResponseHead(status: .ok))
         let chunk = ByteChunk(Array("{\"id\":1}\n{\"no\":2}\n".utf8))
         let error = #expect(throws: NetworkError.self) { try serializer.decode(chunk, &state) }
@@ -55,7 +56,7 @@ struct NDJSONTests {
 
     @Test func customFormatDecodesLines() {
         let format = JSON { _, decoder in decoder.dateDecodingStrategy = .secondsSince1970 }
-        let outcome = NDJSON(Date.self, format).outcome(ofAnyCutting: "0\n1\n")
+        let outcome = Streams.NDJSON(Date.self, format).outcome(ofAnyCutting: "0\n1\n")
         #expect(outcome.elements == [0, 1].map { String(reflecting: Date(timeIntervalSince1970: $0)) })
     }
 
@@ -68,7 +69,7 @@ struct NDJSONTests {
         let text = try values.map { value in
             String(decoding: try JSON().encode(value), as: UTF8.self) + (ends.randomElement(using: &chance) ?? "\n")
         }.joined()
-        let outcome = NDJSON(JSONValue.self).outcome(ofAnyCutting: Array(text.utf8), seed: seed)
+        let outcome = Streams.NDJSON(JSONValue.self).outcome(ofAnyCutting: Array(text.utf8), seed: seed)
         #expect(outcome == Outcome(elements: values.map { String(reflecting: $0) }))
     }
 }

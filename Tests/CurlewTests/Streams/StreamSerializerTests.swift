@@ -24,9 +24,9 @@ struct StreamSerializerTests {
 
     @Test func linesAndFramesWithAClient() async throws {
         let accept = "text/*, */*; q=0.1"
-        #expect(try await read(Lines.lines, "text/plain", "a\r\nb", accept: accept) == ["a", "b"])
-        #expect(try await read(Lines(omittingEmpty: true), nil, "\n\na", accept: accept) == ["a"])
-        let frames = try await read(Frames(lengthPrefix: .uint8), nil, "\u{2}ab\u{0}", accept: "*/*")
+        #expect(try await read(Streams.Lines.lines, "text/plain", "a\r\nb", accept: accept) == ["a", "b"])
+        #expect(try await read(Streams.Lines(omittingEmpty: true), nil, "\n\na", accept: accept) == ["a"])
+        let frames = try await read(Streams.Frames(lengthPrefix: .uint8), nil, "\u{2}ab\u{0}", accept: "*/*")
         #expect(frames == [Data("ab".utf8), Data()])
     }
 
@@ -36,9 +36,9 @@ struct StreamSerializerTests {
             + "application/stream+json, application/json; q=0.5, application/x-jsonl; q=0.1, "
             + "application/json-lines; q=0.1, application/jsonlines; q=0.1, text/x-ndjson; q=0.1, text/plain; q=0.1"
         for type in ["application/x-ndjson", "application/json", "text/plain; charset=utf-8"] {
-            #expect(try await read(NDJSON(Int.self), type, "1\n22\n333", accept: accept) == [1, 22, 333])
+            #expect(try await read(Streams.NDJSON(Int.self), type, "1\n22\n333", accept: accept) == [1, 22, 333])
         }
-        let sequence = JSONSequence(Int.self)
+        let sequence = Streams.JSONSequence(Int.self)
         for type in ["application/json-seq", "application/geo+json-seq"] {
             let values = try await read(sequence, type, "\u{1E}1\n\u{1E}22\n", accept: "application/json-seq")
             #expect(values == [1, 22])
@@ -49,9 +49,9 @@ struct StreamSerializerTests {
 
     @Test func serverSentEventsWithAClient() async throws {
         let (type, text) = ("text/event-stream", "data:1\n\ndata:2\n\n")
-        let standard: ServerSentEvents = .serverSentEvents
+        let standard: Streams.ServerSentEvents = .serverSentEvents
         #expect(try await read(standard, type, text, accept: type).map(\.data) == ["1", "2"])
-        #expect(try await read(ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
+        #expect(try await read(Streams.ServerSentValues(Int.self), type, text, accept: type) == [1, 2])
     }
 
     /// The end marker ends the stream, although the response does not end.

@@ -271,7 +271,9 @@ struct TerminalProgressTests {
         let signal: Signal
         init(_ signal: Signal) { self.signal = signal }
         deinit { signal.send() }
-        func intercept(_ request: Request, context: InterceptorContext, next: Next) async throws -> IncomingResponse {
+        func intercept(_ request: Request, context: Interception.Context, next: Interception.Next) async throws
+            -> IncomingResponse
+        {
             try await next(request)
         }
     }

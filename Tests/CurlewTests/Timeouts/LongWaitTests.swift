@@ -28,7 +28,7 @@ struct LongWaitTests {
     /// An interceptor without effect: with it, the chain of the request runs in a task that enforces the timeout.
     private struct Passing: Interceptor {
         func intercept(
-            _ request: Request, context: InterceptorContext, next: Next
+            _ request: Request, context: Interception.Context, next: Interception.Next
         ) async throws -> IncomingResponse { try await next(request) }
     }
 
@@ -76,7 +76,7 @@ struct LongWaitTests {
 
     @Test(arguments: [forever, longest]) func tcpDurationsBeyondTheKernelLimitAreRefused(_ time: Duration) async throws
     {
-        let choices: [@Sendable (inout SessionConfiguration.TCP) -> Void] = [
+        let choices: [@Sendable (inout Session.Configuration.TCP) -> Void] = [
             { $0.userTimeout = time }, { $0.keepAlive = .init(idle: time) }, { $0.keepAlive = .init(interval: time) },
         ]
         for choice in choices {
@@ -92,7 +92,7 @@ struct LongWaitTests {
         var policy = RetryPolicy.standard
         policy.longestWait = time
         policy.deadline = time
-        policy.backoff = Backoff(first: time, longest: time)
+        policy.backoff = RetryPolicy.Backoff(first: time, longest: time)
         var request = Request(server.url("/"))
         request.options.timeout = time
         request.interceptors = [RetryInterceptor(policy, clock: RecordingClock(), chance: { 0.5 })]
@@ -153,10 +153,10 @@ struct LongWaitTests {
     }
 
     @Test(arguments: [forever, longest]) func longestEventSourceDelayIsAccepted(_ time: Duration) async throws {
-        let reconnection = Reconnection(delay: time, longest: time, jitter: { 100 })
+        let reconnection = EventSource.Reconnection(delay: time, longest: time, jitter: { 100 })
         #expect(reconnection.wait(after: 9, retry: nil, retryAfter: time) == time)
         let clock = RecordingClock()
-        try await Reconnection(clock: clock).sleep(for: time)
+        try await EventSource.Reconnection(clock: clock).sleep(for: time)
         #expect(await clock.notes.all() == [.seconds(1_000_000_000)])
     }
 

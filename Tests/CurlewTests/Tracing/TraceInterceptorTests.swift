@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Trace propagation", .timeLimit(.minutes(5)))
 struct TraceInterceptorTests {
-    private let spans = Lock<[TraceSpan]>([])
+    private let spans = Lock<[TraceInterceptor.Span]>([])
     private let parent = TraceContext.random()
 
     private func session(startsTraces: Bool = false) -> Session {
@@ -75,7 +75,7 @@ struct TraceInterceptorTests {
     }
 
     @Test func traceContextIsReadFromRequestTag() async throws {
-        enum Trace: RequestTag { typealias Value = TraceContext }
+        enum Trace: Request.Tag { typealias Value = TraceContext }
         let server = try MockServer { _ in .text("fine") }
         var request = Request(server.url("/"))
         request.tags[Trace.self] = parent

@@ -69,10 +69,10 @@ struct CertificateTests {
         let (one, two) = (try TestAuthority().certificate, try TestAuthority().certificate)
         #expect(try Certificate.all(pem: one.pem + two.pem).map(\.der) == [one.der, two.der])
         for wrong in ["", "x", one.pem + two.pem, String(one.pem.dropLast(60))] {
-            #expect(throws: InvalidTrust.self) { try Certificate(pem: wrong) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate(pem: wrong) }
         }
         for wrong in [[], [0x30], Array(one.pem.utf8), one.der + [0]] as [[UInt8]] {
-            #expect(throws: InvalidTrust.self) { try Certificate(der: wrong) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate(der: wrong) }
         }
         #expect(try Set([Certificate(one), Certificate(one), Certificate(two)]).count == 2)
     }
@@ -92,13 +92,13 @@ struct CertificateTests {
         #expect(try CustomRoots(file: "\(folder.path)/a.pem", addingToSystem: true).roots == .systemAnd([all[0]]))
 
         try folder.write("z.pem", "garbage".utf8)
-        let broken = #expect(throws: InvalidTrust.self) { try Certificate.all(directory: folder.path) }
+        let broken = #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.all(directory: folder.path) }
         #expect(broken?.message.contains("z.pem") == true)
         let empty = try Folder()
-        #expect(throws: InvalidTrust.self) { try Certificate.all(directory: empty.path) }
-        #expect(throws: InvalidTrust.self) { try Certificate.all(directory: empty.path + "/no") }
-        let missing = #expect(throws: InvalidTrust.self) { try Certificate.all(file: empty.path + "/no") }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.all(directory: empty.path) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.all(directory: empty.path + "/no") }
+        let missing = #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.all(file: empty.path + "/no") }
         #expect(missing?.message.contains("no such file") == true)
-        #expect(throws: InvalidTrust.self) { try Certificate.all(file: empty.path) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.all(file: empty.path) }
     }
 }

@@ -70,7 +70,7 @@ struct ChainRuleTests {
         #expect(refusal(roots, peer) == nil)
         // The cache keeps the verdicts for different rules apart, even for the same peer and roots.
         #expect(refusal(roots.applying(.strict), peer) == .chain && refusal(roots, peer) == nil)
-        let lists = try [RevocationList(der: root.revocationList().der)]
+        let lists = try [Certificate.RevocationList(der: root.revocationList().der)]
         let strict: [any TrustEvaluator] = [
             AnyTrust(roots, roots).applying(.strict), roots.checkingRevocation(lists: lists).applying(.strict),
             roots.applying(.strict).checkingRevocation(lists: lists), roots.applying(.strict).applying([]),

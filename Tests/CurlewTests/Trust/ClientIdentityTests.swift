@@ -32,7 +32,7 @@ struct ClientIdentityTests {
     }
 
     private func session(
-        _ identity: ClientIdentity?, _ version: SessionConfiguration.TLS.Version = .v1_3
+        _ identity: ClientIdentity?, _ version: Session.Configuration.TLS.Version = .v1_3
     ) throws -> Session {
         Session(trust: try trust, identities: identity.map { .always($0) } ?? .none) { $0.tls.maximumVersion = version }
     }
@@ -75,38 +75,42 @@ struct ClientIdentityTests {
         let encrypted = try client.privateKeyPEM(passphrase: "secret")
         let keys = ["", "x", other.privateKeyPEM, encrypted, String(client.privateKeyPEM.dropLast(40))]
         for key in keys {
-            let error = #expect(throws: InvalidTrust.self) {
+            let error = #expect(throws: TrustFailure.InvalidPolicy.self) {
                 try ClientIdentity(certificates: client.chainPEM, key: key)
             }
             #expect(error?.hint != nil && error?.description.contains("secret") == false)
         }
-        #expect(throws: InvalidTrust.self) {
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
             try ClientIdentity(certificates: client.chainPEM, key: encrypted, passphrase: "wrong")
         }
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(certificates: "", key: client.privateKeyPEM) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
+            try ClientIdentity(certificates: "", key: client.privateKeyPEM)
+        }
         let weak = try authority.issue(CertificateOptions(hosts: [], key: .rsa(1024)))
-        let refused = #expect(throws: InvalidTrust.self) { try identity(weak) }
+        let refused = #expect(throws: TrustFailure.InvalidPolicy.self) { try identity(weak) }
         #expect(refused?.message.contains("too small") == true, "\(refused as Any)")
         let old = try TestAuthority().intermediate(CertificateOptions(commonName: "old", digest: .sha1))
-        #expect(throws: InvalidTrust.self) { try identity(old.issue(CertificateOptions(hosts: []))) }
-        #expect(throws: InvalidTrust.self) {
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try identity(old.issue(CertificateOptions(hosts: []))) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
             try ClientIdentity(certificates: client.chainPEM, key: encrypted, passphrase: "secret\0x")
         }
         let pkcs12 = try client.pkcs12(passphrase: "secret")
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(pkcs12: pkcs12, passphrase: "secret\0") }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try ClientIdentity(pkcs12: pkcs12, passphrase: "secret\0") }
         for bytes in [[], [0x30], pkcs12 + [0], Array(pkcs12.dropLast())] as [[UInt8]] {
-            #expect(throws: InvalidTrust.self) { try ClientIdentity(pkcs12: bytes, passphrase: "secret") }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try ClientIdentity(pkcs12: bytes, passphrase: "secret") }
         }
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(pkcs12: pkcs12, passphrase: "wrong") }
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(pkcs12: pkcs12) }
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(pkcs12File: "/no/such.p12") }
-        #expect(throws: InvalidTrust.self) { try ClientIdentity(certificateFile: "/no/a", keyFile: "/no/b") }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try ClientIdentity(pkcs12: pkcs12, passphrase: "wrong") }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try ClientIdentity(pkcs12: pkcs12) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try ClientIdentity(pkcs12File: "/no/such.p12") }
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
+            try ClientIdentity(certificateFile: "/no/a", keyFile: "/no/b")
+        }
     }
 
     // MARK: Servers that request a certificate
 
-    @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func serverRequiringClientCertificate(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func serverRequiringClientCertificate(_ version: Session.Configuration.TLS.Version) async throws {
         let server = try server()
         let intermediate = try authority.intermediate(commonName: "Client Authority")
         let identity = try identity(intermediate.issue(CertificateOptions(commonName: "below", hosts: [])))
@@ -157,8 +161,8 @@ struct ClientIdentityTests {
     // MARK: Reload
 
     /// A new certificate makes a new trust domain, which uses no connection or TLS session of the old one.
-    @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func changedIdentityFileIsReloaded(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func changedIdentityFileIsReloaded(_ version: Session.Configuration.TLS.Version) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         func write(_ text: String) throws {
@@ -197,8 +201,8 @@ struct ClientIdentityTests {
         #expect(server.requests.allSatisfy { $0.tls?.isResumed == false })
     }
 
-    @Test(arguments: [SessionConfiguration.TLS.Version.v1_2, .v1_3])
-    func identitiesShareNoTLSSessions(_ version: SessionConfiguration.TLS.Version) async throws {
+    @Test(arguments: [Session.Configuration.TLS.Version.v1_2, .v1_3])
+    func identitiesShareNoTLSSessions(_ version: Session.Configuration.TLS.Version) async throws {
         let one = try authority.issue(CertificateOptions(commonName: "one", hosts: []))
         var options = MockServer.Options()
         options.tls.clientAuthority = authority

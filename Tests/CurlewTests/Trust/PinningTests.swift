@@ -18,7 +18,7 @@ struct PinningTests {
         enforcement: PinnedPublicKeys.Enforcement = .enforced
     ) throws -> PinnedPublicKeys {
         try PinnedPublicKeys(
-            pins.map { try PublicKeyHash($0) }, backup: .unknown, chain: chain ?? .required(scene.roots),
+            pins.map { try Certificate.PublicKeyHash($0) }, backup: .unknown, chain: chain ?? .required(scene.roots),
             expires: expires, enforcement: enforcement)
     }
 
@@ -37,10 +37,11 @@ struct PinningTests {
         #expect(try refusal(keys([stranger]), peer) == .pin)
         // A backup pin is a full pin.
         let renewed = try PinnedPublicKeys(
-            [PublicKeyHash(stranger)], backup: PublicKeyHash(scene.leaf.certificate), chain: .required(scene.roots))
+            [Certificate.PublicKeyHash(stranger)], backup: Certificate.PublicKeyHash(scene.leaf.certificate),
+            chain: .required(scene.roots))
         #expect(refusal(renewed, peer) == nil)
         #expect(try refusal(keys([scene.leaf.certificate]), scene.peer("other.example.test")) == .hostName)
-        let system = try PinnedPublicKeys([PublicKeyHash(scene.leaf.certificate)], withoutBackup: "test")
+        let system = try PinnedPublicKeys([Certificate.PublicKeyHash(scene.leaf.certificate)], withoutBackup: "test")
         #expect(refusal(system, peer) == .chain)
     }
 
@@ -108,8 +109,10 @@ struct PinningTests {
         #expect(try refusal(keys([stranger], expires: past), peer) == nil)
         #expect(try refusal(keys([stranger], expires: past), scene.peer("other.example.test")) == .hostName)
         // Without a chain, the pins are the only check, so they must not expire or only report.
-        #expect(throws: InvalidTrust.self) { try keys([stranger], chain: .notRequired, expires: hour) }
-        #expect(throws: InvalidTrust.self) { try keys([stranger], chain: .notRequired, enforcement: .reportOnly) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try keys([stranger], chain: .notRequired, expires: hour) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
+            try keys([stranger], chain: .notRequired, enforcement: .reportOnly)
+        }
     }
 
     @Test func reportOnlyPinsReportInsteadOfRefusing() async throws {
@@ -130,7 +133,7 @@ struct PinningTests {
             }
         }
         #expect(report?.rule == .pin && report?.host == "localhost")
-        #expect(try report?.presentedPins == [PublicKeyHash(identity.certificate)])
+        #expect(try report?.presentedPins == [Certificate.PublicKeyHash(identity.certificate)])
         // Report-only mode does not apply to other rules.
         let wrong = try MockServer(tls: authority.issue(hosts: ["elsewhere.test"])) { _ in .text("x") }
         let error = try await networkError { try await session.data(for: Request(wrong.url("/"))) }
@@ -141,21 +144,23 @@ struct PinningTests {
     @Test func invalidPinsThrow() throws {
         let good = "sha256/" + Data([UInt8](repeating: 7, count: 32)).base64EncodedString()
         let spare = "sha256/" + Data([UInt8](repeating: 8, count: 32)).base64EncodedString()
-        #expect(try PublicKeyHash(good).description == good)
+        #expect(try Certificate.PublicKeyHash(good).description == good)
         for bad in ["", "sha256/", "sha1/AAAA", "sha256/AAAA", String(good.dropFirst(7)), good + "A", good + "\n"] {
-            let error = #expect(throws: InvalidTrust.self) { try PublicKeyHash(bad) }
+            let error = #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.PublicKeyHash(bad) }
             #expect(error?.hint != nil)
-            #expect(throws: InvalidTrust.self) { try PinnedPublicKeys([bad], backup: spare) }
-            #expect(throws: InvalidTrust.self) { try PinnedPublicKeys([good], backup: bad) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedPublicKeys([bad], backup: spare) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedPublicKeys([good], backup: bad) }
         }
-        #expect(throws: InvalidTrust.self) { try PublicKeyHash(sha256: [1, 2, 3]) }
-        #expect(throws: InvalidTrust.self) { try PinnedPublicKeys([good], backup: good) }
-        #expect(throws: InvalidTrust.self) { try PinnedPublicKeys([] as [String], backup: spare) }
-        #expect(throws: InvalidTrust.self) { try PinnedPublicKeys([] as [PublicKeyHash], withoutBackup: "test") }
-        #expect(throws: InvalidTrust.self) { try PinnedPublicKeys(["x"], withoutBackup: "test") }
-        #expect(try PinnedPublicKeys([good], withoutBackup: "test").pins == [PublicKeyHash(good)])
-        #expect(throws: InvalidTrust.self) { try PinnedCertificates([]) }
-        let both: Set = [try PublicKeyHash(good), try PublicKeyHash(spare)]
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.PublicKeyHash(sha256: [1, 2, 3]) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedPublicKeys([good], backup: good) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedPublicKeys([] as [String], backup: spare) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
+            try PinnedPublicKeys([] as [Certificate.PublicKeyHash], withoutBackup: "test")
+        }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedPublicKeys(["x"], withoutBackup: "test") }
+        #expect(try PinnedPublicKeys([good], withoutBackup: "test").pins == [Certificate.PublicKeyHash(good)])
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try PinnedCertificates([]) }
+        let both: Set = [try Certificate.PublicKeyHash(good), try Certificate.PublicKeyHash(spare)]
         #expect(try PinnedPublicKeys([good], backup: spare).pins == both)
         let trust: some TrustEvaluator = try .pinned(keys: [good], backup: spare)
         #expect(trust.roots == .system)
@@ -198,7 +203,7 @@ struct PinningTests {
         server.on("GET", "/", .redirect(to: plain.url("/")))
         let roots = try TrustRoots.only([Certificate(authority.certificate)])
         let trust = try PinnedPublicKeys(
-            [PublicKeyHash(authority.certificate)], withoutBackup: "test", chain: .required(roots))
+            [Certificate.PublicKeyHash(authority.certificate)], withoutBackup: "test", chain: .required(roots))
         let error = try await networkError {
             let session = Session(trust: trust) { $0.redirects = .follow(allowingDowngrade: true) }
             return try await session.data(for: Request(server.url("/")))
@@ -217,7 +222,7 @@ struct PinningTests {
         let error = try await networkError {
             try await Session(trust: trust).data(for: Request(server.url("/")))
         }
-        let pin = try PublicKeyHash(identity.certificate).description
+        let pin = try Certificate.PublicKeyHash(identity.certificate).description
         #expect(error.message.contains(pin) && error.detailedDescription.contains("shown 0: \(pin)"))
         #expect(error.detailedDescription.contains("certificate: O=Test Certificates, issued by"))
         let failure = try #require(error.cause as? TrustFailure)

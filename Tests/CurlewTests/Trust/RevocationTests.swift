@@ -13,12 +13,12 @@ struct RevocationTests {
 
     init() throws { scene = try TrustScene() }
 
-    private func lists(_ all: TestRevocationList...) throws -> [RevocationList] {
-        try all.map { try RevocationList(der: $0.der) }
+    private func lists(_ all: TestRevocationList...) throws -> [Certificate.RevocationList] {
+        try all.map { try Certificate.RevocationList(der: $0.der) }
     }
 
     private func trust(
-        _ lists: [RevocationList] = [], scope: Revocation<CustomRoots>.Scope = .leaf,
+        _ lists: [Certificate.RevocationList] = [], scope: Revocation<CustomRoots>.Scope = .leaf,
         ocspResponse: Revocation<CustomRoots>.Staple = .ignored
     ) throws -> Revocation<CustomRoots> {
         CustomRoots(try scene.roots).checkingRevocation(lists: lists, scope: scope, ocspResponse: ocspResponse)
@@ -134,23 +134,24 @@ struct RevocationTests {
 
     @Test func invalidRevocationListsThrow() throws {
         let (one, two) = (try scene.authority.revocationList(), try scene.root.revocationList())
-        #expect(try RevocationList(pem: one.pem) == RevocationList(der: one.der))
-        #expect(try RevocationList(pem: one.pem).issuer == "CN=Scene Authority,O=Test Certificates")
-        #expect(try Set([RevocationList(pem: one.pem), RevocationList(der: one.der)]).count == 1)
+        #expect(try Certificate.RevocationList(pem: one.pem) == Certificate.RevocationList(der: one.der))
+        #expect(try Certificate.RevocationList(pem: one.pem).issuer == "CN=Scene Authority,O=Test Certificates")
+        #expect(
+            try Set([Certificate.RevocationList(pem: one.pem), Certificate.RevocationList(der: one.der)]).count == 1)
         for wrong in ["", "x", one.pem + two.pem, scene.root.certificatePEM] {
-            #expect(throws: InvalidTrust.self) { try RevocationList(pem: wrong) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.RevocationList(pem: wrong) }
         }
         for wrong in [[], [0x30], one.der + [0], scene.root.certificateDER] as [[UInt8]] {
-            #expect(throws: InvalidTrust.self) { try RevocationList(der: wrong) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.RevocationList(der: wrong) }
         }
         let path = FileManager.default.temporaryDirectory.appending(path: "curlew-\(UUID()).crl").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data((one.pem + two.pem).utf8).write(to: URL(filePath: path))
-        #expect(try RevocationList.all(file: path).map(\.der) == [one.der, two.der])
-        #expect(throws: InvalidTrust.self) { try RevocationList.all(file: path + "x") }
+        #expect(try Certificate.RevocationList.all(file: path).map(\.der) == [one.der, two.der])
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.RevocationList.all(file: path + "x") }
         for wrong in ["x", one.pem + two.pem.split(separator: "M").joined(separator: "!")] {
             try Data(wrong.utf8).write(to: URL(filePath: path))
-            #expect(throws: InvalidTrust.self) { try RevocationList.all(file: path) }
+            #expect(throws: TrustFailure.InvalidPolicy.self) { try Certificate.RevocationList.all(file: path) }
         }
     }
 
@@ -159,7 +160,7 @@ struct RevocationTests {
     private enum Version: CaseIterable {
         case old, new
 
-        var limit: SessionConfiguration.TLS.Version { self == .old ? .v1_2 : .v1_3 }
+        var limit: Session.Configuration.TLS.Version { self == .old ? .v1_2 : .v1_3 }
     }
 
     private func server(_ identity: TestIdentity, _ ocspResponse: [UInt8]?) throws -> MockServer {

@@ -88,10 +88,10 @@ struct SecurityPolicyTests {
 
     /// SP-10, SP-17 and SP-18 are reported when the policy is created.
     @Test func policiesWithoutCertificatesThrow() {
-        #expect(throws: InvalidTrust.self) { try SecurityPolicyTrust(allowInvalidCertificates: true) }
+        #expect(throws: TrustFailure.InvalidPolicy.self) { try SecurityPolicyTrust(allowInvalidCertificates: true) }
         for allows in [false, true] {
             for mode in [SecurityPolicyTrust.PinningMode.publicKey, .certificate] {
-                let error = #expect(throws: InvalidTrust.self) {
+                let error = #expect(throws: TrustFailure.InvalidPolicy.self) {
                     try SecurityPolicyTrust(pinningMode: mode, allowInvalidCertificates: allows)
                 }
                 #expect(error?.message.contains("without certificates") == true)

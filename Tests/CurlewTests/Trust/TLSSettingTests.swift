@@ -22,7 +22,7 @@ struct TLSSettingTests {
         return try MockServer(tls: authority.issue(), options: options) { _ in .text("x") }
     }
 
-    private func session(_ configure: @Sendable (inout SessionConfiguration) -> Void) throws -> Session {
+    private func session(_ configure: @Sendable (inout Session.Configuration) -> Void) throws -> Session {
         try Session(trust: CustomRoots(pem: authority.certificatePEM), configure)
     }
 
@@ -60,11 +60,11 @@ struct TLSSettingTests {
         #expect(error.kind == .tlsFailed && picky.requestCount == 0)
         for wrong in ["", "NO-SUCH-CIPHER", "@@"] {
             let error = #expect(throws: NetworkError.self) {
-                try SessionConfiguration { $0.tls.ciphers = wrong }.validate()
+                try Session.Configuration { $0.tls.ciphers = wrong }.validate()
             }
             #expect(error?.message.contains("tls.ciphers") == true)
         }
-        #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.cipherSuites = "" }.validate() }
+        #expect(throws: NetworkError.self) { try Session.Configuration { $0.tls.cipherSuites = "" }.validate() }
     }
 
     /// An anonymous server has no certificate, so the client refuses it even if the cipher list allows it.
@@ -115,7 +115,7 @@ struct TLSSettingTests {
         #expect((error.cause as? TrustFailure)?.rule == .hostName && wrong.requestCount == 0)
         for names in [["a b": "x"], ["a": "b c"], ["": "a"], ["a": "10.0.0.1"], ["a": "::1"]] {
             #expect(throws: NetworkError.self) {
-                try SessionConfiguration { $0.tls.serverNames = names }.validate()
+                try Session.Configuration { $0.tls.serverNames = names }.validate()
             }
         }
     }
@@ -140,10 +140,10 @@ struct TLSSettingTests {
         #expect(server.requests.map { $0.tls?.serverName } == ["bank.example.test", "xn--bcher-kva.test"])
         for addresses in [["a": []], ["a": ["b"]], ["a b": ["::1"]], ["a": ["127.0.0.1", "1"]]] {
             #expect(throws: NetworkError.self) {
-                try SessionConfiguration { $0.tcp.addresses = addresses }.validate()
+                try Session.Configuration { $0.tcp.addresses = addresses }.validate()
             }
         }
-        try SessionConfiguration { $0.tcp.addresses = ["a": ["::1", "10.0.0.1"]] }.validate()
+        try Session.Configuration { $0.tcp.addresses = ["a": ["::1", "10.0.0.1"]] }.validate()
     }
 
     @Test func keyLogFileIsWritten() async throws {
@@ -162,7 +162,7 @@ struct TLSSettingTests {
         var facts = stat()
         #expect(stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o600)
         for path in ["", "a\u{0}b"] {
-            #expect(throws: NetworkError.self) { try SessionConfiguration { $0.tls.keyLogFile = path }.validate() }
+            #expect(throws: NetworkError.self) { try Session.Configuration { $0.tls.keyLogFile = path }.validate() }
         }
     }
 
@@ -211,14 +211,14 @@ struct TLSSettingTests {
     }
 
     @Test func configurationRoundTripOmitsTheKeyLogFile() throws {
-        let configuration = SessionConfiguration {
-            $0.tls = SessionConfiguration.TLS(
+        let configuration = Session.Configuration {
+            $0.tls = Session.Configuration.TLS(
                 minimumVersion: .v1_3, isRequired: true, ciphers: "HIGH", cipherSuites: "TLS_AES_128_GCM_SHA256",
                 negotiatesProtocol: false, serverNames: ["a": "b"], keyLogFile: "/x")
             $0.tcp.addresses = ["a": ["::1"]]
         }
         let data = try JSONEncoder().encode(configuration)
-        var read = try JSONDecoder().decode(SessionConfiguration.self, from: data)
+        var read = try JSONDecoder().decode(Session.Configuration.self, from: data)
         #expect(read.tls.keyLogFile == nil && !String(decoding: data, as: UTF8.self).contains("/x"))
         read.tls.keyLogFile = "/x"
         #expect(read == configuration)

@@ -46,7 +46,7 @@ struct TrustEvaluatorTests {
         let peer = try scene.peer()
         let roots = CustomRoots(try scene.roots)
         let pins = try PinnedPublicKeys(
-            [PublicKeyHash(scene.leaf.certificate)], withoutBackup: "test", chain: .required(scene.roots))
+            [Certificate.PublicKeyHash(scene.leaf.certificate)], withoutBackup: "test", chain: .required(scene.roots))
         #expect(refusal(AllTrust(roots, pins), peer) == nil)
         #expect(refusal(AllTrust(roots, Never(), pins), peer)?.rawValue == "never")
         #expect(refusal(AnyTrust(SystemTrust(), roots), peer) == nil)
@@ -116,26 +116,31 @@ struct TrustEvaluatorTests {
         "*.127.0.0.1", "**.10.0.0.1",
     ])
     func invalidHostPatternsThrow(_ pattern: String) throws {
-        let error = #expect(throws: InvalidTrust.self) { try HostTrust([HostPattern(pattern): SystemTrust()]) }
+        let error = #expect(throws: TrustFailure.InvalidPolicy.self) {
+            try HostTrust([HostTrust.Pattern(pattern): SystemTrust()])
+        }
         #expect(error?.hint != nil)
-        #expect(!HostPattern(pattern).matches("a.test"))
-        #expect(HostPattern(pattern) == HostPattern(pattern) && HostPattern(pattern).description == pattern)
-        #expect(throws: InvalidTrust.self) {
+        #expect(!HostTrust.Pattern(pattern).matches("a.test"))
+        #expect(
+            HostTrust.Pattern(pattern) == HostTrust.Pattern(pattern)
+                && HostTrust.Pattern(pattern).description == pattern)
+        #expect(throws: TrustFailure.InvalidPolicy.self) {
             try ClientIdentities([
-                HostPattern(pattern): ClientIdentity(
+                HostTrust.Pattern(pattern): ClientIdentity(
                     certificates: scene.leaf.certificatePEM, key: scene.leaf.privateKeyPEM)
             ])
         }
     }
 
     @Test func hostPatternsOfAddresses() {
-        #expect(HostPattern("::1").matches("::1") && HostPattern("0:0::1").matches("::1"))
-        #expect(!HostPattern("::1").matches("::2"))
-        #expect(HostPattern("A.Test").normal == HostPattern("a.test.").normal)
-        #expect(HostPattern("*.a.test").normal != HostPattern("**.a.test").normal)
-        for twice in [["API.test", "api.test"], ["**.a.test", "**.A.test."], ["0:0::1", "::1"]] as [[HostPattern]] {
+        #expect(HostTrust.Pattern("::1").matches("::1") && HostTrust.Pattern("0:0::1").matches("::1"))
+        #expect(!HostTrust.Pattern("::1").matches("::2"))
+        #expect(HostTrust.Pattern("A.Test").normal == HostTrust.Pattern("a.test.").normal)
+        #expect(HostTrust.Pattern("*.a.test").normal != HostTrust.Pattern("**.a.test").normal)
+        for twice in [["API.test", "api.test"], ["**.a.test", "**.A.test."], ["0:0::1", "::1"]] as [[HostTrust.Pattern]]
+        {
             let entries = Dictionary(uniqueKeysWithValues: twice.map { ($0, SystemTrust() as any TrustEvaluator) })
-            let error = #expect(throws: InvalidTrust.self) { try HostTrust(entries) }
+            let error = #expect(throws: TrustFailure.InvalidPolicy.self) { try HostTrust(entries) }
             #expect(error?.message.contains("same hosts") == true)
         }
     }
@@ -198,13 +203,13 @@ struct TrustEvaluatorTests {
     }
 
     @Test func publicKeyHashRoundTrip() throws {
-        let pins: Set = [PublicKeyHash(number: 1), PublicKeyHash(number: 2)]
+        let pins: Set = [Certificate.PublicKeyHash(number: 1), Certificate.PublicKeyHash(number: 2)]
         let data = try JSONEncoder().encode(pins)
         #expect(String(decoding: data, as: UTF8.self).contains("sha256"))
-        #expect(try JSONDecoder().decode(Set<PublicKeyHash>.self, from: data) == pins)
+        #expect(try JSONDecoder().decode(Set<Certificate.PublicKeyHash>.self, from: data) == pins)
         for text in ["[\"sha256/x\"]", "[7]"] {
             #expect(throws: DecodingError.self) {
-                try JSONDecoder().decode([PublicKeyHash].self, from: Data(text.utf8))
+                try JSONDecoder().decode([Certificate.PublicKeyHash].self, from: Data(text.utf8))
             }
         }
     }

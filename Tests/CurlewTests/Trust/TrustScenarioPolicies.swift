@@ -7,19 +7,19 @@ import CurlewTesting
 /// The policies of a scenario, by the columns of the table.
 struct TrustScenarioPolicies {
     private let roots: TrustRoots
-    private let keys: [PublicKeyHash]
+    private let keys: [Certificate.PublicKeyHash]
     private let certificates: [Certificate]
-    private let lists: [RevocationList]
+    private let lists: [Certificate.RevocationList]
 
     init(_ chain: TrustScenarioChain) throws {
         let pins = chain.scenario.pins
         roots = .only(try chain.roots().map { try Certificate(der: $0.der) })
         keys = try (pins?.keys ?? []).map { id in
-            if id == "unknown" { return try PublicKeyHash(sha256: [UInt8](repeating: 0, count: 32)) }
-            return try PublicKeyHash(sha256: chain.certificate(id).publicKeySHA256)
+            if id == "unknown" { return try Certificate.PublicKeyHash(sha256: [UInt8](repeating: 0, count: 32)) }
+            return try Certificate.PublicKeyHash(sha256: chain.certificate(id).publicKeySHA256)
         }
         certificates = try (pins?.certificates ?? []).map { try Certificate(der: chain.certificate($0).der) }
-        lists = try chain.lists.map { try RevocationList(der: $0.der) }
+        lists = try chain.lists.map { try Certificate.RevocationList(der: $0.der) }
     }
 
     /// An evaluator that knows no root of the scenario, like the system's; the table has no column for it.

@@ -45,7 +45,7 @@ struct TrustScenarioTests {
         let server = try MockServer(
             tls: chain.identity, address: isV6 ? .v6 : .v4, options: chain.serverOptions()
         ) { _ in .text("here").closing() }
-        let session = Session(SessionConfiguration(), resolver: Resolver { _ in .success(["127.0.0.1"]) })
+        let session = Session(Session.Configuration(), resolver: Resolver { _ in .success(["127.0.0.1"]) })
         var welcome: [String] = []
         for column in TrustColumn.allCases where column == .roots || !TrustColumn.common.contains(column) {
             guard let expected = scenario.expect[column] else { continue }

@@ -30,11 +30,11 @@ extension Certificate {
     init(_ certificate: TestCertificate) throws { try self.init(der: certificate.der) }
 }
 
-extension PublicKeyHash {
+extension Certificate.PublicKeyHash {
     init(_ certificate: TestCertificate) throws { try self.init(sha256: certificate.publicKeySHA256) }
 
     /// A hash that belongs to no key.
-    static let unknown = PublicKeyHash(number: 255)
+    static let unknown = Certificate.PublicKeyHash(number: 255)
 
     init(number: UInt8) {
         do {

@@ -123,7 +123,7 @@ struct FaultsScene {
     /// Makes a plain session, a session with few connections and small buffers, and a session that trusts every server.
     private func sessions(_ authorities: [TestAuthority]) throws -> [Session] {
         let roots = try CustomRoots(pem: authorities.map(\.certificatePEM).joined())
-        var configuration = SessionConfiguration()
+        var configuration = Session.Configuration()
         configuration.timeouts = Timeouts(connect: .seconds(1), idle: .milliseconds(700), total: .seconds(6))
         let patient = Session(configuration, trust: roots)
         let crowded = patient.copy {

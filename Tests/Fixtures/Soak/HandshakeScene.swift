@@ -49,8 +49,8 @@ struct HandshakeScene {
         var digest = [UInt8](repeating: 0, count: 32)
         write(number, into: &digest)
         let chain = PinnedPublicKeys.Chain.required(roots)
-        let own = PublicKeyHash(of: try Certificate.all(pem: servers.roots)[0])
-        let other = try PublicKeyHash(sha256: digest)
+        let own = Certificate.PublicKeyHash(of: try Certificate.all(pem: servers.roots)[0])
+        let other = try Certificate.PublicKeyHash(sha256: digest)
         switch number % 4 {
         case 0: request.trust = try PinnedPublicKeys([own], backup: other, chain: chain)
         case 1: request.trust = try PinnedPublicKeys([other], withoutBackup: "soak", chain: chain)

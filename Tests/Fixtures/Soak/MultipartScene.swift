@@ -42,9 +42,9 @@ struct MultipartScene {
 
     private func form(of path: String) -> MultipartForm {
         MultipartForm {
-            Part("title", "Alps")
-            Part("image", file: path)
-            Part("log", stream: Pieces(count: 30))
+            MultipartForm.Part("title", "Alps")
+            MultipartForm.Part("image", file: path)
+            MultipartForm.Part("log", stream: Pieces(count: 30))
         }
     }
 

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension SessionConfiguration: Codable {
+extension Session.Configuration: Codable {
     private enum CodingKeys: CodingKey {
         case timeouts, limits, tls, tcp, fields, http, buffers, redirects, retry
     }
@@ -40,7 +40,7 @@ extension SessionConfiguration: Codable {
     }
 }
 
-extension SessionConfiguration.Limits: Codable {
+extension Session.Configuration.Limits: Codable {
     private enum Keys: CodingKey {
         case connectionsPerHost, connections, transfersPerHost, streamsPerConnection, idleConnectionLifetime
         case connectionLifetime, responseBody, responseHead, responseFields, decompressionRatio, bandwidth
@@ -60,7 +60,7 @@ extension SessionConfiguration.Limits: Codable {
         responseBody = try container.count(.responseBody) ?? responseBody
         responseHead = try container.count(.responseHead) ?? responseHead
         decompressionRatio = try container.count(.decompressionRatio)
-        bandwidth = try container.decodeIfPresent(BandwidthLimit.self, forKey: .bandwidth) ?? bandwidth
+        bandwidth = try container.decodeIfPresent(Request.BandwidthLimit.self, forKey: .bandwidth) ?? bandwidth
         responseFields = try container.count(.responseFields) ?? responseFields
     }
 
@@ -82,7 +82,7 @@ extension SessionConfiguration.Limits: Codable {
     }
 }
 
-extension SessionConfiguration.HTTP: Codable {
+extension Session.Configuration.HTTP: Codable {
     private enum Keys: CodingKey {
         case version, expectContinue, expectContinueTimeout, decompression, compression
     }
@@ -94,10 +94,12 @@ extension SessionConfiguration.HTTP: Codable {
         let container = try decoder.container(keyedBy: Keys.self)
         self.init()
         version = try container.decodeIfPresent(Version.self, forKey: .version) ?? version
-        expectContinue = try container.decodeIfPresent(ExpectContinue.self, forKey: .expectContinue) ?? expectContinue
+        expectContinue =
+            try container.decodeIfPresent(Request.ExpectContinue.self, forKey: .expectContinue) ?? expectContinue
         expectContinueTimeout = try container.seconds(.expectContinueTimeout) ?? expectContinueTimeout
-        decompression = try container.decodeIfPresent(Decompression.self, forKey: .decompression) ?? decompression
-        compression = try container.decodeIfPresent(RequestCompression.self, forKey: .compression) ?? compression
+        decompression =
+            try container.decodeIfPresent(Request.Decompression.self, forKey: .decompression) ?? decompression
+        compression = try container.decodeIfPresent(Request.Compression.self, forKey: .compression) ?? compression
     }
 
     /// Encodes times as seconds.
@@ -112,7 +114,7 @@ extension SessionConfiguration.HTTP: Codable {
     }
 }
 
-extension SessionConfiguration.Buffers: Decodable {
+extension Session.Configuration.Buffers: Decodable {
     private enum Keys: CodingKey {
         case highWater, lowWater, receive
     }

@@ -9,7 +9,7 @@ internal import CurlewSupport
 extension EngineConfiguration {
     /// - Parameter keyLogRefused: Called with the reason if the file of `tls.keyLogFile` is not written, on any thread.
     init(
-        _ configuration: SessionConfiguration, _ resolver: Resolver,
+        _ configuration: Session.Configuration, _ resolver: Resolver,
         keyLogRefused: @escaping @Sendable (String) -> Void
     ) {
         self.init()
@@ -48,7 +48,7 @@ extension EngineConfiguration {
 }
 
 extension Bandwidth {
-    init(_ limit: BandwidthLimit) {
+    init(_ limit: Request.BandwidthLimit) {
         self.init(
             sending: limit.upload.map { UInt64(clamping: $0.bytes) },
             receiving: limit.download.map { UInt64(clamping: $0.bytes) })
@@ -56,7 +56,7 @@ extension Bandwidth {
 }
 
 extension EngineConfiguration.TLS {
-    init(_ tls: SessionConfiguration.TLS) {
+    init(_ tls: Session.Configuration.TLS) {
         self.init()
         // Always exclude suites without authentication or encryption: a server without a certificate would escape all
         // trust evaluation.
@@ -70,7 +70,7 @@ extension EngineConfiguration.TLS {
 }
 
 extension EngineConfiguration.TCP {
-    fileprivate init(_ tcp: SessionConfiguration.TCP) {
+    fileprivate init(_ tcp: Session.Configuration.TCP) {
         self.init()
         if let keepAlive = tcp.keepAlive {
             keepAliveIdle = Int32(clamping: keepAlive.idle.asWait.components.seconds)
@@ -83,7 +83,7 @@ extension EngineConfiguration.TCP {
 }
 
 extension EngineConfiguration.TLSVersion {
-    fileprivate init(_ version: SessionConfiguration.TLS.Version) {
+    fileprivate init(_ version: Session.Configuration.TLS.Version) {
         switch version {
         case .v1_2: self = .v1_2
         case .v1_3: self = .v1_3

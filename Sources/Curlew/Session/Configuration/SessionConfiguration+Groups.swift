@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension SessionConfiguration {
+extension Session.Configuration {
     /// Limits for the numbers of connections and transfers, and for the sizes of responses.
     public struct Limits: Sendable, Hashable {
         /// The number of connections open to one host at a time, over all trust evaluators; 64 unless set.
@@ -55,7 +55,7 @@ extension SessionConfiguration {
         /// set.
         ///
         /// Waiting transfers share one queue, and each gets a small amount at a time.
-        public var bandwidth: BandwidthLimit
+        public var bandwidth: Request.BandwidthLimit
 
         /// Creates limits; each has its default unless given.
         public init(
@@ -64,7 +64,7 @@ extension SessionConfiguration {
             connectionLifetime: Duration? = nil,
             responseBody: ByteCount = .defaultBodyLimit, responseHead: ByteCount = .kibibytes(256),
             responseFields: Int = 1000, decompressionRatio: Int? = nil,
-            bandwidth: BandwidthLimit = BandwidthLimit()
+            bandwidth: Request.BandwidthLimit = Request.BandwidthLimit()
         ) {
             self.connectionsPerHost = connectionsPerHost
             self.connections = connections
@@ -95,19 +95,19 @@ extension SessionConfiguration {
         /// How the version is chosen; automatically unless set.
         public var version: Version
         /// The bodies that are sent only after an interim response of the server; from 1 MiB unless set.
-        public var expectContinue: ExpectContinue
+        public var expectContinue: Request.ExpectContinue
         /// The time after which such a body is sent without an interim response; 1 s unless set.
         public var expectContinueTimeout: Duration
         /// How compressed responses are handled; they are requested and decompressed unless set.
-        public var decompression: Decompression
+        public var decompression: Request.Decompression
         /// Whether request bodies are compressed; they are not unless set.
-        public var compression: RequestCompression
+        public var compression: Request.Compression
 
         /// Creates settings; each has its default unless given.
         public init(
-            version: Version = .automatic, expectContinue: ExpectContinue = .above(.mebibytes(1)),
-            expectContinueTimeout: Duration = .seconds(1), decompression: Decompression = .automatic,
-            compression: RequestCompression = .off
+            version: Version = .automatic, expectContinue: Request.ExpectContinue = .above(.mebibytes(1)),
+            expectContinueTimeout: Duration = .seconds(1), decompression: Request.Decompression = .automatic,
+            compression: Request.Compression = .off
         ) {
             self.version = version
             self.expectContinue = expectContinue

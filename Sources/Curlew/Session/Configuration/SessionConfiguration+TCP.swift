@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension SessionConfiguration {
+extension Session.Configuration {
     /// How TCP connections are opened and monitored.
     ///
     /// Small writes are never delayed (`TCP_NODELAY`). Options that the kernel rejects keep the system's value.
@@ -102,7 +102,7 @@ extension SessionConfiguration {
     }
 }
 
-extension SessionConfiguration.TCP: Codable {
+extension Session.Configuration.TCP: Codable {
     private enum Keys: CodingKey {
         case keepAlive, userTimeout, fastOpen, addressOrder, addresses
     }
@@ -132,7 +132,7 @@ extension SessionConfiguration.TCP: Codable {
     }
 }
 
-extension SessionConfiguration.TCP.KeepAlive: Codable {
+extension Session.Configuration.TCP.KeepAlive: Codable {
     private enum Keys: CodingKey {
         case idle, interval, count
     }

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-extension SessionConfiguration {
+extension Session.Configuration {
     /// The TLS settings of connections; trust evaluators decide which servers are trusted.
     public struct TLS: Sendable, Hashable {
         /// A TLS version, ordered by age.
@@ -86,7 +86,7 @@ extension SessionConfiguration {
     }
 }
 
-extension SessionConfiguration.TLS: Codable {
+extension Session.Configuration.TLS: Codable {
     private enum Keys: CodingKey {
         case minimumVersion, maximumVersion, isRequired, ciphers, cipherSuites, negotiatesProtocol, serverNames
     }

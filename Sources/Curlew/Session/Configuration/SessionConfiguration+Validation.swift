@@ -3,7 +3,7 @@
 
 internal import CurlewEngine
 
-extension SessionConfiguration {
+extension Session.Configuration {
     /// Checks that all members are valid; a session performs this check when it is created.
     /// - Throws: `NetworkError` of kind `invalidRequest` in phase `preparing`, naming the invalid member.
     public func validate() throws(NetworkError) {

@@ -3,57 +3,59 @@
 
 internal import CurlewEngine
 
-/// The settings of a session in groups, each with its defaults.
-///
-/// `SessionConfiguration()` suits most programs. A configuration can be decoded from JSON or a property list: missing
-/// keys take their defaults, invalid values are errors, and sensitive fields (``HeaderName/isSensitive``) are never
-/// encoded.
-///
-/// ```swift
-/// let session = Session(SessionConfiguration { $0.timeouts.connect = .seconds(3) })
-/// ```
-public struct SessionConfiguration: Sendable, Hashable {
-    /// The time limits of transfers; a request can override them.
-    public var timeouts: Timeouts
-    /// Limits for the numbers of connections and transfers, and for the sizes of responses.
-    public var limits: Limits
-    /// The TLS settings of connections.
-    public var tls: TLS
-    /// How TCP connections are opened and monitored.
-    public var tcp: TCP
-    /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
-    public var fields: HeaderFields
-    /// The HTTP version, and the compression of bodies.
-    public var http: HTTP
-    /// The sizes of a transfer's buffers.
-    public var buffers: Buffers
-    /// Which redirects are followed; up to 20, to any target, unless set.
-    public var redirects: RedirectPolicy
-    /// Which requests are retried; only those that no server can have acted on, unless set.
-    public var retry: RetryPolicy
+extension Session {
+    /// The settings of a session in groups, each with its defaults.
+    ///
+    /// `SessionConfiguration()` suits most programs. A configuration can be decoded from JSON or a property list: missing
+    /// keys take their defaults, invalid values are errors, and sensitive fields (``HeaderName/isSensitive``) are never
+    /// encoded.
+    ///
+    /// ```swift
+    /// let session = Session(Session.Configuration { $0.timeouts.connect = .seconds(3) })
+    /// ```
+    public struct Configuration: Sendable, Hashable {
+        /// The time limits of transfers; a request can override them.
+        public var timeouts: Timeouts
+        /// Limits for the numbers of connections and transfers, and for the sizes of responses.
+        public var limits: Limits
+        /// The TLS settings of connections.
+        public var tls: TLS
+        /// How TCP connections are opened and monitored.
+        public var tcp: TCP
+        /// Fields sent with every request that does not set them: `User-Agent` and `Accept` unless changed.
+        public var fields: HeaderFields
+        /// The HTTP version, and the compression of bodies.
+        public var http: HTTP
+        /// The sizes of a transfer's buffers.
+        public var buffers: Buffers
+        /// Which redirects are followed; up to 20, to any target, unless set.
+        public var redirects: RedirectPolicy
+        /// Which requests are retried; only those that no server can have acted on, unless set.
+        public var retry: RetryPolicy
 
-    /// The default configuration.
-    public init() {
-        timeouts = Timeouts()
-        limits = Limits()
-        tls = TLS()
-        tcp = TCP()
-        fields = Self.standardFields
-        http = HTTP()
-        buffers = Buffers()
-        redirects = .follow()
-        retry = .never
+        /// The default configuration.
+        public init() {
+            timeouts = Timeouts()
+            limits = Limits()
+            tls = TLS()
+            tcp = TCP()
+            fields = Self.standardFields
+            http = HTTP()
+            buffers = Buffers()
+            redirects = .follow()
+            retry = .never
+        }
+
+        /// Creates the default configuration, changed by a closure.
+        /// - Throws: The error of `configure`.
+        public init(_ configure: (inout Session.Configuration) throws -> Void) rethrows {
+            self.init()
+            try configure(&self)
+        }
+
+        /// The default configuration.
+        public static let `default` = Session.Configuration()
+
+        private static let standardFields: HeaderFields = [.userAgent: UserAgent.standard, .accept: "*/*"]
     }
-
-    /// Creates the default configuration, changed by a closure.
-    /// - Throws: The error of `configure`.
-    public init(_ configure: (inout SessionConfiguration) throws -> Void) rethrows {
-        self.init()
-        try configure(&self)
-    }
-
-    /// The default configuration.
-    public static let `default` = SessionConfiguration()
-
-    private static let standardFields: HeaderFields = [.userAgent: UserAgent.standard, .accept: "*/*"]
 }
