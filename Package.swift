@@ -19,6 +19,8 @@ let package = Package(
     name: "curlew",
     products: [
         .library(name: "Curlew", targets: ["Curlew"]),
+        .library(name: "CurlewAuth", targets: ["CurlewAuth"]),
+        .library(name: "CurlewTerminal", targets: ["CurlewTerminal"]),
         .library(name: "CurlewXML", targets: ["CurlewXML"]),
         .library(name: "CurlewTesting", targets: ["CurlewTesting"]),
     ],
@@ -33,6 +35,8 @@ let package = Package(
         .target(name: "CurlewSupport", swiftSettings: strict),
         .target(name: "CurlewEngine", dependencies: ["CurlewShims", "CurlewSupport"], swiftSettings: strict),
         .target(name: "Curlew", dependencies: ["CurlewEngine", "CurlewSupport"], swiftSettings: strict),
+        .target(name: "CurlewAuth", dependencies: ["Curlew", "CurlewShims", "CurlewSupport"], swiftSettings: strict),
+        .target(name: "CurlewTerminal", dependencies: ["Curlew", "CurlewSupport"], swiftSettings: strict),
         .target(name: "CurlewXML", dependencies: ["Curlew", "CurlewSupport", "CXML2"], swiftSettings: strict),
         .target(name: "CurlewTesting", dependencies: ["CurlewShims"], swiftSettings: strict),
 
@@ -50,13 +54,13 @@ let package = Package(
             name: "TypedAPI", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/TypedAPI",
             swiftSettings: strict),
         .executableTarget(
-            name: "Resilient", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Resilient",
+            name: "Resilient", dependencies: ["Curlew", "CurlewAuth", "CurlewTesting"], path: "Examples/Resilient",
             swiftSettings: strict),
         .executableTarget(
             name: "Stream", dependencies: ["Curlew", "CurlewTesting", "CurlewXML"], path: "Examples/Stream",
             swiftSettings: strict),
         .executableTarget(
-            name: "Download", dependencies: ["Curlew", "CurlewTesting"], path: "Examples/Download",
+            name: "Download", dependencies: ["Curlew", "CurlewTerminal", "CurlewTesting"], path: "Examples/Download",
             swiftSettings: strict),
         .executableTarget(name: "GetJSON", dependencies: ["Curlew"], path: "Examples/GetJSON", swiftSettings: strict),
 
@@ -79,14 +83,18 @@ let package = Package(
         .testTarget(
             name: "CurlewTests",
             dependencies: [
-                "Curlew", "CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTesting", "curlew-soak", "Download",
+                "Curlew", "CurlewAuth", "CurlewEngine", "CurlewShims", "CurlewSupport", "CurlewTerminal",
+                "CurlewTesting",
+                "curlew-soak", "Download",
             ],
             exclude: ["Trust/trust-scenarios.json"], swiftSettings: strict),
         .testTarget(
             name: "CurlewXMLTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
         .testTarget(name: "CurlewTestingTests", dependencies: ["CurlewTesting"], swiftSettings: strict),
         .testTarget(
-            name: "SurfaceTests", dependencies: ["Curlew", "CurlewXML", "CurlewTesting"], swiftSettings: strict),
+            name: "SurfaceTests",
+            dependencies: ["Curlew", "CurlewAuth", "CurlewTerminal", "CurlewXML", "CurlewTesting"],
+            swiftSettings: strict),
         .testTarget(name: "ReleaseTests", dependencies: ["Curlew", "CurlewTesting"], swiftSettings: strict),
     ]
 )

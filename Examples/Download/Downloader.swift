@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewTerminal
 
 /// Downloads the URLs of an order, several at once, with a progress bar for each.
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewTerminal
 
 /// The options and URLs of the command line.
 struct Order: Sendable {

@@ -4,6 +4,7 @@
 // Requests with authentication: tokens that expire under load, and credentials that do not leak to other origins.
 
 import Curlew
+import CurlewAuth
 import CurlewTesting
 
 extension Resilient {

@@ -7,8 +7,8 @@ public import Glibc
 /// A value that only one thread at a time can touch: a pthread mutex and the value in one allocation.
 ///
 /// `Synchronization.Mutex` would do the same, but ThreadSanitizer cannot see into it and reports false races, and a
-/// report must always mean something here. It is inlined into its users, in other modules too, since a generic call would
-/// cost more than what it guards. Never call out or resume a continuation inside `withLock`.
+/// report must always mean something here. It is inlined into its users, in other modules too, since a generic call
+/// would cost more than what it guards. Never call out or resume a continuation inside `withLock`.
 package struct Lock<Value>: @unchecked Sendable {
     // Safe because the value is reached through `withLock` alone, which holds the mutex.
     @usableFromInline let storage: LockStorage<Value>

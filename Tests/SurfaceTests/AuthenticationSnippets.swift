@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewAuth
 
 // The documentation's snippets about authentication, so that they are known to compile.
 

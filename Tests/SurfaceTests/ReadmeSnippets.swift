@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewTerminal
 import FoundationEssentials
 
 // Every snippet of README.md, word for word, so that it compiles as users compile it. SnippetTests compares both.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Curlew
+import CurlewAuth
 import FoundationEssentials
 
 // The documentation's snippets about signatures and stored credentials, so that they are known to compile.

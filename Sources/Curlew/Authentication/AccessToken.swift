@@ -56,7 +56,7 @@ public struct AccessToken: Sendable, Hashable, Codable {
     }
 
     /// The value of `Authorization`.
-    var fieldValue: String { scheme + " " + value }
+    package var fieldValue: String { scheme + " " + value }
 }
 
 extension AccessToken: CustomStringConvertible, CustomReflectable {

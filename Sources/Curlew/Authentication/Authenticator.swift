@@ -80,7 +80,7 @@ extension Request {
     ///   - option: The code with which the caller allows it, for the hint.
     ///   - head: The response that asks for the secret; nil when it is sent without a challenge.
     /// - Throws: `NetworkError` of kind `invalidRequest` for an http URL of another machine.
-    func refusePlainHTTP(
+    package func refusePlainHTTP(
         for secret: String, unless allowsPlainHTTP: Bool, option: String, askedBy head: ResponseHead? = nil
     ) throws(NetworkError) {
         guard !allowsPlainHTTP, try target().isCleartext else { return }

@@ -15,8 +15,8 @@ extension ChallengeAuthentication {
         /// This challenge is rejected, and the closure is called for the next challenge in the response; after the last
         /// one, the effect is that of ``useDefault``.
         case reject
-        /// The transfer ends with this error: a `NetworkError` unchanged, a `CancellationError` as `.cancelled`, any other
-        /// error as the cause of `.interceptorFailed`.
+        /// The transfer ends with this error: a `NetworkError` unchanged, a `CancellationError` as `.cancelled`, any
+        /// other error as the cause of `.interceptorFailed`.
         case cancel(any Error)
     }
 }

@@ -95,8 +95,8 @@ struct PasswordExchange: Sendable {
 
     /// Returns whether the exchange responds to a challenge that arrives after some proof was sent.
     ///
-    /// - Parameter responses: The number of challenges that this attempt has already responded to. Zero after a proof was
-    ///   sent means that the proof was sent without a challenge.
+    /// - Parameter responses: The number of challenges that this attempt has already responded to. Zero after a proof
+    ///   was sent means that the proof was sent without a challenge.
     private func shouldRespond(_ choice: Choice, after proof: PasswordProof?, _ responses: Int) -> Bool {
         switch (proof, choice) {
         case (nil, _): true

@@ -10,7 +10,7 @@ extension Interception.Context {
     /// The operation runs in a separate task, with this task's priority and task-local values. When the transfer is
     /// cancelled, or its session closes, that task is cancelled and the caller does not wait for its end.
     /// - Throws: The error that the operation throws; `CancellationError`; `.sessionClosed`.
-    func cancellable<Value: Sendable>(
+    package func cancellable<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let closing = run.host.closing

@@ -7,10 +7,10 @@ import Glibc
 ///
 /// libcurl itself is linked with the same library. Curlew opens it, because libcurl's own conversion requires a UTF-8
 /// locale of the process, and this conversion does not.
-struct InternationalNames: Sendable {
+package struct InternationalNames: Sendable {
     /// The reason why a name is invalid, in libidn2's words.
-    struct Refusal: Error {
-        let message: String
+    package struct Refusal: Error {
+        package let message: String
     }
 
     private typealias Convert =
@@ -25,12 +25,12 @@ struct InternationalNames: Sendable {
     private let explain: Explain
 
     /// The machine's libidn2, opened once; nil when it is not installed.
-    static let system = InternationalNames(library: "libidn2.so.0")
+    package static let system = InternationalNames(library: "libidn2.so.0")
 
     /// Opens a library by its soname; nil when it or one of its three functions is missing.
     ///
     /// The library stays open until the process ends.
-    init?(library: String) {
+    package init?(library: String) {
         guard let handle = dlopen(library, RTLD_NOW | RTLD_LOCAL),
             let convert = dlsym(handle, "idn2_to_ascii_8z"),
             let release = dlsym(handle, "idn2_free"),
@@ -42,7 +42,7 @@ struct InternationalNames: Sendable {
     }
 
     /// Returns the name with every label in ASCII, mapped by UTS #46 without its transitional exceptions.
-    func ascii(_ name: String) throws(Refusal) -> String {
+    package func ascii(_ name: String) throws(Refusal) -> String {
         let (composeInput, nonTransitional): (CInt, CInt) = (1, 8)
         var output: UnsafeMutablePointer<CChar>?
         let code = name.withCString { convert($0, &output, composeInput | nonTransitional) }

@@ -6,26 +6,28 @@ internal import CurlewShims
 /// A cryptographic digest of bytes that arrive in pieces, computed by OpenSSL.
 ///
 /// It may be used by one task or thread at a time.
-final class MessageDigest {
+package final class MessageDigest {
     /// A digest algorithm, by the name in OpenSSL's providers.
-    struct Algorithm: Sendable, Hashable {
-        let name: String
+    package struct Algorithm: Sendable, Hashable {
+        package let name: String
+
+        package init(name: String) { self.name = name }
 
         /// MD5 (RFC 1321), which is unavailable in FIPS mode.
-        static let md5 = Algorithm(name: "MD5")
+        package static let md5 = Algorithm(name: "MD5")
         /// SHA-256 (FIPS 180-4).
-        static let sha256 = Algorithm(name: "SHA2-256")
+        package static let sha256 = Algorithm(name: "SHA2-256")
         /// SHA-512/256 (FIPS 180-4 §6.7): 256 bits with initial values of its own, not a truncated SHA-512.
-        static let sha512t256 = Algorithm(name: "SHA2-512/256")
+        package static let sha512t256 = Algorithm(name: "SHA2-512/256")
 
         /// Whether OpenSSL on this machine supports the algorithm.
-        var isAvailable: Bool { MessageDigest(self) != nil }
+        package var isAvailable: Bool { MessageDigest(self) != nil }
     }
 
     private let context: OpaquePointer
 
     /// Creates the digest of no bytes; nil when OpenSSL has no digest of that name.
-    init?(_ algorithm: Algorithm) {
+    package init?(_ algorithm: Algorithm) {
         guard let method = EVP_MD_fetch(nil, algorithm.name, nil) else {
             // Remove the failure from the thread's error queue, where later code would take it for its own.
             ERR_clear_error()
@@ -45,19 +47,19 @@ final class MessageDigest {
     deinit { EVP_MD_CTX_free(context) }
 
     /// Adds the next bytes.
-    func update(_ bytes: UnsafeRawBufferPointer) {
+    package func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress else { return }
         EVP_DigestUpdate(context, base, bytes.count)
     }
 
     /// Adds the next bytes.
-    func update(_ bytes: some Sequence<UInt8>) {
+    package func update(_ bytes: some Sequence<UInt8>) {
         let done: Void? = bytes.withContiguousStorageIfAvailable { update(UnsafeRawBufferPointer($0)) }
         if done == nil { Array(bytes).withUnsafeBytes(update) }
     }
 
     /// Returns the digest of all bytes and ends it: no bytes may follow.
-    func finish() -> [UInt8] {
+    package func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
         EVP_DigestFinal_ex(context, &digest, &count)
@@ -65,7 +67,7 @@ final class MessageDigest {
     }
 
     /// Returns the digest of all bytes so far; more may follow.
-    func current() -> [UInt8] {
+    package func current() -> [UInt8] {
         guard let copy = EVP_MD_CTX_new() else { return [] }
         defer { EVP_MD_CTX_free(copy) }
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
@@ -76,7 +78,7 @@ final class MessageDigest {
     }
 
     /// Returns the digest of bytes; nil when OpenSSL has no digest of that name.
-    static func digest(_ algorithm: Algorithm, of bytes: some Sequence<UInt8>) -> [UInt8]? {
+    package static func digest(_ algorithm: Algorithm, of bytes: some Sequence<UInt8>) -> [UInt8]? {
         guard let digest = MessageDigest(algorithm) else { return nil }
         digest.update(bytes)
         return digest.finish()
@@ -85,7 +87,7 @@ final class MessageDigest {
 
 extension Sequence<UInt8> {
     /// The bytes as lower-case hexadecimal digits.
-    var hexadecimal: String {
+    package var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }

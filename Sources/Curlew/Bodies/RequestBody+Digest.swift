@@ -10,7 +10,7 @@ extension Request {
     /// Bytes in memory are digested at once. All other bodies are read on a separate thread; a body that can be read
     /// only once is then used up.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed` or `cancelled`.
-    func bodyDigest(_ algorithm: MessageDigest.Algorithm) async throws(NetworkError) -> [UInt8]? {
+    package func bodyDigest(_ algorithm: MessageDigest.Algorithm) async throws(NetworkError) -> [UInt8]? {
         if body.isNone { return MessageDigest.digest(algorithm, of: []) }
         if let bytes = body.bytes { return MessageDigest.digest(algorithm, of: bytes) }
         guard let digest = MessageDigest(algorithm) else { return nil }

@@ -108,14 +108,14 @@ extension RequestBody {
     var flaw: JoinedBody.Flaw? { (source as? JoinedBody)?.flaw }
 
     /// The name of the first part that can be read only once; nil for a body without parts.
-    var nonReplayablePart: String? {
+    package var nonReplayablePart: String? {
         (source as? JoinedBody)?.pieces.first { !$0.body.canReplay }?.label
     }
 
     /// Returns a hint for an error about a body that must be sent a second time but can be read only once.
     ///
     /// - Parameter otherwise: An alternative remedy, which completes the sentence.
-    func replayHint(or otherwise: String) -> String {
+    package func replayHint(or otherwise: String) -> String {
         let part = nonReplayablePart.map { " It is \($0) that can be read only once." } ?? ""
         return "Give a body that can be replayed, or \(otherwise)." + part
     }

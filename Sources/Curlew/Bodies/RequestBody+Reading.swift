@@ -6,23 +6,25 @@ internal import CurlewEngine
 /// A request's body as chunks of at most 64 KiB, read by the iterating task instead of being sent.
 ///
 /// A body that can be read only once is used up by the iteration.
-struct BodyChunks: AsyncSequence, Sendable {
-    typealias Element = [UInt8]
-    typealias Failure = NetworkError
+package struct BodyChunks: AsyncSequence, Sendable {
+    package typealias Element = [UInt8]
+    package typealias Failure = NetworkError
 
-    let body: RequestBody
+    package let body: RequestBody
 
-    func makeAsyncIterator() -> Iterator { Iterator(body: body) }
+    package init(body: RequestBody) { self.body = body }
 
-    struct Iterator: AsyncIteratorProtocol {
+    package func makeAsyncIterator() -> Iterator { Iterator(body: body) }
+
+    package struct Iterator: AsyncIteratorProtocol {
         fileprivate let body: RequestBody
         private var tap: BodyTap?
 
         fileprivate init(body: RequestBody) { self.body = body }
 
-        mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
+        package mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
 
-        mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> [UInt8]? {
+        package mutating func next(isolation actor: isolated (any Actor)?) async throws(NetworkError) -> [UInt8]? {
             let tap: BodyTap
             if let known = self.tap { tap = known } else { tap = try body.tapped() }
             self.tap = tap
@@ -39,14 +41,14 @@ extension RequestBody {
     /// Returns the number of bytes of the body, or nil when it is unknown before the end; queries the file for its
     /// size.
     /// - Throws: `NetworkError` of kind `invalidRequest`.
-    func knownLength() throws(NetworkError) -> Int64? {
+    package func knownLength() throws(NetworkError) -> Int64? {
         guard let source else { return 0 }
         do throws(SourceFailure) { return try source.measuredLength() } catch { throw .unreadableBody(error) }
     }
 
     /// Reads the whole body; returns nil when it has more bytes than the limit.
     /// - Throws: `NetworkError` of kind `invalidRequest`, `bodyFailed`, `bodyNotReplayable` or `cancelled`.
-    func collected(upTo limit: Int) async throws(NetworkError) -> [UInt8]? {
+    package func collected(upTo limit: Int) async throws(NetworkError) -> [UInt8]? {
         if let bytes { return bytes.count <= limit ? bytes : nil }
         var all: [UInt8] = []
         for try await piece in BodyChunks(body: self) {
@@ -57,7 +59,7 @@ extension RequestBody {
     }
 
     /// Whether the body is a file that does not exist.
-    var isMissingFile: Bool { (source as? FileBody)?.isMissing ?? false }
+    package var isMissingFile: Bool { (source as? FileBody)?.isMissing ?? false }
 }
 
 extension NetworkError {

@@ -11,11 +11,11 @@ extension Request {
         /// The request offers gzip, deflate, br and zstd, as far as their libraries are installed, and the response is
         /// decoded.
         ///
-        /// The head of a decoded response has no `Content-Encoding` and no `Content-Length`. At most two nested codings are
-        /// decoded; more codings are an error of kind `unsupported`.
+        /// The head of a decoded response has no `Content-Encoding` and no `Content-Length`. At most two nested codings
+        /// are decoded; more codings are an error of kind `unsupported`.
         ///
-        /// If the request sets `Accept-Encoding`, the field stays unchanged. With a `Range` it is "identity", since a part
-        /// of a compressed body is useless. Partial responses (206) are never decoded.
+        /// If the request sets `Accept-Encoding`, the field stays unchanged. With a `Range` it is "identity", since a
+        /// part of a compressed body is useless. Partial responses (206) are never decoded.
         case automatic
         /// The request offers no coding, and the response is not decoded: head and bytes are delivered as received.
         case off
@@ -25,10 +25,10 @@ extension Request {
 extension Request {
     /// Whether and how request bodies are compressed (RFC 9110 §8.4).
     ///
-    /// Use it only for servers that accept compressed requests; most others respond with 415. The body of a request that
-    /// sets `Content-Encoding` is not compressed. Bytes in memory are compressed at once, by the caller that creates the
-    /// transfer, which takes time for many megabytes; streams and files are compressed in the task or thread that reads
-    /// them.
+    /// Use it only for servers that accept compressed requests; most others respond with 415. The body of a request
+    /// that sets `Content-Encoding` is not compressed. Bytes in memory are compressed at once, by the caller that
+    /// creates the transfer, which takes time for many megabytes; streams and files are compressed in the task or
+    /// thread that reads them.
     ///
     /// ```swift
     /// request.options.compression = .gzip(above: .kibibytes(16))
@@ -45,8 +45,8 @@ extension Request {
         /// Bodies are compressed with gzip (RFC 1952), in the task or thread that produces them.
         ///
         /// Bytes in memory and text keep a `Content-Length`, and are sent uncompressed when that is shorter. Files,
-        /// descriptors and streams are sent in chunks, since their compressed length is not known in advance. A declared
-        /// length counts the bytes of the source.
+        /// descriptors and streams are sent in chunks, since their compressed length is not known in advance. A
+        /// declared length counts the bytes of the source.
         /// - Parameter threshold: The size up to which a body of known size is sent uncompressed; 1 KiB by default.
         public static func gzip(above threshold: ByteCount = .kibibytes(1)) -> Request.Compression {
             Request.Compression(threshold: threshold)

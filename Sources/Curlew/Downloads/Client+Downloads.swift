@@ -57,7 +57,8 @@ extension Client {
         }
     }
 
-    /// Returns the cold transfer of a download, as ``Session/downloadTransfer(_:to:overwrite:expecting:options:)`` does.
+    /// Returns the cold transfer of a download, as ``Session/downloadTransfer(_:to:overwrite:expecting:options:)``
+    /// does.
     ///
     /// - Parameters:
     ///   - call: A GET or POST call; if it is invalid, the transfer throws when it is used.

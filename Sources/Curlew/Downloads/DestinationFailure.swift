@@ -6,7 +6,8 @@ public import FoundationEssentials
 internal import Glibc
 
 extension DownloadDestination {
-    /// The reason why a file could not be written to its destination; the cause of an error of kind `.destinationFailed`.
+    /// The reason why a file could not be written to its destination; the cause of an error of kind
+    /// `.destinationFailed`.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The kind of the failure.
         public enum Reason: String, Sendable, Hashable, CaseIterable {

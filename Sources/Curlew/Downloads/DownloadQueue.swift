@@ -13,9 +13,9 @@ extension DownloadOptions {
     /// options.queue = queue
     /// ```
     ///
-    /// When a slot is free, the waiting download with the highest ``Transfer/priority`` at that moment gets it; ``order``
-    /// decides among equal priorities. Paused downloads are skipped. A download that is paused for longer than
-    /// ``DownloadOptions/pauseGrace`` releases its slot. A download keeps its slot across all of its attempts.
+    /// When a slot is free, the waiting download with the highest ``Transfer/priority`` at that moment gets it;
+    /// ``order`` decides among equal priorities. Paused downloads are skipped. A download that is paused for longer
+    /// than ``DownloadOptions/pauseGrace`` releases its slot. A download keeps its slot across all of its attempts.
     public final class Queue: Sendable {
         /// The order of downloads with equal priority.
         public enum Order: String, Sendable, Hashable, CaseIterable {
@@ -41,7 +41,8 @@ extension DownloadOptions {
         ///
         /// - Parameters:
         ///   - atMost: The maximum number of running downloads; 3 by default, at least 1.
-        ///   - order: The order of downloads with equal priority; by default, the one that has waited longest starts first.
+        ///   - order: The order of downloads with equal priority; by default, the one that has waited longest starts
+        ///     first.
         public init(atMost: Int = 3, order: Order = .firstInFirstOut) {
             self.order = order
             state = Lock(State(atMost: max(atMost, 1)))

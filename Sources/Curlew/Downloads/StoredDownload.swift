@@ -7,8 +7,9 @@ internal import FoundationEssentials
 extension TransferStore {
     /// The record of a download in a store: the request, the destination and the state.
     ///
-    /// Fields that are known to carry credentials (``HeaderName/isSensitive``) and fields that the program names are not
-    /// written to the disk; ``withheldFields`` has their names. The URL is written as it is, including any secrets in it.
+    /// Fields that are known to carry credentials (``HeaderName/isSensitive``) and fields that the program names are
+    /// not written to the disk; ``withheldFields`` has their names. The URL is written as it is, including any secrets
+    /// in it.
     public struct Download: Sendable, Hashable, Identifiable {
         /// The state of a stored download.
         public enum State: String, Sendable, Hashable, Codable, CaseIterable {
@@ -76,7 +77,8 @@ extension TransferStore {
         public internal(set) var bytes: Int64?
         /// The reason of a failure, as ``NetworkError/code-swift.property`` and a sentence.
         public internal(set) var failure: String?
-        /// How often the download was retried after a failure; it makes each further failure differ from the one before.
+        /// How often the download was retried after a failure; it makes each further failure differ from the one
+        /// before.
         var retries = 0
         var placing: PendingRename?
         var saving: StoredOptions

@@ -3,16 +3,16 @@
 
 internal import CurlewEngine
 
-/// The one place that knows both the engine's failures and the public error.
+/// Conversions of failures of the engine and of request bodies to the public error.
 extension NetworkError {
-    /// What the failure means to a user.
+    /// Creates the public error for a failure of the engine.
     ///
     /// - Parameters:
-    ///   - failure: The engine's words.
-    ///   - request: What was asked.
-    ///   - response: The head, when it had come.
-    ///   - body: The first bytes of what had come.
-    ///   - duration: Since the start.
+    ///   - failure: The failure that the engine reported.
+    ///   - request: The request that failed.
+    ///   - response: The response head; nil when the failure occurred before the head arrived.
+    ///   - body: The first bytes of the response body, as far as they arrived.
+    ///   - duration: The time since the transfer started.
     init(
         _ failure: EngineFailure, request: Request, response: ResponseHead? = nil, body: [UInt8] = [],
         duration: Duration? = nil
@@ -25,26 +25,26 @@ extension NetworkError {
             engineCode: meaning.code, requestFlaw: meaning.kind == .invalidRequest ? .url : nil)
     }
 
-    /// Why a body was not written to a file.
+    /// Creates the error for a body that was not written to a file.
     init(_ failure: BodySpool.Failure) {
         switch failure {
         case .place(let failure):
             self.init(
                 invalid: .destination, "The body cannot be spooled: \(failure).",
-                hint: "Name a file that is not there yet, in a folder that is.", cause: failure)
+                hint: "Name a file that does not exist yet, in an existing folder.", cause: failure)
         case .writing(let failure):
             self.init(
                 .bodyFailed, phase: .preparing, "The body could not be spooled: \(failure).",
-                hint: "Look at the space left on the disk.", cause: failure)
+                hint: "Check the free space on the disk.", cause: failure)
         case .body(let reason):
             let meaning = Meaning(EngineFailure(reason, phase: .preparing))
             self.init(meaning.kind, phase: .preparing, meaning.message, hint: meaning.hint, cause: meaning.cause)
         case .cancelled:
-            self.init(.cancelled, phase: .preparing, "The task was cancelled; there is no file.")
+            self.init(.cancelled, phase: .preparing, "The task was cancelled; no file was written.")
         }
     }
 
-    /// Why a body that is read before it is sent has no next piece.
+    /// Creates the error for a body whose next chunk could not be read before the body is sent.
     init(_ failure: BodyTap.Failure) {
         switch failure {
         case .body(let reason):
@@ -54,6 +54,7 @@ extension NetworkError {
         }
     }
 
+    /// The parts of the public error that depend on the failure alone.
     private struct Meaning {
         var kind: Kind
         var message: String
@@ -69,7 +70,7 @@ extension NetworkError {
             self.code = code
         }
 
-        /// The hint, and which part of the body keeps it from being sent again.
+        /// Returns the hint, followed by the name of the part that prevents the body from being sent again.
         func hint(naming body: RequestBody) -> String? {
             guard let part = body.nonReplayablePart else { return hint }
             return (hint.map { $0 + " " } ?? "") + "It is \(part) that can be read only once."
@@ -82,7 +83,7 @@ extension NetworkError {
             case .closed:
                 self = Meaning(
                     .sessionClosed, "The session is closed.",
-                    hint: "It was shut down, or this process was forked; make a new Session.")
+                    hint: "The session was shut down, or this process was forked; create a new Session.")
             case .timedOut(let limit, let after): self = .timedOut(limit, after: after, of: request)
             case .queueTimedOut(let report, let after): self = .queueTimedOut(report, after: after, of: request)
             case .cannotResolve(let host, let text):
@@ -91,21 +92,21 @@ extension NetworkError {
                     hint: "Check the host name and the name servers.", code: 6)
             case .notRetried:
                 self = Meaning(
-                    .connectionLost, "The reused connection ended before an answer came.",
+                    .connectionLost, "The reused connection ended before a response arrived.",
                     hint:
-                        "The server may have acted on the request, so it was not sent again. Do so if that is harmless."
+                        "The server may have acted on the request, so it was not retried. Retry it if that is harmless."
                 )
             case .responseTruncated:
                 self = Meaning(.connectionLost, "The HTTP/2 stream ended before the response was complete.", code: 92)
             case .refusedExpectation, .refusedCoding:
                 self = Meaning(
                     .bodyNotReplayable,
-                    "The server wants the request in another form, and its body can be read only once.",
-                    hint: "Give a body that can be replayed, or set expectContinue to never.")
+                    "The server requires the request in another form, and the request body can be read only once.",
+                    hint: "Use a body that can be replayed, or set expectContinue to never.")
             case .streamRefused:
                 self = Meaning(
-                    .streamRefused, "The server refused the HTTP/2 stream and did nothing with the request.",
-                    hint: "It is busy or going away; try again, perhaps later.", code: 92)
+                    .streamRefused, "The server refused the HTTP/2 stream and did not process the request.",
+                    hint: "The server is busy or shutting down; retry, perhaps later.", code: 92)
             case .bodyTooLarge(let limit):
                 self = Meaning(
                     .bodyTooLarge, "The response body has more than \(ByteCount(Int64(limit))).",
@@ -113,11 +114,11 @@ extension NetworkError {
             case .headTooLarge(let limit):
                 self = Meaning(
                     .invalidResponse, "The response head has more than \(ByteCount(Int64(limit))).",
-                    hint: "Raise limits.responseHead if the server is right to send it.")
+                    hint: "Raise limits.responseHead if a head of this size is legitimate.")
             case .handshakeTruncated:
                 self = Meaning(
                     .connectionLost, "The connection ended inside the TLS handshake.",
-                    hint: "The server went away before anything was sent, or speaks no TLS there.", code: 35)
+                    hint: "The server closed the connection early, or this port does not speak TLS.", code: 35)
             case .headTruncated:
                 self = Meaning(.connectionLost, "The connection ended inside the response head.")
             case .invalidHead, .invalidTrailers, .invalidChunks, .lineTooLong, .endNotSignalled:
@@ -128,16 +129,16 @@ extension NetworkError {
                     hint: (cause as? any DetailedCause)?.hint
                         ?? "Check the URL's host, the server's chain and the roots you trust.", cause: cause)
             case .notEvaluated:
-                self = Meaning(.untrusted, "The server did not show who it is, so nothing was sent.")
+                self = Meaning(.untrusted, "The server presented no certificate, so nothing was sent.")
             case .identityRefused(let alert, let hadIdentity, let authorities):
                 self = .identityRefused(alert, hadIdentity, authorities)
             default: self = Meaning(localOf: failure.reason)
             }
         }
 
-        /// What a server sent that has no one meaning, or may have been cut.
+        /// Returns the meaning of a response that is ambiguous or may be truncated.
         private static func malformed(_ reason: EngineFailure.Reason) -> Meaning {
-            let hint = "The server, or something between, breaks HTTP's rules; what it meant cannot be known."
+            let hint = "The server or an intermediary violates HTTP, so the response is ambiguous."
             return switch reason {
             case .invalidHead(let why):
                 Meaning(.invalidResponse, "The response head is malformed: \(why).", hint: hint)
@@ -148,15 +149,15 @@ extension NetworkError {
             case .lineTooLong(let limit):
                 Meaning(
                     .invalidResponse, "A line of the response head has more than \(ByteCount(Int64(limit))).",
-                    hint: "libcurl takes none that is longer.")
+                    hint: "libcurl does not accept longer lines.")
             default:
                 Meaning(
-                    .connectionLost, "The body was to end with the connection, whose end the server did not announce.",
-                    hint: "Without TLS's close_notify it may have been cut (RFC 8446 §6.1); have the length sent.")
+                    .connectionLost, "The body ends with the connection, and the server did not announce that end.",
+                    hint: "Without a TLS close_notify it may be truncated (RFC 8446 §6.1); let the server send a length.")
             }
         }
 
-        /// What went wrong on this machine.
+        /// Creates the meaning of a failure on this machine.
         private init(localOf reason: EngineFailure.Reason) {
             switch reason {
             case .bodySource(let failure as SourceFailure) where failure.cause != nil:
@@ -166,42 +167,42 @@ extension NetworkError {
             case .bodyTooShort(let sent, let declared):
                 self = Meaning(
                     .bodyFailed, "The request body ended after \(sent) of the \(declared) bytes declared.",
-                    hint: "Declare the length the source really has, or none.")
+                    hint: "Declare the real length of the source, or leave it out.")
             case .bodyTooLong(let declared):
                 self = Meaning(
                     .bodyFailed, "The request body has more than the \(declared) bytes declared.",
-                    hint: "Declare the length the source really has, or none.")
+                    hint: "Declare the real length of the source, or leave it out.")
             case .noResources(let errno):
                 self = Meaning(
-                    .resourceExhausted, "The system has no resources left: \(errorText(errno)).",
-                    hint: "Look at the limits of open files (ulimit -n), threads and memory.")
+                    .resourceExhausted, "The system has run out of resources: \(errorText(errno)).",
+                    hint: "Check the limits of open files (ulimit -n), threads and memory.")
             case .noAddress:
                 self = Meaning(
                     .cannotConnect, "This machine has no local address or port left for the connection.",
-                    hint: "Ports are used up by many short connections (net.ipv4.ip_local_port_range), or the address "
-                        + "family is switched off.", code: 7)
-            default: self = Meaning(.internal, "An unexpected failure: \(reason).")
+                    hint: "Short connections have used up the ports (net.ipv4.ip_local_port_range), or the address "
+                        + "family is disabled.", code: 7)
+            default: self = Meaning(.internal, "An unexpected failure occurred: \(reason).")
             }
         }
 
-        /// The server's word on what it was shown (RFC 8446 §6.2).
+        /// Returns the meaning of a TLS alert about the client certificate (RFC 8446 §6.2).
         private static func identityRefused(_ alert: Int32, _ hadIdentity: Bool, _ authorities: [String]) -> Meaning {
             let reasons: [Int32: String] = [
-                42: "it is bad", 43: "its kind is not supported", 44: "it was revoked", 45: "it has expired",
-                46: "it is not acceptable", 48: "its authority is not known there", 49: "access is denied",
+                42: "it is malformed", 43: "its type is not supported", 44: "it was revoked", 45: "it has expired",
+                46: "it is not acceptable", 48: "the server does not know its authority", 49: "access is denied",
             ]
             let wanted =
                 authorities.isEmpty
-                ? "" : " It takes those of \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
+                ? "" : " The server accepts certificates of \(authorities.prefix(5).joined(separator: "; ").escapingControls)."
             guard hadIdentity else {
                 return Meaning(
-                    .tlsFailed, "The server demands a client certificate, and none was given.",
+                    .tlsFailed, "The server requires a client certificate, but no identity was given.",
                     hint: "Give the session a ClientIdentity for this host.\(wanted)", code: 35)
             }
             return Meaning(
                 .tlsFailed,
                 "The server refused the client certificate: \(reasons[alert] ?? "TLS alert \(alert)").",
-                hint: "Check its validity and who signed it.\(wanted)", code: 35)
+                hint: "Check its validity and its issuer.\(wanted)", code: 35)
         }
 
         private static func timedOut(
@@ -213,20 +214,20 @@ extension NetworkError {
             case .connect:
                 Meaning(
                     .timedOut, "No connection was made within \(text("connect")).",
-                    hint: "Check that the host is up and no firewall is between, or raise the limit.")
+                    hint: "Check that the host is up and that no firewall blocks it, or raise the limit.")
             case .head:
                 Meaning(
-                    .timedOut, "No response head came within \(text("responseHead")).",
-                    hint: "The server is slow or busy; try again later, or raise the limit.")
+                    .timedOut, "No response head arrived within \(text("responseHead")).",
+                    hint: "The server is slow or busy; retry later, or raise the limit.")
             case .idle:
                 Meaning(
-                    .timedOut, "No byte moved either way for \(text("idle")).",
-                    hint: "The server or the network hangs; try again later, or raise the limit.")
+                    .timedOut, "No byte was sent or received for \(text("idle")).",
+                    hint: "The server or the network hangs; retry later, or raise the limit.")
             case .slow(let bytes):
                 Meaning(
-                    .timedOut, "Fewer than \(ByteCount(bytes)) moved within \(text("minimumRate")).",
+                    .timedOut, "Fewer than \(ByteCount(bytes)) were transferred within \(text("minimumRate")).",
                     hint:
-                        "The server or the network is slow. Try again later, or set `timeouts.minimumRate` to nil for a "
+                        "The server or the network is slow. Retry later, or set `timeouts.minimumRate` to nil for a "
                         + "stream whose elements are rare.")
             case .total:
                 Meaning(
@@ -239,15 +240,15 @@ extension NetworkError {
             _ report: EngineFailure.QueueReport, after nanoseconds: UInt64, of request: Request?
         ) -> Meaning {
             let limit = NetworkError.limit("queue", .nanoseconds(Int64(clamping: nanoseconds)), of: request)
-            var reasons = ["\(report.active) of \(report.slots) places at \(report.host) are taken"]
+            var reasons = ["\(report.active) of \(report.slots) slots at \(report.host) are taken"]
             if report.active < report.slots {
                 reasons.append("\(report.connections) of \(report.connectionLimit) connections are in use")
             }
-            reasons.append("\(report.waiting) transfers wait for it")
+            reasons.append("\(report.waiting) transfers wait for a slot")
             if report.active > 0 {
                 let label = report.oldestLabel.map { " (“\($0.escapingControls)”)" } ?? ""
                 let age = Duration.nanoseconds(Int64(clamping: report.oldestAge)).brief
-                reasons.append("the longest\(label) has run for \(age)")
+                reasons.append("the oldest transfer\(label) has run for \(age)")
             }
             return Meaning(
                 .timedOut, "The transfer waited longer than \(limit): \(reasons.joined(separator: ", ")).",
@@ -257,9 +258,9 @@ extension NetworkError {
         private init(code: UInt32, text: String, phase: EngineFailure.Phase) {
             let (kind, hint): (Kind, String?) =
                 switch CurlFault(code: code, text: text) {
-                // After the request was sent, libcurl reports a response without a status line (HTTP/0.9) like this.
+                // After the request was sent, this code means a response without a status line (HTTP/0.9).
                 case .unsupportedProtocol where [.sending, .waiting, .receiving].contains(phase):
-                    (.invalidResponse, "Check that an HTTP server listens there.")
+                    (.invalidResponse, "Check that an HTTP server listens at this port.")
                 case .unsupportedProtocol: (.unsupported, "Curlew supports http and https.")
                 case .malformedURL: (.invalidRequest, nil)
                 case .cannotResolveProxy: (.cannotResolve, "Check the proxy's host name.")
@@ -269,11 +270,11 @@ extension NetworkError {
                     (.invalidResponse, nil)
                 case .connectionFailed:
                     (.connectionLost, "The server is shutting down the connection, or it violated HTTP/2.")
-                case .protocolViolation: (.invalidResponse, "One side violated HTTP/2, or was flooded.")
+                case .protocolViolation: (.invalidResponse, "The server or the client violated HTTP/2, or was flooded with frames.")
                 case .streamReset, .streamClosed, .streamRefused:
                     (.connectionLost, "The server reset the HTTP/2 stream.")
                 case .truncated where phase == .receiving:
-                    (.connectionLost, "The body is shorter than announced.")
+                    (.connectionLost, "The body is shorter than its announced length.")
                 case .truncated, .emptyReply:
                     (.connectionLost, "The server closed the connection without a response.")
                 case .outOfMemory: (.resourceExhausted, nil)
@@ -287,7 +288,7 @@ extension NetworkError {
                 case .cannotRewind:
                     (
                         .bodyNotReplayable,
-                        "The connection was stale, or the server wants the body again; give a body that can be replayed."
+                        "The connection was stale, or the server requires the body again; use a replayable body."
                     )
                 case .other: (.internal, nil)
                 }

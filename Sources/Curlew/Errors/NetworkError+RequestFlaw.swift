@@ -58,7 +58,7 @@ extension NetworkError {
     ///   - request: The request that is invalid.
     ///   - response: The response that made the request invalid.
     ///   - phase: The phase in which the flaw was found; `preparing` by default.
-    init(
+    package init(
         invalid flaw: RequestFlaw, _ message: String, hint: String? = nil, cause: (any Error)? = nil,
         request: Request? = nil, response: ResponseHead? = nil, phase: Phase = .preparing
     ) {
@@ -71,7 +71,7 @@ extension NetworkError {
 
 extension InvalidURL.Reason {
     /// The part of the URL that is invalid.
-    var flaw: NetworkError.RequestFlaw {
+    package var flaw: NetworkError.RequestFlaw {
         switch self {
         case .empty, .controlCharacter, .forbiddenInUserInfo: .url
         case .noScheme, .unsupportedScheme: .scheme

@@ -84,7 +84,7 @@ struct EventSourceReader {
         guard mayRetry else { return close(.exhausted(schedule.failures, failure)) }
         let wait = reconnection.wait(after: schedule.failures, retry: retry, retryAfter: failure?.retryAfter)
         onChange?(.waiting(wait, after: failure))
-        do { try await reconnection.sleep(for: wait) } catch {
+        do { try await reconnection.pause(for: wait) } catch {
             let isCancelled = error is CancellationError || Task.isCancelled
             close(
                 isCancelled

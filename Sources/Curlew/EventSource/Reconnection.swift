@@ -6,9 +6,9 @@ internal import CurlewSupport
 extension EventSource {
     /// The rules by which an ``EventSource`` reconnects and gives up.
     ///
-    /// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without a
-    /// byte of a stream, each attempt doubles the wait, as ``Backoff`` does, up to `longest`. The wait is never shorter
-    /// than a `Retry-After` of the server.
+    /// The wait is the server's last `retry` value, or `delay` without one. From the second consecutive attempt without
+    /// a byte of a stream, each attempt doubles the wait, as ``Backoff`` does, up to `longest`. The wait is never
+    /// shorter than a `Retry-After` of the server.
     ///
     /// ```swift
     /// let patient = EventSource.Reconnection(delay: .seconds(1), longest: .seconds(60), attempts: 10)
@@ -41,8 +41,8 @@ extension EventSource {
         /// - Parameters:
         ///   - delay: The wait before the first attempt to reconnect, unless the server sets another.
         ///   - longest: The longest wait that doubling produces.
-        ///   - attempts: The maximum number of consecutive attempts without a byte of a stream; nil for no limit, and less
-        ///     than 1 counts as 1.
+        ///   - attempts: The maximum number of consecutive attempts without a byte of a stream; nil for no limit, and
+        ///     less than 1 counts as 1.
         ///   - clock: The clock of the waits; pass another clock in tests.
         ///   - jitter: A factor for each wait, so that the clients of a restarted server do not all reconnect at once:
         ///     random in 1…1.5 by default. Less than 1 counts as 1, more than 100 as 100.
@@ -58,7 +58,8 @@ extension EventSource {
             self.jitter = jitter
         }
 
-        /// The number of retries; the waits depend on the server too, so ``wait(after:retry:retryAfter:)`` returns them.
+        /// The number of retries; the waits depend on the server too, so ``wait(after:retry:retryAfter:)`` returns
+        /// them.
         var policy: RetryPolicy { RetryPolicy(limit: attempts.map { Swift.max($0, 1) - 1 } ?? .max, budget: nil) }
 
         /// Returns the wait before the next connection.
@@ -81,6 +82,6 @@ extension EventSource {
 
         /// Waits for a duration.
         /// - Throws: `CancellationError` when the task is cancelled.
-        func sleep(for wait: Duration) async throws { try await clock.wait(for: wait) }
+        func pause(for wait: Duration) async throws { try await clock.wait(for: wait) }
     }
 }

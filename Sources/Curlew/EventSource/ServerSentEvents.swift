@@ -5,8 +5,8 @@ extension Streams {
     /// A serializer that reads the events of one `text/event-stream` response as they arrive (HTML §9.2.6).
     ///
     /// The stream ends with the response; use
-    /// ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)`` to reconnect. An event
-    /// that is incomplete at the end of the response is discarded.
+    /// ``APIClient/eventSource(_:query:fields:options:lastEventID:limit:reconnection:onChange:)`` to reconnect. An
+    /// event that is incomplete at the end of the response is discarded.
     ///
     /// ```swift
     /// for try await event in api.stream(.post, "chat", .json(prompt), using: .serverSentEvents) {
@@ -50,7 +50,8 @@ extension Streams {
 }
 
 extension Streams {
-    /// A serializer that decodes the `data` of server-sent events as they arrive: JSON of one type, for all event types.
+    /// A serializer that decodes the `data` of server-sent events as they arrive: JSON of one type, for all event
+    /// types.
     ///
     /// ```swift
     /// for try await price in api.stream("prices", using: .serverSentEvents(of: Price.self)) { print(price) }

@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The rules for untrusted file names.
-enum FileName {
+package enum FileName {
     /// The maximum length in bytes of a name that a server suggests, so that the suffixes of incomplete files fit, too.
-    static let most = 200
+    package static let most = 200
     /// The maximum length in bytes of a name that the caller chooses: 255, the limit of file systems, without
     /// ".part.json.new".
-    static let longest = 241
+    package static let longest = 241
     private static let maximumExtensionLength = 20
 
     /// Returns a name that is safe for a new file in a directory that the caller chooses; nil when no character is
     /// left.
     ///
     /// The method inspects scalars, not characters: for the file system, a slash before a joiner is a slash.
-    static func safe(_ name: String) -> String? {
+    package static func safe(_ name: String) -> String? {
         let scalars = name.unicodeScalars
         let slash = scalars.lastIndex { $0 == "/" || $0 == "\\" }
         let last = scalars[(slash.map { scalars.index(after: $0) } ?? scalars.startIndex)...]
@@ -45,7 +45,7 @@ enum FileName {
     }
 
     /// Returns the safe name of the last component of a URL's path, decoded; nil when no name is left.
-    static func ofPath(of url: String) -> String? {
+    package static func ofPath(of url: String) -> String? {
         guard let last = URLReference(url).path.split(separator: UInt8(ascii: "/")).last else { return nil }
         let name = String(decoding: last, as: UTF8.self)
         return safe("UTF-8''\(name)".extendedValue ?? name)
@@ -78,7 +78,7 @@ enum FileName {
     }
 
     /// Returns the name with a number before its extension: "a.tar.gz" becomes "a (2).tar.gz".
-    static func numbered(_ name: String, _ number: Int) -> String {
+    package static func numbered(_ name: String, _ number: Int) -> String {
         var dot = name.lastIndex(of: ".") ?? name.endIndex
         if name[..<dot].hasSuffix(".tar") { dot = name.index(dot, offsetBy: -4) }
         // A name that begins with its only dot has no extension.
@@ -87,7 +87,7 @@ enum FileName {
     }
 
     /// Returns the path with a number before the extension of its last component.
-    static func numbered(path: String, _ number: Int) -> String {
+    package static func numbered(path: String, _ number: Int) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return numbered(path, number) }
         let start = path.utf8.index(after: slash)
         return path[..<start] + numbered(String(path[start...]), number)

@@ -1,25 +1,25 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FoundationEssentials
+package import FoundationEssentials
 
 /// A date of an HTTP field (RFC 9110 §5.6.7), in whole seconds.
 ///
 /// It is written as `Sun, 06 Nov 1994 08:49:37 GMT`. The parser also accepts the two obsolete forms, as a recipient
 /// must.
-struct HTTPDate: Hashable, Sendable {
+package struct HTTPDate: Hashable, Sendable {
     /// Seconds since 1970, without leap seconds.
-    let seconds: Int64
+    package let seconds: Int64
 
-    init(seconds: Int64) { self.seconds = seconds }
+    package init(seconds: Int64) { self.seconds = seconds }
 
-    init(_ date: Date) { seconds = Int64(date.timeIntervalSince1970.rounded(.down)) }
+    package init(_ date: Date) { seconds = Int64(date.timeIntervalSince1970.rounded(.down)) }
 
     /// Parses one of the three forms; nil for another text and for a day that the calendar does not have.
     ///
     /// - Parameter now: The current time, which decides the century of a two-digit year (RFC 9110 §5.6.7): a date that
     ///   would be more than fifty years in the future is in the past.
-    init?(_ text: some StringProtocol, now: HTTPDate = HTTPDate(Date())) {
+    package init?(_ text: some StringProtocol, now: HTTPDate = HTTPDate(Date())) {
         let words = text.split(separator: " ")
         switch words.count {
         case 6 where words[0].hasSuffix(","): self.init(fixed: words)
@@ -121,7 +121,7 @@ struct HTTPDate: Hashable, Sendable {
 
 extension HTTPDate {
     /// The basic form of ISO 8601, such as `19941106T084937Z`, which only the fields of some signatures use.
-    var basicISO8601: String {
+    package var basicISO8601: String {
         let days = HTTPDate.floorDivide(seconds, by: 86_400)
         let (year, month, day) = HTTPDate.date(of: days)
         let time = Int(seconds - days * 86_400)
@@ -135,7 +135,7 @@ extension HTTPDate {
 
 extension HTTPDate: CustomStringConvertible {
     /// The form for sending: `Sun, 06 Nov 1994 08:49:37 GMT`.
-    var description: String {
+    package var description: String {
         let days = HTTPDate.floorDivide(seconds, by: 86_400)
         let (year, month, day) = HTTPDate.date(of: days)
         let time = Int(seconds - days * 86_400)

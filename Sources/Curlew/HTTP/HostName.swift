@@ -6,9 +6,9 @@
 /// The rules are narrower than RFC 3986 §3.2.2 on purpose. A name consists of letters, digits, "-", ".", "_" and "~",
 /// as libcurl requires, and an IPv4 address consists of four decimal numbers: "127.1", "0x7f.1" and "017.0.0.1" are
 /// refused, because different programs read them as different addresses.
-enum HostName {
+package enum HostName {
     /// Returns a name or an IPv4 address in normal form.
-    static func normal(_ written: Substring, names: InternationalNames?) throws(InvalidURL.Reason) -> Substring {
+    package static func normal(_ written: Substring, names: InternationalNames?) throws(InvalidURL.Reason) -> Substring {
         let bytes = written.utf8.span
         let allowed = Self.allowed
         var isASCII = true
@@ -33,25 +33,25 @@ enum HostName {
 
     /// Returns the form of a host in requests, for tables of hosts: an A-label or an address in normal form, without a
     /// dot at its end; nil for an invalid host.
-    static func key(_ written: some StringProtocol) -> String? {
+    package static func key(_ written: some StringProtocol) -> String? {
         let text = Substring(written.hasSuffix(".") ? written.dropLast() : written[...])
         if text.contains(":") { return (try? normalIPv6(text)).map(String.init) }
         return (try? normal(text, names: .system)).map(String.init)
     }
 
     /// Returns an IPv6 address in the form of RFC 5952 §4.
-    static func normalIPv6(_ written: Substring) throws(InvalidURL.Reason) -> Substring {
+    package static func normalIPv6(_ written: Substring) throws(InvalidURL.Reason) -> Substring {
         guard let pieces = ipv6Pieces(written) else { throw .invalidIPv6 }
         return Substring(ipv6Text(pieces))
     }
 
     /// Whether a text is an IP address.
-    static func isAddress(_ text: String) -> Bool {
+    package static func isAddress(_ text: String) -> Bool {
         ipv4(Substring(text).utf8) != nil || ipv6Pieces(Substring(text)) != nil
     }
 
     /// Returns an address of four or sixteen bytes in normal form; nil for another number of bytes.
-    static func address(_ bytes: [UInt8]) -> String? {
+    package static func address(_ bytes: [UInt8]) -> String? {
         switch bytes.count {
         case 4: bytes.map(String.init).joined(separator: ".")
         case 16: ipv6Text((0..<8).map { UInt16(bytes[2 * $0]) << 8 | UInt16(bytes[2 * $0 + 1]) })

@@ -2,24 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The error for a text that is not a URL of a request.
-struct InvalidURL: Error, Hashable, CustomStringConvertible {
+package struct InvalidURL: Error, Hashable, CustomStringConvertible {
     /// The text, redacted.
-    let text: String
+    package let text: String
     /// The reason why the text is invalid.
-    let reason: Reason
+    package let reason: Reason
 
     /// Creates an error that keeps only the redacted form of `text`.
-    init(text: String, reason: Reason) {
+    package init(text: String, reason: Reason) {
         self.text = redactedURL(text)
         self.reason = reason
     }
 
-    var description: String {
+    package var description: String {
         text.isEmpty ? reason.description : "“\(text)” is not a valid URL: \(reason)"
     }
 
     /// The reasons why a URL is invalid.
-    enum Reason: Error, Hashable, CustomStringConvertible {
+    package enum Reason: Error, Hashable, CustomStringConvertible {
         case empty
         case noScheme
         case unsupportedScheme(String)
@@ -37,7 +37,7 @@ struct InvalidURL: Error, Hashable, CustomStringConvertible {
         case namesLibraryMissing
         case nameRefused(String)
 
-        var description: String {
+        package var description: String {
             switch self {
             case .empty: "the URL is empty"
             case .noScheme: "it does not start with http:// or https://"

@@ -5,7 +5,7 @@ extension String {
     /// Returns this text's UTF-8 with every byte outside `kept` escaped as `%XX`, in upper case (RFC 3986 §2.1).
     ///
     /// - Parameter space: The replacement of a space that is not in `kept`; "%20" by default.
-    func percentEncoded(keeping kept: ByteSet, space: String = "%20") -> String {
+    package func percentEncoded(keeping kept: ByteSet, space: String = "%20") -> String {
         guard !kept.containsAll(of: self) else { return self }
         var output: [UInt8] = []
         output.reserveCapacity(utf8.count * 2)
@@ -33,7 +33,7 @@ extension String {
     /// - Parameters:
     ///   - kept: The bytes that stay unescaped, in addition to the unreserved ones.
     ///   - plus: The replacement of a "+" that is not in `kept`; "%2B" by default.
-    func percentNormalised(keeping kept: ByteSet, plus: String = "%2B") -> String {
+    package func percentNormalised(keeping kept: ByteSet, plus: String = "%2B") -> String {
         var output: [UInt8] = []
         output.reserveCapacity(utf8.count * 2)
         var rest = utf8[...]
@@ -56,7 +56,7 @@ extension String {
 
 extension Substring.UTF8View {
     /// These bytes decoded as form data: `%XX` becomes a byte, "+" becomes a space, and a "%" without two digits stays.
-    var formDecoded: [UInt8] {
+    package var formDecoded: [UInt8] {
         var output: [UInt8] = []
         var rest = self[...]
         while let byte = rest.popFirst() {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The text that replaces a secret in descriptions.
-let redaction = "<redacted>"
+package let redaction = "<redacted>"
 
 /// Returns a URL that is safe to show: without user-info, with "<redacted>" for every query value, every path parameter
 /// and the fragment, and with control characters escaped.
@@ -10,7 +10,7 @@ let redaction = "<redacted>"
 /// The text may be invalid. Ambiguous text is read cautiously: the text before an "@" is hidden wherever it could be
 /// user-info.
 /// - Parameter names: Names in the query, as they are written, whose values may be shown.
-func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> String {
+package func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> String {
     let bytes = text.utf8
     let (start, isAuthority) = authorityStart(in: bytes)
     var rest = bytes[start...]
@@ -29,7 +29,7 @@ func redactedURL(_ text: String, showingQueryOf names: Set<String> = []) -> Stri
 }
 
 /// Returns a query that is safe to show: with "<redacted>" for every value, and with control characters escaped.
-func redactedQuery(_ text: String) -> String {
+package func redactedQuery(_ text: String) -> String {
     redactedQuery(text.utf8[...], showing: []).escapingControls
 }
 

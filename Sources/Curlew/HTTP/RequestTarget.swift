@@ -7,20 +7,20 @@
 /// In normal form, scheme and host are in lower case, international names are A-labels (RFC 5890), IPv6 addresses are
 /// written as in RFC 5952, the default port and the fragment are removed, the path starts with "/", and bytes that a
 /// URL must not contain are percent-encoded as UTF-8. Existing percent escapes and dot segments stay as they are.
-struct RequestTarget: Hashable, Sendable {
+package struct RequestTarget: Hashable, Sendable {
     /// The schemes that a request can have.
-    enum Scheme: String, Hashable, Sendable {
+    package enum Scheme: String, Hashable, Sendable {
         case http
         case https
 
-        var defaultPort: UInt16 { self == .http ? 80 : 443 }
+        package var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
     /// The whole URL in normal form, all ASCII; the original string without a copy if that was already normal.
-    let text: String
-    let scheme: Scheme
+    package let text: String
+    package let scheme: Scheme
     /// The port of the URL, else the default port of the scheme.
-    let port: UInt16
+    package let port: UInt16
     private let parts: Parts
 
     /// Checks and normalises `text`.
@@ -28,7 +28,7 @@ struct RequestTarget: Hashable, Sendable {
     /// Complexity: O(*n*); a text that is already normal is not copied.
     ///
     /// - Parameter names: The encoder of international names; nil behaves as if libidn2 were not installed.
-    init(_ text: String, names: InternationalNames? = .system) throws(InvalidURL) {
+    package init(_ text: String, names: InternationalNames? = .system) throws(InvalidURL) {
         do throws(InvalidURL.Reason) {
             let layout = try URLLayout(text.utf8.span)
             let host = try layout.normalHost(in: text, names: names)
@@ -47,19 +47,19 @@ struct RequestTarget: Hashable, Sendable {
     }
 
     /// The host in lower case; IPv6 addresses without their brackets.
-    var host: String { slice(parts.host) }
+    package var host: String { slice(parts.host) }
 
     /// The user-info as written in ``text``, still percent-encoded; nil without user-info.
-    var userInfo: String? { parts.userInfo.map(slice) }
+    package var userInfo: String? { parts.userInfo.map(slice) }
 
     /// The path, still percent-encoded; starts with "/".
-    var path: String { slice(parts.path) }
+    package var path: String { slice(parts.path) }
 
     /// The query without its "?", still percent-encoded; nil when there is no "?".
-    var query: String? { parts.query.map(slice) }
+    package var query: String? { parts.query.map(slice) }
 
     /// Whether the host is an IPv6 address, which is in brackets in ``text``.
-    var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+    package var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
 
     private func slice(_ range: Range<Int>) -> String {
         let start = text.utf8.index(text.utf8.startIndex, offsetBy: range.lowerBound)
@@ -68,11 +68,11 @@ struct RequestTarget: Hashable, Sendable {
     }
 
     /// The positions of the components in the text, as UTF-8 offsets.
-    struct Parts: Hashable, Sendable {
-        var userInfo: Range<Int>?
-        var host: Range<Int>
-        var path: Range<Int>
-        var query: Range<Int>?
+    package struct Parts: Hashable, Sendable {
+        package var userInfo: Range<Int>?
+        package var host: Range<Int>
+        package var path: Range<Int>
+        package var query: Range<Int>?
 
         init(_ layout: URLLayout) {
             (userInfo, host, path, query) = (layout.userInfo, layout.host, layout.path, layout.query)
@@ -82,7 +82,7 @@ struct RequestTarget: Hashable, Sendable {
 
 extension RequestTarget {
     /// Whether others on the network can read the request: it is sent without TLS to another machine.
-    var isCleartext: Bool { scheme == .http && !isLoopback }
+    package var isCleartext: Bool { scheme == .http && !isLoopback }
 
     /// Whether the host is this machine: 127.0.0.0/8, ::1, and the names of RFC 6761 §6.3, which are never looked up.
     private var isLoopback: Bool {
@@ -93,5 +93,5 @@ extension RequestTarget {
 
 extension RequestTarget: CustomStringConvertible {
     /// The URL, redacted.
-    var description: String { redactedURL(text) }
+    package var description: String { redactedURL(text) }
 }

@@ -65,8 +65,8 @@ extension Interception {
         case transfer
         /// Each request that is sent: the interceptor receives every redirect and every retry.
         ///
-        /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds credentials
-        /// in this scope must check the request's URL first.
+        /// A redirect may go to another origin, for which it has removed credentials: an interceptor that adds
+        /// credentials in this scope must check the request's URL first.
         case attempt
     }
 }
@@ -140,10 +140,11 @@ extension Interception {
         /// Whether the session has closed and no transfer may continue.
         var isClosed: Bool { run.host.closing.count > 0 }
 
-        /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has passed.
+        /// The remaining part of the request's `timeouts.total`; nil without such a limit, zero when the time has
+        /// passed.
         ///
-        /// When the time has passed, requests in progress end and the task of the interceptors is cancelled; the transfer
-        /// ends with `.timedOut` as soon as the interceptors have returned.
+        /// When the time has passed, requests in progress end and the task of the interceptors is cancelled; the
+        /// transfer ends with `.timedOut` as soon as the interceptors have returned.
         public var remaining: Duration? { total.map { max($0 - run.elapsed, .zero) } }
     }
 }

@@ -26,9 +26,9 @@ extension Interception {
         /// Discarding the response unread ends its attempt. Cancelling the task ends the attempt, too.
         /// - Parameter request: The request to send.
         /// - Returns: The response, its body unread.
-        /// - Throws: `NetworkError`: any kind that a transfer can end with before its body; `.bodyNotReplayable` when the
-        ///   request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor behind this
-        ///   one threw an error that is not a `NetworkError`.
+        /// - Throws: `NetworkError`: any kind that a transfer can end with before its body; `.bodyNotReplayable` when
+        ///   the request's body was sent before and can be read only once; `.interceptorFailed` when an interceptor
+        ///   behind this one threw an error that is not a `NetworkError`.
         public func callAsFunction(_ request: Request) async throws(NetworkError) -> IncomingResponse {
             guard let interceptor = interceptors.first else { return try await run.send(request) }
             do {

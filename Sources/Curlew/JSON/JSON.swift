@@ -5,9 +5,9 @@ public import FoundationEssentials
 
 /// JSON (RFC 8259), both ways: any `Codable` type, several times as fast as with Foundation's coders.
 ///
-/// The options have the names and meanings that they have in `JSONDecoder` and `JSONEncoder`. The results are the same but
-/// for the cases in the table of `Documentation/JSON.md`. It is the format of a client unless another one is given, and
-/// works alone:
+/// The options have the names and meanings that they have in `JSONDecoder` and `JSONEncoder`. The results are the same
+/// but for the cases in the table of `Documentation/JSON.md`. It is the format of a client unless another one is given,
+/// and works alone:
 ///
 /// ```swift
 /// let json = JSON { encoder, decoder in
@@ -72,8 +72,9 @@ public struct JSON: Sendable {
 
     /// JSON as most services on the web write it: names in snake case, dates as text (ISO 8601, RFC 3339).
     ///
-    /// Names convert as in Foundation: `user_id` becomes `userId`, so a property `userID` needs a coding key. The decoder
-    /// reads dates with and without fractions of a second. The encoder writes milliseconds only where a date has some.
+    /// Names convert as in Foundation: `user_id` becomes `userId`, so a property `userID` needs a coding key. The
+    /// decoder reads dates with and without fractions of a second. The encoder writes milliseconds only where a date
+    /// has some.
     public static let web = JSON { encoder, decoder in
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         decoder.dateDecodingStrategy = .iso8601
@@ -84,7 +85,8 @@ public struct JSON: Sendable {
         }
     }
 
-    /// What servers put before JSON so that a page of another site cannot run it as a script: `)]}'`, `for(;;);`, `while(1);`.
+    /// What servers put before JSON so that a page of another site cannot run it as a script: `)]}'`, `for(;;);`,
+    /// `while(1);`.
     public static let guardPrefixes = [")]}',", ")]}'", "for(;;);", "for (;;);", "while(1);", "while (1);", "{}&&"]
 
     /// Encodes a value as UTF-8.
@@ -106,8 +108,8 @@ public struct JSON: Sendable {
     /// - Parameters:
     ///   - type: The result.
     ///   - bytes: UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
-    /// - Throws: `DecodingError`, with a ``Fault`` as `underlyingError` unless Foundation's decoder throws it; or an error
-    ///   that the type throws itself.
+    /// - Throws: `DecodingError`, with a ``Fault`` as `underlyingError` unless Foundation's decoder throws it; or an
+    ///   error that the type throws itself.
     public func decode<T: Decodable>(_ type: T.Type = T.self, from bytes: some Collection<UInt8>) throws -> T {
         prefixes.isEmpty ? try decode(type, plain: bytes) : try decode(type, plain: stripped(Data(bytes)))
     }

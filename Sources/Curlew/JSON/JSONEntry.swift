@@ -3,8 +3,8 @@
 
 /// One value or one name in the index of a text of JSON: what it is, where it stands, and where it ends.
 ///
-/// The index of `{"a":[1]}` is: object, name, array, number. A name stands in front of its value. A container is followed
-/// by its contents and stores the index of the entry after them, so that a reader can skip it.
+/// The index of `{"a":[1]}` is: object, name, array, number. A name stands in front of its value. A container is
+/// followed by its contents and stores the index of the entry after them, so that a reader can skip it.
 struct JSONEntry {
     enum Kind: UInt64 {
         case null, no, yes

@@ -16,8 +16,8 @@ extension JSONValue: Codable {
     /// Decodes any value, by a decoder other than that of ``JSON``, which does not call this.
     ///
     /// Other decoders are slow for deep values, so the limit is 64 levels.
-    /// - Throws: `DecodingError` for a value that JSON does not have, such as a date of a property list or a number beyond
-    ///   `Double`, and for a value more than 64 levels below the root.
+    /// - Throws: `DecodingError` for a value that JSON does not have, such as a date of a property list or a number
+    ///   beyond `Double`, and for a value more than 64 levels below the root.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {

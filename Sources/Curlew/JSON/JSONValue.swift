@@ -3,8 +3,8 @@
 
 /// Any JSON value (RFC 8259 §3), for data without a Swift type.
 ///
-/// Integers of 64 bits, signed or not, are kept exactly; other numbers as `Double` (RFC 8259 §6). Numbers are equal when
-/// their values are equal: `.integer(2)` equals `.number(2)`.
+/// Integers of 64 bits, signed or not, are kept exactly; other numbers as `Double` (RFC 8259 §6). Numbers are equal
+/// when their values are equal: `.integer(2)` equals `.number(2)`.
 ///
 /// ```swift
 /// let value: JSONValue = ["users": [["name": "Ann", "age": 41]], "next": nil]

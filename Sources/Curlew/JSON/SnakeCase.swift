@@ -20,7 +20,8 @@ enum SnakeCase {
 
     /// `firstName` → `first_name`.
     ///
-    /// A run of capitals is one word, except that its last letter begins the next word: `myURLParser` → `my_url_parser`.
+    /// A run of capitals is one word, except that its last letter begins the next word: `myURLParser` →
+    /// `my_url_parser`.
     static func snake(_ name: String) -> String {
         guard let first = name.indices.first else { return name }
         var words: [Range<String.Index>] = []

@@ -38,8 +38,8 @@ struct RateLimiter: OriginRecord {
     }
 
     enum Step {
-        /// The request may start, and has left the queue; the caller resumes the continuation, which belongs to the new first
-        /// request.
+        /// The request may start, and has left the queue; the caller resumes the continuation, which belongs to the new
+        /// first request.
         case go(Continuation?)
         case wait(Duration)
         case tooLong(Duration)

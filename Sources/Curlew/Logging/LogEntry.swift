@@ -30,8 +30,8 @@ extension LoggingInterceptor {
         public internal(set) var status: Status?
         /// The fields of the request or response, secrets redacted; nil below the level `.fields`.
         public internal(set) var fields: HeaderFields?
-        /// The size of the body in bytes: the declared size of a request or response, if known; for a body that was read,
-        /// the number of decoded bytes received.
+        /// The size of the body in bytes: the declared size of a request or response, if known; for a body that was
+        /// read, the number of decoded bytes received.
         public internal(set) var bodyBytes: Int64?
         /// The start of a body: text with controls escaped, or "hex" and digits; nil for other events.
         public internal(set) var body: String?

@@ -23,8 +23,8 @@ extension MultipartForm {
 
         /// Creates a custom boundary, which must not occur in the parts; the form does not check this.
         ///
-        /// - Parameter text: 1 to 70 letters, digits, spaces or characters of `'()+_,-./:=?`; the last character is not a
-        ///   space.
+        /// - Parameter text: 1 to 70 letters, digits, spaces or characters of `'()+_,-./:=?`; the last character is not
+        ///   a space.
         /// - Returns: Nil if the text is not a valid boundary.
         public init?(_ text: String) {
             guard (1...70).contains(text.utf8.count), text.utf8.last != 0x20, Self.members.containsAll(of: text) else {

@@ -56,15 +56,16 @@ extension MultipartElements {
 
         /// The file name that the sender set; nil without one.
         ///
-        /// The value is that of a valid `filename*` (RFC 8187), else that of `filename`. The percent-escapes of browsers
-        /// are decoded.
+        /// The value is that of a valid `filename*` (RFC 8187), else that of `filename`. The percent-escapes of
+        /// browsers are decoded.
         ///
         /// The name is untrusted: do not use it as a path.
         public var filename: String? {
             parameter("filename*").flatMap(\.extendedValue) ?? parameter("filename").map(unescaped)
         }
 
-        /// Decodes the escapes that browsers use for quotes and line breaks (HTML, multipart/form-data encoding algorithm).
+        /// Decodes the escapes that browsers use for quotes and line breaks (HTML, multipart/form-data encoding
+        /// algorithm).
         private func unescaped(_ name: String) -> String {
             guard name.utf8.contains(UInt8(ascii: "%")) else { return name }
             return [("%22", "\""), ("%0D", "\r"), ("%0A", "\n")].reduce(name) { text, escape in

@@ -68,7 +68,8 @@ extension MultipartElements {
         /// The limits of parts and fields.
         public let limits: MultipartElements.Limits
 
-        /// Creates a serializer with limits; by default 1000 parts, with at most 16 KiB of fields and 64 MiB of bytes each.
+        /// Creates a serializer with limits; by default 1000 parts, with at most 16 KiB of fields and 64 MiB of bytes
+        /// each.
         public init(_ limits: MultipartElements.Limits = MultipartElements.Limits()) { self.limits = limits }
 
         /// `multipart/*`.

@@ -4,8 +4,8 @@
 extension MultipartForm {
     /// One part of a ``MultipartForm``: its name, its fields and its body.
     ///
-    /// Names and file names are encoded as browsers do: in UTF-8, with `%22`, `%0D` and `%0A` for quotes, CR and LF. Each
-    /// line break of a name is first normalized to CR LF (WHATWG HTML, multipart/form-data encoding algorithm).
+    /// Names and file names are encoded as browsers do: in UTF-8, with `%22`, `%0D` and `%0A` for quotes, CR and LF.
+    /// Each line break of a name is first normalized to CR LF (WHATWG HTML, multipart/form-data encoding algorithm).
     ///
     /// ```swift
     /// MultipartForm.Part("title", "Alps")
@@ -26,16 +26,16 @@ extension MultipartForm {
         ///
         /// - Parameters:
         ///   - name: The name.
-        ///   - value: The text, sent unchanged in UTF-8 without a content type. Browsers would normalize its line breaks to
-        ///     CR LF.
+        ///   - value: The text, sent unchanged in UTF-8 without a content type. Browsers would normalize its line
+        ///     breaks to CR LF.
         public init(_ name: String, _ value: String) {
             self.init(named: name, .text(value), filename: nil, type: nil)
         }
 
         /// Creates a part from a file, which is opened when the part is sent and is read ahead on its own thread.
         ///
-        /// A missing or unreadable file, and a directory, are `.invalidRequest` when the transfer is created. A file whose
-        /// size changes before it is sent completely is `.bodyFailed`.
+        /// A missing or unreadable file, and a directory, are `.invalidRequest` when the transfer is created. A file
+        /// whose size changes before it is sent completely is `.bodyFailed`.
         /// - Parameters:
         ///   - name: The name.
         ///   - path: The path of the file.

@@ -4,8 +4,8 @@
 extension Request {
     /// The query of a URL, or the content of a form, before a ``QueryEncoder`` writes it.
     ///
-    /// Write a query as a dictionary literal with values of any `Encodable` types, or create it from a structure. Names may
-    /// repeat. Descriptions show only the names, never the values.
+    /// Write a query as a dictionary literal with values of any `Encodable` types, or create it from a structure. Names
+    /// may repeat. Descriptions show only the names, never the values.
     ///
     /// ```swift
     /// var query: Request.Query = ["q": term, "page": 2, "tags": ["new", "used"], "seller": nil]
@@ -27,8 +27,8 @@ extension Request {
 
         /// Creates a query from the pairs of a literal; names may repeat.
         ///
-        /// ``QueryEncoder/nils`` decides how nil is written. Names are sorted unless ``QueryEncoder/order`` says otherwise;
-        /// pairs of the same name stay in their order.
+        /// ``QueryEncoder/nils`` decides how nil is written. Names are sorted unless ``QueryEncoder/order`` says
+        /// otherwise; pairs of the same name stay in their order.
         public init(dictionaryLiteral elements: (String, (any Encodable & Sendable)?)...) {
             parts = elements.map { .pair($0.0, $0.1) }
         }
@@ -46,8 +46,8 @@ extension Request {
         /// Creates a query from a text that is already percent-encoded and is sent as it is.
         ///
         /// Use it for queries that ``QueryEncoder`` cannot write. Only characters that a query must not contain are
-        /// escaped: control characters, spaces, "#" and all characters outside ASCII. The text follows the encoded pairs
-        /// and values.
+        /// escaped: control characters, spaces, "#" and all characters outside ASCII. The text follows the encoded
+        /// pairs and values.
         /// - Parameter text: The text, without a leading "?".
         public static func percentEncoded(_ text: String) -> Request.Query {
             var query = Request.Query()
@@ -57,7 +57,8 @@ extension Request {
             return query
         }
 
-        /// Whether the query has no parts; a part that encodes to nothing counts, since it has to be encoded to know that.
+        /// Whether the query has no parts; a part that encodes to nothing counts, since it has to be encoded to know
+        /// that.
         public var isEmpty: Bool { parts.isEmpty }
 
         /// Adds a pair at the end and keeps other pairs of the same name.
@@ -68,8 +69,8 @@ extension Request {
         /// Returns this query followed by `other`, without the pairs of this query whose names occur in `other`.
         ///
         /// The method compares the names of literals, of ``append(_:_:)`` and of ``percentEncoded(_:)``. Names in a
-        /// percent-encoded text are decoded as form data, and its `tags[]` and `near[lat]` belong to the pairs `tags` and
-        /// `near`. The pairs that structures encode are not compared and are all sent.
+        /// percent-encoded text are decoded as form data, and its `tags[]` and `near[lat]` belong to the pairs `tags`
+        /// and `near`. The pairs that structures encode are not compared and are all sent.
         public func merging(_ other: Request.Query) -> Request.Query {
             var result = removing(other.names)
             result.parts += other.parts

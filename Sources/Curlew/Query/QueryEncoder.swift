@@ -4,9 +4,9 @@
 extension Request {
     /// Writes values as query strings and as forms (`application/x-www-form-urlencoded`).
     ///
-    /// Values nest: a value inside another value is named by a path in brackets, and lists repeat their name. No standard
-    /// defines these rules, so each style can be set; the defaults are those of AFNetworking. Names, including their
-    /// brackets, and values are percent-encoded as by ``escape(_:spaces:)``.
+    /// Values nest: a value inside another value is named by a path in brackets, and lists repeat their name. No
+    /// standard defines these rules, so each style can be set; the defaults are those of AFNetworking. Names, including
+    /// their brackets, and values are percent-encoded as by ``escape(_:spaces:)``.
     ///
     /// ```swift
     /// struct Search: Encodable { var text: String, tags: [String], near: [String: Double] }
@@ -19,10 +19,10 @@ extension Request {
     ///
     /// Numbers are written in decimal digits without an exponent, and whole numbers of every type without a fraction:
     /// `48.0` is `48`. `URL`, `UUID` and `Decimal` are written as they describe themselves, enumerations as their raw
-    /// values. The keys of a dictionary can have any type that is written as one text. The elements of a `Set` are sorted
-    /// by their text and repeat the name without brackets in every style, unless arrays are joined by commas. An optional
-    /// property that is nil is omitted, because Swift omits it (`encodeIfPresent`); ``nils`` decides how nil is written in
-    /// dictionaries, in arrays and in a ``Query``.
+    /// values. The keys of a dictionary can have any type that is written as one text. The elements of a `Set` are
+    /// sorted by their text and repeat the name without brackets in every style, unless arrays are joined by commas. An
+    /// optional property that is nil is omitted, because Swift omits it (`encodeIfPresent`); ``nils`` decides how nil
+    /// is written in dictionaries, in arrays and in a ``Query``.
     public struct QueryEncoder: Sendable, Hashable {
         /// How the elements of arrays are named; `a` is the name of the array.
         public enum ArrayStyle: String, Sendable, Hashable, Codable, CaseIterable {
@@ -114,7 +114,8 @@ extension Request {
         public enum OrderStyle: String, Sendable, Hashable, Codable, CaseIterable {
             /// Ascending by the bytes of the name, at each level: equal values give equal text.
             case sorted
-            /// The order in which the value encodes them; names in dictionaries, which have no order, are sorted anyway.
+            /// The order in which the value encodes them; names in dictionaries, which have no order, are sorted
+            /// anyway.
             case asGiven
         }
 
@@ -169,10 +170,10 @@ extension Request {
         /// Encodes a value that has names: a structure, a dictionary or a ``Query``.
         ///
         /// - Returns: The pairs joined by "&", without a leading "?"; "" for nil and when nothing is encoded.
-        /// - Throws: `EncodingError.invalidValue`, which names the coding path, for a value without names (an array, a set,
-        ///   a number, a text), for more than 64 values inside one another, for keys of dictionaries that are more than one
-        ///   text, and for nested values in arrays that are joined by commas. The error has the value's type instead of the
-        ///   value, which may be a secret. Errors that the value itself throws are rethrown unchanged.
+        /// - Throws: `EncodingError.invalidValue`, which names the coding path, for a value without names (an array, a
+        ///   set, a number, a text), for more than 64 values inside one another, for keys of dictionaries that are more
+        ///   than one text, and for nested values in arrays that are joined by commas. The error has the value's type
+        ///   instead of the value, which may be a secret. Errors that the value itself throws are rethrown unchanged.
         public func encode(_ value: some Encodable) throws -> String {
             if let query = value as? Request.Query { return try query.text(self) }
             return try text(of: entries(of: value))
@@ -180,8 +181,8 @@ extension Request {
 
         /// Percent-encodes one name or value.
         ///
-        /// ASCII letters, ASCII digits and `- . _ ~ / ?` stay as they are; the UTF-8 of all other characters is written as
-        /// `%XX` with upper-case digits (RFC 3986 §2.1).
+        /// ASCII letters, ASCII digits and `- . _ ~ / ?` stay as they are; the UTF-8 of all other characters is written
+        /// as `%XX` with upper-case digits (RFC 3986 §2.1).
         /// - Parameter spaces: How a space is written; `%20` by default. A "+" is always `%2B`.
         public static func escape(_ text: String, spaces: SpaceStyle = .percent) -> String {
             text.percentEncoded(keeping: kept, space: spaces == .plus ? "+" : "%20")

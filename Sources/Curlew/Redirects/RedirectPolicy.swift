@@ -157,9 +157,9 @@ extension RedirectPolicy {
         case follow
         /// Send this request instead, counted as a redirect.
         ///
-        /// Change the proposed request if possible: credentials for another origin are already removed from it. All fields
-        /// of the given request are sent unchanged. The session's own fields are still sent to another origin without those
-        /// that hold credentials.
+        /// Change the proposed request if possible: credentials for another origin are already removed from it. All
+        /// fields of the given request are sent unchanged. The session's own fields are still sent to another origin
+        /// without those that hold credentials.
         case rewrite(Request)
         /// Use the redirecting response as the result.
         case stop

@@ -49,7 +49,7 @@ extension Request {
 
     /// Checks and normalises the URL.
     /// - Throws: The errors of ``validated()``.
-    func target() throws(NetworkError) -> RequestTarget {
+    package func target() throws(NetworkError) -> RequestTarget {
         do throws(InvalidURL) {
             return try RequestTarget(url)
         } catch {

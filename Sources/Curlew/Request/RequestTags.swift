@@ -18,8 +18,8 @@ extension Request {
     /// The notes that a request carries for interceptors, observers and its caller, at most one value for each
     /// `RequestTag`.
     ///
-    /// Tags stay with a request in every copy, so through redirects and interceptors, and are never sent. Descriptions list
-    /// the names of the tags without their values.
+    /// Tags stay with a request in every copy, so through redirects and interceptors, and are never sent. Descriptions
+    /// list the names of the tags without their values.
     public struct Tags: Sendable {
         private struct Entry: Sendable {
             let name: String

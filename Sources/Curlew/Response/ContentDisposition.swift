@@ -13,8 +13,8 @@ extension ResponseHead {
         public let type: String
         /// The file name that the server sent, unchanged; nil without one.
         ///
-        /// It is taken from `filename*` (RFC 8187) when that is valid, else from `filename`. The name is untrusted: do not
-        /// build a path from it, use ``safeFilename``.
+        /// It is taken from `filename*` (RFC 8187) when that is valid, else from `filename`. The name is untrusted: do
+        /// not build a path from it, use ``safeFilename``.
         public let filename: String?
 
         /// Parses a field's value; nil without a type.
@@ -38,11 +38,12 @@ extension ResponseHead {
         /// Whether the response should be saved instead of shown: true for every type except `inline` (RFC 6266 §4.2).
         public var isAttachment: Bool { type != "inline" }
 
-        /// The file name made safe for a new file in a directory that the caller chooses; nil when no character is left.
+        /// The file name made safe for a new file in a directory that the caller chooses; nil when no character is
+        /// left.
         ///
-        /// Only the last component after a "/" or "\" is used. Control and bidirectional characters are removed, and white
-        /// space and dots at both ends. A name of more than 200 bytes is shortened and keeps its extension. An ending of
-        /// incomplete downloads (`.part`, `.part.json`, `.part.json.new`) begins with "_" instead of a dot.
+        /// Only the last component after a "/" or "\" is used. Control and bidirectional characters are removed, and
+        /// white space and dots at both ends. A name of more than 200 bytes is shortened and keeps its extension. An
+        /// ending of incomplete downloads (`.part`, `.part.json`, `.part.json.new`) begins with "_" instead of a dot.
         public var safeFilename: String? { filename.flatMap(FileName.safe) }
     }
 }

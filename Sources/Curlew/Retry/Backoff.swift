@@ -4,11 +4,11 @@
 internal import Glibc
 
 extension RetryPolicy {
-    /// The wait before the next attempt: longer after each failure, and random, so that clients that failed together do not
-    /// return together.
+    /// The wait before the next attempt: longer after each failure, and random, so that clients that failed together do
+    /// not return together.
     ///
-    /// The wait before attempt *n* + 1 is drawn evenly from `least` to `first` × `factor`ⁿ⁻¹, but at most `longest`. With a
-    /// `least` of zero, the default, this is "full jitter", which may yield almost no wait.
+    /// The wait before attempt *n* + 1 is drawn evenly from `least` to `first` × `factor`ⁿ⁻¹, but at most `longest`.
+    /// With a `least` of zero, the default, this is "full jitter", which may yield almost no wait.
     ///
     /// ```swift
     /// var policy = RetryPolicy.standard

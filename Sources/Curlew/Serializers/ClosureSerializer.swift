@@ -16,8 +16,8 @@ extension Serializers {
         ///
         /// - Parameters:
         ///   - accepts: The media types that the closure can read; any type unless given.
-        ///   - read: Called in the task that awaits the value, with an acceptable response. A `NetworkError` that it throws
-        ///     passes unchanged; any other error becomes the cause of a `NetworkError` of kind `decodingFailed`.
+        ///   - read: Called in the task that awaits the value, with an acceptable response. A `NetworkError` that it
+        ///     throws passes unchanged; any other error becomes the cause of a `NetworkError` of kind `decodingFailed`.
         public init(
             accepts: [MediaType] = [.any], _ read: @escaping @Sendable (IncomingResponse) async throws -> Output
         ) {

@@ -94,8 +94,8 @@ extension NetworkError {
 
     /// Why a value cannot be encoded.
     ///
-    /// Curlew's own errors have a type as their value, and their text holds no values. The text of other errors may quote
-    /// the value, so it is replaced.
+    /// Curlew's own errors have a type as their value, and their text holds no values. The text of other errors may
+    /// quote the value, so it is replaced.
     private static func reason(_ value: Any, _ context: EncodingError.Context) -> String {
         value is Any.Type
             ? context.debugDescription.shortened(to: 256).escapingControls

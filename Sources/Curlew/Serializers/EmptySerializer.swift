@@ -4,8 +4,8 @@
 extension Serializers {
     /// Discards the body, for requests whose status is the whole response.
     ///
-    /// A client's verbs read at most 64 KiB of a discarded body, also for interceptors, and abort a longer one; a transfer
-    /// collects the body within its limit.
+    /// A client's verbs read at most 64 KiB of a discarded body, also for interceptors, and abort a longer one; a
+    /// transfer collects the body within its limit.
     ///
     /// ```swift
     /// try await api.delete("users/42", using: Serializers.Empty())

@@ -29,7 +29,8 @@ extension Serializers {
 
         /// Decodes the body.
         ///
-        /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or the error that ended the transfer.
+        /// - Throws: `NetworkError`: `.decodingFailed` with the place in the body, or the error that ended the
+        ///   transfer.
         public func output(from response: IncomingResponse) async throws -> Output {
             let body = try await response.collect()
             let reading = BodyReading(body: body, head: response.head, format: format ?? JSON.standard)

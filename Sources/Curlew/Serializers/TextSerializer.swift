@@ -4,8 +4,8 @@
 extension Serializers {
     /// Decodes the body as text.
     ///
-    /// A byte order mark determines the encoding, else the charset of `Content-Type`, else `assuming`. An empty body is the
-    /// empty text.
+    /// A byte order mark determines the encoding, else the charset of `Content-Type`, else `assuming`. An empty body is
+    /// the empty text.
     ///
     /// ```swift
     /// let page = Serializers.Text(assuming: .windows1252, lossy: true)

@@ -20,8 +20,8 @@ extension Session {
         case trustReport(TrustFailure)
         /// The files of a client identity changed and cannot be used; their previous content is still in use.
         case identityNotReloaded(TrustFailure.InvalidPolicy)
-        /// TLS secrets were not written to `tls.keyLogFile`: the file is not a regular file, belongs to another user, is
-        /// readable or writable by others, or the system reported an error.
+        /// TLS secrets were not written to `tls.keyLogFile`: the file is not a regular file, belongs to another user,
+        /// is readable or writable by others, or the system reported an error.
         ///
         /// The event is sent once, and again when the reason changes.
         case keyLogNotWritten(path: String, reason: String)
@@ -64,10 +64,10 @@ extension Session {
     public protocol Observer: Sendable {
         /// Handles an event.
         ///
-        /// Events of one transfer arrive in the order that ``TransferEvent`` shows, and events of different transfers in
-        /// the order in which they happened. The calls run one after the other in a task of the observer. While a call
-        /// runs, up to 256 events are buffered; after that the oldest are dropped and counted in `.dropped`. The last event
-        /// is `.closed`: the session was shut down or released, and every observed transfer has ended.
+        /// Events of one transfer arrive in the order that ``TransferEvent`` shows, and events of different transfers
+        /// in the order in which they happened. The calls run one after the other in a task of the observer. While a
+        /// call runs, up to 256 events are buffered; after that the oldest are dropped and counted in `.dropped`. The
+        /// last event is `.closed`: the session was shut down or released, and every observed transfer has ended.
         func observe(_ event: Session.Event) async
     }
 }
@@ -90,15 +90,16 @@ extension Session {
         /// Records the end of an attempt (``TransferEvent/Kind/metrics(_:)``) or of a transfer
         /// (``TransferEvent/Kind/finished(_:)``).
         ///
-        /// Called exactly once for each attempt that was started and once for each transfer that was started or refused,
-        /// even when many end at once. Calls are serial and run in a task of the session, never on the loop thread. The
-        /// ends of a transfer's attempts precede the end of the transfer, in order; only an attempt that an interceptor
-        /// abandoned may end later. Several recorders are called in the order of the session's observers.
+        /// Called exactly once for each attempt that was started and once for each transfer that was started or
+        /// refused, even when many end at once. Calls are serial and run in a task of the session, never on the loop
+        /// thread. The ends of a transfer's attempts precede the end of the transfer, in order; only an attempt that an
+        /// interceptor abandoned may end later. Several recorders are called in the order of the session's observers.
         ///
-        /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream) and
-        /// tasks in `idle()` or `shutdown` resume only after all earlier ends are recorded. A slow `record` therefore
-        /// delays tasks that make requests, but not the loop or other transfers in progress. Ends of transfers that no task
-        /// waits for are queued in memory without a limit. `record` must never wait for a transfer of the same session.
+        /// Tasks that wait for a transfer (`data(for:)`, calls of a client, `value`, `response()`, the end of a stream)
+        /// and tasks in `idle()` or `shutdown` resume only after all earlier ends are recorded. A slow `record`
+        /// therefore delays tasks that make requests, but not the loop or other transfers in progress. Ends of
+        /// transfers that no task waits for are queued in memory without a limit. `record` must never wait for a
+        /// transfer of the same session.
         ///
         /// - Parameter end: An event of kind `.metrics` or `.finished`.
         func record(_ end: TransferEvent)

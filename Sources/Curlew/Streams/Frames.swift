@@ -19,8 +19,8 @@ extension Streams {
         ///
         /// - Parameters:
         ///   - lengthPrefix: The encoding of the lengths.
-        ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`, before any of its
-        ///     bytes is stored.
+        ///   - limit: The maximum size of a frame, 1 MiB by default; a longer frame is `.bodyTooLarge`, before any of
+        ///     its bytes is stored.
         public init(lengthPrefix: Streams.LengthPrefix, limit: ByteCount = .mebibytes(1)) {
             prefix = lengthPrefix
             self.limit = limit

@@ -20,8 +20,8 @@ extension Streams {
         case uint32(ByteOrder)
         /// Eight bytes.
         case uint64(ByteOrder)
-        /// A varint as in Protocol Buffers: seven bits in each byte, the least significant first, and the high bit set in
-        /// all bytes except the last.
+        /// A varint as in Protocol Buffers: seven bits in each byte, the least significant first, and the high bit set
+        /// in all bytes except the last.
         case varint
 
         /// The result of reading the received bytes of a prefix.

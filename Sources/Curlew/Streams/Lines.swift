@@ -9,9 +9,9 @@ internal import FoundationEssentials
 extension Streams {
     /// A serializer that reads the lines of a text as they arrive.
     ///
-    /// A line ends with LF or CRLF, which is not part of the line; a CR alone does not end a line. The last line needs no
-    /// line end. A byte order mark selects the encoding, else the charset of `Content-Type`, else `assuming`. Invalid bytes
-    /// become U+FFFD. An encoding without a table on this machine is `.unsupported`.
+    /// A line ends with LF or CRLF, which is not part of the line; a CR alone does not end a line. The last line needs
+    /// no line end. A byte order mark selects the encoding, else the charset of `Content-Type`, else `assuming`.
+    /// Invalid bytes become U+FFFD. An encoding without a table on this machine is `.unsupported`.
     ///
     /// ```swift
     /// for try await line in api.stream("log.txt", using: .lines) { print(line) }

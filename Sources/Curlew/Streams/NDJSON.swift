@@ -6,8 +6,8 @@ internal import FoundationEssentials
 extension Streams {
     /// A serializer that reads a body with one JSON text per line as it arrives: NDJSON, JSON Lines.
     ///
-    /// Lines that contain only white space are skipped. The first invalid line ends the stream. The error names the line's
-    /// number, from 1, and the position in the line, and its `body` has the start of the line.
+    /// Lines that contain only white space are skipped. The first invalid line ends the stream. The error names the
+    /// line's number, from 1, and the position in the line, and its `body` has the start of the line.
     ///
     /// ```swift
     /// for try await user in api.stream("users", using: .ndjson(User.self)) { print(user.name) }
@@ -27,8 +27,8 @@ extension Streams {
             self.limit = limit
         }
 
-        /// The media types in use for NDJSON and JSON Lines, which are not registered, and other types that servers send
-        /// for them.
+        /// The media types in use for NDJSON and JSON Lines, which are not registered, and other types that servers
+        /// send for them.
         public var accepts: [MediaType] { lineTypes }
 
         /// The state between chunks: the start of a line.

@@ -1,5 +1,6 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-/// The namespace of the stream serializers; calls name them by their leading-dot forms, such as `.lines` or `.ndjson()`.
+/// The namespace of the stream serializers; calls name them by their leading-dot forms, such as `.lines` or
+/// `.ndjson()`.
 public enum Streams {}

@@ -4,7 +4,7 @@
 internal import CurlewSupport
 
 /// A value that is made once, at the first call, and shared by all callers.
-final class Lazy<Output: Sendable>: Sendable {
+package final class Lazy<Output: Sendable>: Sendable {
     private let task = Lock<Task<Result<Output, NetworkError>, Never>?>(nil)
     private let keepsFailure: Bool
 
@@ -12,12 +12,12 @@ final class Lazy<Output: Sendable>: Sendable {
     ///
     /// - Parameter keepsFailure: Whether a failure is kept; if false, the next call after a failure makes the value
     ///   again.
-    init(keepsFailure: Bool = true) { self.keepsFailure = keepsFailure }
+    package init(keepsFailure: Bool = true) { self.keepsFailure = keepsFailure }
 
     /// Returns the value or throws the error; concurrent callers get the same one.
     ///
     /// - Parameter make: Makes the value, in a task of its own, so that it does not depend on any of the calling tasks.
-    func value(
+    package func value(
         _ make: @escaping @Sendable () async throws(NetworkError) -> Output
     ) async throws(NetworkError) -> Output {
         let task = task.withLock { task in

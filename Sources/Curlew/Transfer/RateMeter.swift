@@ -7,24 +7,24 @@ import Glibc
 ///
 /// The caller passes the time. The meter combines intervals shorter than 100 ms, so that bytes read in one burst do not
 /// distort the rate. It corrects for the missing history at the start, so that the first rate is not too low.
-struct RateMeter: Sendable {
+package struct RateMeter: Sendable {
     private let timeConstant: Double
     private var last: (time: UInt64, bytes: Int64)?
     private var weighted: Double = 0
     private var weight: Double = 0
 
     /// Creates a meter in which the weight of the past falls to a third within `timeConstant`.
-    init(timeConstant: Duration = .seconds(3)) {
+    package init(timeConstant: Duration = .seconds(3)) {
         self.timeConstant = timeConstant.inSeconds
     }
 
     /// The rate at the last record; 0 before there are two records 100 ms apart.
-    var bytesPerSecond: Double { weight > 0 ? weighted / weight : 0 }
+    package var bytesPerSecond: Double { weight > 0 ? weighted / weight : 0 }
 
     /// Records the total number of bytes at a time, in nanoseconds of any steady clock.
     ///
     /// A total below the last one resets the meter.
-    mutating func record(now: UInt64, totalBytes: Int64) {
+    package mutating func record(now: UInt64, totalBytes: Int64) {
         guard let last, totalBytes >= last.bytes, now >= last.time else {
             self.last = (now, totalBytes)
             (weighted, weight) = (0, 0)

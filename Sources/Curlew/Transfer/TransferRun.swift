@@ -223,7 +223,8 @@ final class TransferRun: Sendable {
     /// Returns whether an attempt's outcome is not the end of the transfer, but a redirect to follow or a cause to
     /// retry.
     ///
-    /// A failure in the body of a redirect does not matter, unless the transfer was cancelled or the session was closed.
+    /// A failure in the body of a redirect does not matter, unless the transfer was cancelled or the session was
+    /// closed.
     func isProvisional(_ outcome: EngineTransfer.Outcome) -> Bool {
         if outcome.failure?.isRequested == true { return false }
         if let head = outcome.head, head.isRedirect, host.followsRedirects(of: request) { return true }

@@ -5,7 +5,8 @@ extension HostTrust {
     /// A pattern of hosts: a single host, or the hosts below a domain.
     ///
     /// `api.example.com` matches that host only. `*.example.com` matches the hosts one label below the domain, as in
-    /// certificates. `**.example.com` matches the domain and all hosts below it. Internationalized names can be in Unicode.
+    /// certificates. `**.example.com` matches the domain and all hosts below it. Internationalized names can be in
+    /// Unicode.
     public struct Pattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
         private enum Scope: Hashable {
             case host, children, all

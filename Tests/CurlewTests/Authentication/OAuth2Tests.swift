@@ -7,6 +7,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// OAuth 2.0 grants: requests to the token endpoint, its responses, and their use by clients.
 @Suite(.timeLimit(.minutes(5)))

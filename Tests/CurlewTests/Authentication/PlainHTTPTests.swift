@@ -6,6 +6,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Authenticators send secrets over plain HTTP only to loopback addresses, or where the caller allows it.
 ///

@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// `localizedDescription` is the message, and for a timeout it has the limit.
 @Suite(.timeLimit(.minutes(5)))
@@ -67,9 +68,9 @@ struct LocalizedErrorTests {
 
     static let limits: [(EngineFailure.Limit, String)] = [
         (.connect, "No connection was made within 1.5 s (`@connect`@@)."),
-        (.head, "No response head came within 1.5 s (`@responseHead`@@)."),
-        (.idle, "No byte moved either way for 1.5 s (`@idle`@@)."),
-        (.slow(bytes: 2048), "Fewer than 2 KiB moved within 1.5 s (`@minimumRate`@@)."),
+        (.head, "No response head arrived within 1.5 s (`@responseHead`@@)."),
+        (.idle, "No byte was sent or received for 1.5 s (`@idle`@@)."),
+        (.slow(bytes: 2048), "Fewer than 2 KiB were transferred within 1.5 s (`@minimumRate`@@)."),
         (.total, "The transfer took longer than 1.5 s (`@total`@@)."),
     ]
 
@@ -123,7 +124,7 @@ struct LocalizedErrorTests {
         let error = try await networkError { try await session.data(for: Request(server.url("/"))) }
         #expect(
             error.localizedDescription.hasPrefix(
-                "The transfer waited longer than 100 ms (`timeouts.queue` of the session): 1 of 1 places"))
+                "The transfer waited longer than 100 ms (`timeouts.queue` of the session): 1 of 1 slots"))
         gate.open()
         _ = try await holder.value
     }

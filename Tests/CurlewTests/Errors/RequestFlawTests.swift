@@ -6,6 +6,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Every error of kind `.invalidRequest` has the invalid part in `requestFlaw`.
 @Suite(.timeLimit(.minutes(5)))

@@ -6,6 +6,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Requests with credentials from .netrc files.
 @Suite(.timeLimit(.minutes(5)))

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// The parser of .netrc files: entries and errors.
 @Suite struct NetrcFileTests {

@@ -110,7 +110,7 @@ struct ConnectionLimitTests {
             servers[0].url("/"), options: Request.Options(timeouts: Timeouts(queue: .milliseconds(100))))
         let error = try await networkError { try await session.data(for: request) }
         #expect(error.kind == .timedOut && error.phase == .queued)
-        for fact in ["timeouts.queue", "2 of 2 places at 127.0.0.1", "2 transfers wait", "“export”"] {
+        for fact in ["timeouts.queue", "2 of 2 slots at 127.0.0.1", "2 transfers wait", "“export”"] {
             #expect(error.message.contains(fact), "\(error)")
         }
         #expect(error.hint?.contains("limits.connectionsPerHost") == true)

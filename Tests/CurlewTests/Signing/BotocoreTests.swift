@@ -5,6 +5,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Signatures of random requests, compared with those of botocore, the library that AWS's own tools sign with.
 @Suite(.enabledIfInstalled(.botocore), .peer(.botocore), .timeLimit(.minutes(5)))

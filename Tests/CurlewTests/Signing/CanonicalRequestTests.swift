@@ -5,6 +5,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Canonical requests of AWS Signature Version 4, compared with AWS's documentation.
 @Suite struct CanonicalRequestTests {

@@ -6,6 +6,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// HMAC signatures of bodies, signatures made by closures, and their verification by receivers.
 @Suite(.timeLimit(.minutes(5)))

@@ -6,6 +6,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Payload hashes and signed chunks of AWS Signature Version 4.
 @Suite(.timeLimit(.minutes(5)))

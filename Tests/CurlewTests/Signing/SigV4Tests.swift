@@ -8,6 +8,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
 
 /// Signed requests: signatures for each attempt, origins, clock offsets, keys, presigned URLs.
 @Suite(.timeLimit(.minutes(5)))

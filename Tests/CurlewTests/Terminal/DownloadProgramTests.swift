@@ -7,6 +7,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 /// The example program `Download` on a terminal.
 @Suite(.timeLimit(.minutes(10)))

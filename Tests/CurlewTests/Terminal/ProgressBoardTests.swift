@@ -5,6 +5,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 @Suite struct ProgressBoardTests {
     /// A board, the screen on which it is drawn, and a clock.

@@ -4,6 +4,7 @@
 import Testing
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 @Suite struct ProgressLineTests {
     private static let half = TransferProgress(

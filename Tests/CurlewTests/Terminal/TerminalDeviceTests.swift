@@ -6,6 +6,7 @@ import Glibc
 import Testing
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 @Suite(.timeLimit(.minutes(10)))
 struct TerminalDeviceTests {

@@ -8,6 +8,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 /// Displays of real transfers on a recording device, with a clock that only the display's pauses move.
 @Suite(.timeLimit(.minutes(10)))

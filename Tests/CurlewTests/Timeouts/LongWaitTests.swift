@@ -7,6 +7,8 @@ import FoundationEssentials
 import Testing
 
 @testable import Curlew
+@testable import CurlewAuth
+@testable import CurlewTerminal
 
 /// Every duration option accepts the longest `Duration`: nothing traps, and requests run.
 @Suite(.timeLimit(.minutes(5)))
@@ -156,7 +158,7 @@ struct LongWaitTests {
         let reconnection = EventSource.Reconnection(delay: time, longest: time, jitter: { 100 })
         #expect(reconnection.wait(after: 9, retry: nil, retryAfter: time) == time)
         let clock = RecordingClock()
-        try await EventSource.Reconnection(clock: clock).sleep(for: time)
+        try await EventSource.Reconnection(clock: clock).pause(for: time)
         #expect(await clock.notes.all() == [.seconds(1_000_000_000)])
     }
 

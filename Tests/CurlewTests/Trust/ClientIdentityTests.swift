@@ -120,8 +120,8 @@ struct ClientIdentityTests {
         let expired = try authority.issue(CertificateOptions(commonName: "old", hosts: [], validity: .expired))
         let stranger = try TestAuthority().issue(CertificateOptions(commonName: "stranger", hosts: []))
         let cases: [(identity: ClientIdentity?, words: String)] = [
-            (nil, "none was given"), (try self.identity(expired), "expired"),
-            (try self.identity(stranger), "authority is not known"),
+            (nil, "no identity was given"), (try self.identity(expired), "expired"),
+            (try self.identity(stranger), "does not know its authority"),
         ]
         for (identity, words) in cases {
             let request = Request(.post, server.url("/"), body: .text("x"))

@@ -35,8 +35,8 @@ extension DecodingCore {
 
     /// A number: exactly if it has digits alone and 64 bits hold it, else the nearest `Double`.
     ///
-    /// 1.0 is the integer 1, as it is to a decoder that is asked for an integer first. From 2⁵³ on a `Double` stays one, so that
-    /// it is the same number when it is written and read again.
+    /// 1.0 is the integer 1, as it is to a decoder that is asked for an integer first. From 2⁵³ on a `Double` stays
+    /// one, so that it is the same number when it is written and read again.
     private func number(_ entry: JSONEntry, _ place: Int) throws -> JSONValue {
         if entry.code == JSONEntry.Kind.integer.rawValue {
             if let value = index.integer(entry, as: Int64.self) { return .integer(value) }

@@ -5,9 +5,9 @@ internal import FoundationEssentials
 
 /// One decode: the index of a text, and the buffers and tables that the next decode reuses.
 ///
-/// Owned by one call of `decode` at a time and by the decoders and containers of that call. Decoders and containers retain
-/// the core. A ``DecodingFrame`` does not while the call runs, since the call keeps the core alive; at its end `release`
-/// makes each frame in use retain the core. A core with other owners at that point is not reused.
+/// Owned by one call of `decode` at a time and by the decoders and containers of that call. Decoders and containers
+/// retain the core. A ``DecodingFrame`` does not while the call runs, since the call keeps the core alive; at its end
+/// `release` makes each frame in use retain the core. A core with other owners at that point is not reused.
 final class DecodingCore {
     let plan: DecodingPlan
     let index = JSONIndex()
@@ -203,7 +203,8 @@ final class DecodingCore {
         case .direct(let direct):
             var room: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
             return try withUnsafeMutableBytes(of: &room) { room in
-                // The callee initialises it unless it throws; the value is moved out, so it is neither leaked nor initialised twice.
+                // The callee initialises it unless it throws; the value is moved out, so it is neither leaked nor
+                // initialised twice.
                 guard let memory = room.baseAddress else { throw mismatch(type, place) }
                 try direct.decode(into: memory, self, place)
                 return memory.assumingMemoryBound(to: type).move()

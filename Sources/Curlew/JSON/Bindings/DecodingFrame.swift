@@ -5,8 +5,8 @@ internal import Glibc
 
 /// The object that a keyed container reads, and the position of its reader.
 ///
-/// A type asks for the same names in the same order for each of its objects, mostly in the order of the text. So the frame
-/// compares the key with the next name first and searches only if they differ.
+/// A type asks for the same names in the same order for each of its objects, mostly in the order of the text. So the
+/// frame compares the key with the next name first and searches only if they differ.
 final class DecodingFrame: ContainerFrame {
     private struct State {
         var object = 0

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // This folder holds all unsafe code of the JSON coder. The reasons why it is sound:
 //
-// - *Text.* `JSONIndex.text` points to `count` bytes that stay alive: the caller's buffer during one call, or a copy that
-//   the index owns (`adopt`). The index pass reads a byte only after it compared its offset with `count`.
+// - *Text.* `JSONIndex.text` points to `count` bytes that stay alive: the caller's buffer during one call, or a copy
+//   that the index owns (`adopt`). The index pass reads a byte only after it compared its offset with `count`.
 // - *Entries.* Each entry is written once, after the pass has seen all bytes it spans, so offset + length ≤ `count` for
 //   every entry. Readers read only the bytes that an entry spans.
 // - *Order.* Indices come from the root and from `behind(_:)`, which both return written entries.

@@ -6,7 +6,8 @@ internal import Glibc
 /// Writes one value into one growing buffer and tracks the open arrays and objects.
 ///
 /// A container identifies its level by depth and id. A write to a level closes the levels inside it. A nested container
-/// may be created early and filled late, so it gets a writer of its own; its text is inserted at the end, as a *splice*.
+/// may be created early and filled late, so it gets a writer of its own; its text is inserted at the end, as a
+/// *splice*.
 ///
 /// The memory of `state` holds the variables that every write changes: Swift checks each access to a class's variable.
 /// It is initialised by `init` and freed by `deinit`; `bytes` has room for `capacity` bytes, of which `count` are

@@ -41,8 +41,8 @@ protocol ContainerFrame: AnyObject {
 ///
 /// Creating a container often costs more than the values it decodes.
 ///
-/// `KeyedDecodingContainer` is a struct around one object, which contains our container. While only this table holds that
-/// object, no caller has a copy of the container, so it can be reused. Swift does not promise that layout:
+/// `KeyedDecodingContainer` is a struct around one object, which contains our container. While only this table holds
+/// that object, no caller has a copy of the container, so it can be reused. Swift does not promise that layout:
 /// ``ContainerLayout`` checks it by reflection, once. If it differs, every container is created anew.
 struct KeptContainers<Frame: ContainerFrame> {
     struct Entry {
@@ -131,8 +131,8 @@ struct KeptContainers<Frame: ContainerFrame> {
 
     /// Stops keeping containers.
     ///
-    /// A caller that still holds a decoder or encoder may create containers, whose frames must retain the core. A frame in
-    /// this table that retains the core would form a cycle.
+    /// A caller that still holds a decoder or encoder may create containers, whose frames must retain the core. A frame
+    /// in this table that retains the core would form a cycle.
     func close() {
         clear()
         storage.pointee.isClosed = true

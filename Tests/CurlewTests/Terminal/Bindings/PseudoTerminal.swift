@@ -7,6 +7,7 @@ import Foundation
 import Glibc
 
 @testable import Curlew
+@testable import CurlewTerminal
 
 /// A pseudoterminal for a program, whose output a test reads and on which it types.
 final class PseudoTerminal: Sendable {

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
+internal import Curlew
 internal import Glibc
 internal import CurlewSupport
 

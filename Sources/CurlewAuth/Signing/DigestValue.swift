@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Curlew
 internal import FoundationEssentials
 
 /// A digest for signatures.

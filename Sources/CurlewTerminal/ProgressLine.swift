@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// One transfer as one line: label, bar, percentage, amount, rate and time left, as many of them as fit.
 struct ProgressLine: Sendable {
     enum State: String, Sendable, Hashable, Codable {

@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
 internal import FoundationEssentials
 
 /// A record on one line for programs: the state of one transfer, or a message.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
+public import Curlew
 internal import FoundationEssentials
 
 /// Sends names and passwords from a `.netrc` file: Basic credentials (RFC 7617) for the request's host, with the first

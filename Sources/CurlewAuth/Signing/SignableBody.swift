@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Curlew
+
 /// A request's body for code that signs it.
 ///
 /// A body that is not in memory is read in chunks by the task that asks for a digest, and is read once more to be sent.

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// The state of a display, and the text that brings a terminal to this state: pure, without a clock and a descriptor.
 ///
 /// Bars are at the bottom, and the cursor is at the start of the line below them, even if the program is interrupted.
@@ -91,7 +93,7 @@ struct ProgressBoard: Sendable {
     }
 
     /// Forgets all transfers; lines that are on the terminal stay there.
-    mutating func leave() {
+    mutating func reset() {
         (rows, order, waiting, ended, drawn, lastBars) = ([:], [], [], [], [], "")
     }
 

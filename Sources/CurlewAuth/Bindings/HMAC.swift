@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
 internal import CurlewShims
 
 /// A keyed digest (RFC 2104) of bytes that arrive in pieces, computed by OpenSSL.

@@ -1,7 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CurlewEngine
+public import Curlew
 internal import CurlewSupport
 
 /// A display of the progress of transfers: bars on a terminal, lines elsewhere, JSON for programs.
@@ -41,7 +41,7 @@ public final class TerminalProgress: Sendable {
     }
 
     private struct Watched {
-        let run: TransferRun
+        let transfer: TransferHandle
         var watcher: Task<Void, Never>?
     }
 
@@ -53,13 +53,13 @@ public final class TerminalProgress: Sendable {
         var lastCheck: UInt64?
         var isFinishing = false
         /// Whether a write has failed, so that nothing more is written.
-        var isBroken = false
+        var hasWriteFailed = false
 
         /// Forgets all transfers and messages.
-        mutating func leave() {
+        mutating func reset() {
             for one in watched.values { one.watcher?.cancel() }
             watched = [:]
-            board.leave()
+            board.reset()
             isFinishing = false
         }
     }
@@ -106,30 +106,28 @@ public final class TerminalProgress: Sendable {
     ///   - label: The name of the transfer on the display; by default its own label, else the last component of its
     ///     URL's path.
     public func watch<Output: Sendable>(_ transfer: Transfer<Output>, as label: String? = nil) {
-        let run = transfer.token.run
+        let handle = TransferHandle(transfer)
         let name = label ?? transfer.label ?? FileName.ofPath(of: transfer.request.url) ?? "transfer"
-        let line = ProgressLine(id: run.id, label: name)
+        let line = ProgressLine(id: handle.id, label: name)
         let now = device.now()
         let key = state.withLock { state -> UInt64? in
-            guard !state.isBroken, state.board.form != .silent else { return nil }
+            guard !state.hasWriteFailed, state.board.form != .silent else { return nil }
             let key = state.board.add(line, now: now)
-            state.watched[key] = Watched(run: run)
+            state.watched[key] = Watched(transfer: handle)
             return key
         }
-        let events = key.map { _ in run.observe() }
+        let waitForEnd = key.map { _ in handle.observeEnd() }
         transfer.start()
-        guard let key, let events else { return }
+        guard let key, let waitForEnd else { return }
         let watcher = Task.detached { [self] in
-            while let event = await events.next() {
-                if case .finished(let error) = event.kind { return end(key, run, error) }
-            }
+            _ = await waitForEnd { error in end(key, handle, error) }
         }
         state.withLock { $0.watched[key]?.watcher = watcher }
         draw()
     }
 
-    private func end(_ key: UInt64, _ run: TransferRun, _ error: NetworkError?) {
-        let progress = run.currentProgress
+    private func end(_ key: UInt64, _ transfer: TransferHandle, _ error: NetworkError?) {
+        let progress = transfer.progress
         state.withLock { state in
             state.watched[key] = nil
             state.board.end(key, progress, error)
@@ -143,7 +141,7 @@ public final class TerminalProgress: Sendable {
     /// - Parameter text: The message, without the end of its last line.
     public func note(_ text: String) {
         let isShown = state.withLock { state in
-            guard !state.isBroken, state.board.form != .silent else { return false }
+            guard !state.hasWriteFailed, state.board.form != .silent else { return false }
             state.board.note(text)
             return true
         }
@@ -155,7 +153,7 @@ public final class TerminalProgress: Sendable {
     /// Transfers that ended before the call are shown with their ends. The display can be used again afterwards.
     public func finish() async {
         let watched = state.withLock { Array($0.watched.values) }
-        for one in watched where one.run.standing == .finished { await one.watcher?.value }
+        for one in watched where one.transfer.state == .finished { await one.watcher?.value }
         let drawing = state.withLock { state in
             state.isFinishing = state.drawing != nil
             return state.drawing
@@ -181,25 +179,25 @@ public final class TerminalProgress: Sendable {
                 let rest = ProgressBoard.period - .nanoseconds(Int64(clamping: device.now() &- lastCheck))
                 if rest > .zero { await device.pause(rest) }
             }
-            if let text = look(), await !device.write(text) { giveUp() }
-        } while goesOn()
+            if let text = nextText(), await !device.write(text) { stopAfterWriteFailure() }
+        } while continueDrawing()
     }
 
     /// Updates the board and returns the text to write; nil when nothing has changed.
-    private func look() -> String? {
-        let samples = state.withLock { $0.watched }.mapValues { ProgressBoard.Sample($0.run) }
+    private func nextText() -> String? {
+        let samples = state.withLock { $0.watched }.mapValues { ProgressBoard.Sample($0.transfer) }
         let (now, size) = (device.now(), device.size())
         return state.withLock { state in
             for (key, sample) in samples { state.board.update(key, sample, now: now) }
             state.lastCheck = now
             let text = state.board.text(now: now, size: size, isLast: state.isFinishing)
-            if state.isFinishing { state.leave() }
+            if state.isFinishing { state.reset() }
             return text
         }
     }
 
     /// Whether this task has more to draw; if not, the method clears the task, or replaces it when updates are left.
-    private func goesOn() -> Bool {
+    private func continueDrawing() -> Bool {
         state.withLock { state in
             if !state.board.isIdle, state.isFinishing || !Task.isCancelled { return true }
             // This task is cancelled and cannot wait, so another task draws the updates after `finish()`.
@@ -210,23 +208,23 @@ public final class TerminalProgress: Sendable {
         }
     }
 
-    private func giveUp() {
+    private func stopAfterWriteFailure() {
         state.withLock { state in
-            state.isBroken = true
-            state.leave()
+            state.hasWriteFailed = true
+            state.reset()
         }
     }
 }
 
 extension ProgressBoard.Sample {
-    fileprivate init(_ run: TransferRun) {
-        state =
-            switch run.standing {
-            case .idle, .queued: .waiting
+    fileprivate init(_ transfer: TransferHandle) {
+        let state: ProgressLine.State =
+            switch transfer.state {
+            case .waiting: .waiting
             case .running: .running
             case .paused: .paused
             case .finished: .done
             }
-        progress = run.currentProgress
+        self.init(state: state, progress: transfer.progress)
     }
 }

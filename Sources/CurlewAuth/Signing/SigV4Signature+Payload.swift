@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 extension SigV4Signature {
     /// The part of a signature that represents the body.
     struct HashedPayload {

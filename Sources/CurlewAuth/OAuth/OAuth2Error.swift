@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
 public import FoundationEssentials
 
 /// The reason why an authorization server issues no token (RFC 6749 §5.2); the cause of `.authenticationFailed`.

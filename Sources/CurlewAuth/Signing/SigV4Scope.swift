@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// The scope of a signature of version 4: a day, a region and a service, and the time of the signature.
 struct SigV4Scope {
     static let algorithm = "AWS4-HMAC-SHA256"

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// A body in individually signed chunks, the format of S3 ("aws-chunked").
 ///
 /// The bytes before and after each chunk are part of the body that is sent.

@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// The keys for signing requests to Amazon Web Services and compatible services.
 ///
 /// No description shows the secret key or the token.

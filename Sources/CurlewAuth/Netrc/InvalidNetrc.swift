@@ -1,6 +1,7 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
 public import FoundationEssentials
 
 /// The reason why a `.netrc` file cannot be read: the line and the kind of error, but never the text of the file.

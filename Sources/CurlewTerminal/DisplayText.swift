@@ -3,6 +3,7 @@
 // Terminal shows the progress of transfers to people and programs: pure lines, the board that holds them, and the
 // display that writes the board to a terminal.
 
+internal import Curlew
 internal import CurlewSupport
 
 extension StringProtocol {

@@ -3,6 +3,7 @@
 // OAuth obtains access tokens from an authorization server (RFC 6749). It knows sessions, and the authentication that
 // its tokens are for.
 
+public import Curlew
 internal import FoundationEssentials
 
 /// A program that is registered with an authorization server and gets access tokens from it (RFC 6749).

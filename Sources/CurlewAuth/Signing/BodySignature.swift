@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Curlew
+
 /// Signs requests with a closure that gets the request and its body and returns the fields to add.
 ///
 /// The closure is called for each attempt, so that times in signatures are those of the attempt. The body is sent

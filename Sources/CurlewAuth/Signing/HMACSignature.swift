@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+public import Curlew
+
 /// Signs bodies with a shared key (RFC 2104), as webhooks do, and verifies signatures for a receiver.
 ///
 /// A body that can be read only once is refused; a request without a body has the signature of zero bytes. The

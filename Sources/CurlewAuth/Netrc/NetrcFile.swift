@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// A `.netrc` file: names and passwords by host, in the format of ftp, curl and other programs.
 ///
 /// White space separates words, on one line or several. A word that begins with a quotation mark ends at the next one,

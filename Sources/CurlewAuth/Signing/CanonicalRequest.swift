@@ -1,6 +1,8 @@
 // Copyright the Curlew authors.
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Curlew
+
 /// A request in the canonical form of an AWS signature, version 4.
 ///
 /// The form has one line each for method, path, query, fields, their names, and the payload's hash ("Create a canonical

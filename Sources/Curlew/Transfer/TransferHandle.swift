@@ -1,0 +1,47 @@
+// Copyright the Curlew authors.
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CurlewEngine
+
+/// A reference to a transfer for displays: it shows the transfer's state, but does not keep an unused transfer alive.
+package struct TransferHandle: Sendable {
+    package enum State: Sendable {
+        case waiting, running, paused, finished
+    }
+
+    private let run: TransferRun
+
+    package init<Output>(_ transfer: Transfer<Output>) { run = transfer.token.run }
+
+    /// The identifier of the transfer, as its events carry it.
+    package var id: UInt64 { run.id }
+
+    package var state: State {
+        switch run.standing {
+        case .idle, .queued: .waiting
+        case .running: .running
+        case .paused: .paused
+        case .finished: .finished
+        }
+    }
+
+    /// The progress of the current attempt; reading it does not start the transfer.
+    package var progress: TransferProgress { run.currentProgress }
+
+    /// Subscribes to the end of the transfer; subscribe before the transfer starts.
+    ///
+    /// - Returns: Waits for the end, and returns the transfer's error; it returns false when the task is cancelled
+    ///   first.
+    package func observeEnd() -> @Sendable (_ report: (NetworkError?) -> Void) async -> Bool {
+        let events = run.observe()
+        return { report in
+            while let event = await events.next() {
+                if case .finished(let error) = event.kind {
+                    report(error)
+                    return true
+                }
+            }
+            return false
+        }
+    }
+}
